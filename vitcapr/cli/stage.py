@@ -1,0 +1,28 @@
+"""What every stage command shares: its settings, its log, and how it ends."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vitcapr.errors import Preempted, UserError
+
+Settings = Annotated[
+    str,
+    typer.Option("--settings", help="The stage's settings as JSON, or the path of a JSON file; {} for the defaults."),
+]
+Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
+
+
+def launch(command: Callable[..., Any]) -> None:
+    """Run a stage's command line: a user's mistake is one line and exit code 2, a saved stop is exit code 75."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    try:
+        app()
+    except (UserError, Preempted) as error:
+        kind = "error" if isinstance(error, UserError) else "stopped"
+        print(f"{kind}: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,85 @@
+"""What every part of the configuration shares: closed, frozen, and clear about a mistake."""
+
+import difflib
+import json
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from vitcapr.errors import UserError
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    def canonical(self) -> dict[str, Any]:
+        """Plain JSON values with every default filled in: equal settings, equal value, whatever way they were written."""
+        return self.model_dump(mode="json")
+
+
+S = TypeVar("S", bound=Section)
+
+
+def parse(model: type[S], values: Any, where: object) -> S:
+    """``values`` as a checked ``model``.
+
+    Raises:
+        UserError: one line that names the first wrong key, and the key that was probably meant.
+    """
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        problems = error.errors()
+        first = problems[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            meant = _nearest(model, first["loc"])
+            what = f"unknown configuration key '{key}'"
+            remedy = f"did you mean '{meant}'?" if meant else "see config.yaml for the keys there are"
+        else:
+            what = f"configuration key '{key}': {first['msg'].removeprefix('Value error, ')}" if key else first["msg"]
+            remedy = f"it was {json.dumps(first['input'], default=str)[:80]}"
+        if len(problems) > 1:
+            remedy += f" ({len(problems) - 1} more after this one)"
+        raise UserError(what, where=where, remedy=remedy) from error
+
+
+def parse_settings(model: type[S], text: str) -> S:
+    """A stage's ``--settings``: JSON text, or the path of a JSON file."""
+    source: object = "--settings"
+    if not text.lstrip().startswith("{"):
+        source = Path(text)
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UserError("settings are neither JSON nor a readable file", where=text) from error
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"settings are not JSON: {error}", where=source) from error
+    return parse(model, values, where=source)
+
+
+def _nearest(model: type[Section], location: tuple[int | str, ...]) -> str | None:
+    """The existing key closest to the unknown one, spelled with its full path."""
+    fields = _fields_at(model, location[:-1])
+    close = difflib.get_close_matches(str(location[-1]), fields, n=1)
+    return ".".join([*(str(part) for part in location[:-1]), close[0]]) if close else None
+
+
+def _fields_at(annotation: Any, path: tuple[int | str, ...]) -> list[str]:
+    """The field names of the section that ``path`` leads to, through lists, dictionaries and unions."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        if not path:
+            return list(annotation.model_fields)
+        field = annotation.model_fields.get(str(path[0]))
+        return _fields_at(field.annotation, path[1:]) if field else []
+    for argument in get_args(annotation):
+        is_item = path and getattr(annotation, "__origin__", None) in (dict, list, tuple)
+        found = _fields_at(argument, path[1:] if is_item else path)
+        if found:
+            return found
+    return []

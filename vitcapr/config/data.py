@@ -1,0 +1,95 @@
+"""Which images and captions, and what to do with those that are damaged."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from vitcapr.config.base import Section
+
+
+class ScenesConfig(Section):
+    """The embedded data set of rendered pictures."""
+
+    images: int = Field(3000, ge=10)
+    """How many pictures; picture i is the same whatever the number."""
+    size: int = Field(112, ge=32, le=512)
+    """Width and height in pixels."""
+    seed: int = Field(1, ge=0)
+    """Another seed is another data set."""
+    validation: float = Field(0.1, gt=0, lt=0.5)
+    """The share of pictures in the validation split."""
+    test: float = Field(0.1, gt=0, lt=0.5)
+    """The share of pictures in the test split."""
+
+
+class Flickr8kConfig(Section):
+    """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
+
+    images: str = ""
+    """The folder Flicker8k_Dataset, or Flickr8k_Dataset.zip."""
+    text: str = ""
+    """The folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
+    splits: Literal["official", "random"] = "official"
+    """official: 6,000 / 1,000 / 1,000 by the lists that come with the text; random: the same sizes, seeded."""
+    seed: int = Field(0, ge=0)
+    """Seed of the random split."""
+    limit: int | None = Field(None, ge=1)
+    """Keep only the first images of each split, for a trial run."""
+
+
+class CocoConfig(Section):
+    """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
+
+    images: str = ""
+    """The folder that holds train2014/, val2014/, train2017/ or val2017/, or the photographs themselves."""
+    annotations: list[str] = []
+    """captions_*.json files; the split is taken from the file name (train or val)."""
+    karpathy: str | None = None
+    """dataset_coco.json: captions and the Karpathy split from one file; annotations are then not needed."""
+    restval: bool = True
+    """Karpathy only: count the restval images as training images, as the literature does."""
+    limit: int | None = Field(None, ge=1)
+    """Keep only the first images of each split, for a trial run."""
+
+
+class DataConfig(Section):
+    """The data set of an experiment; only the section that ``dataset`` names is read."""
+
+    dataset: Literal["scenes", "flickr8k", "coco"] = "scenes"
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
+    max_pixels: int = Field(100_000_000, ge=1)
+    """A picture that claims more pixels than this is taken for a decompression bomb."""
+    scenes: ScenesConfig = ScenesConfig()
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    coco: CocoConfig = CocoConfig()
+
+    @model_validator(mode="after")
+    def _sources_are_named(self) -> Self:
+        if self.dataset == "flickr8k" and not (self.flickr8k.images and self.flickr8k.text):
+            raise ValueError("data.flickr8k.images and data.flickr8k.text must name the photographs and the captions")
+        if self.dataset == "coco" and not (self.coco.images and (self.coco.annotations or self.coco.karpathy)):
+            raise ValueError("data.coco.images and either data.coco.annotations or data.coco.karpathy must be given")
+        return self
+
+
+class ScenesSettings(Section):
+    """What the stage ``data_scenes`` reads."""
+
+    scenes: ScenesConfig = ScenesConfig()
+
+
+class Flickr8kSettings(Section):
+    """What the stage ``data_flickr8k`` reads."""
+
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    max_pixels: int = Field(100_000_000, ge=1)
+
+
+class CocoSettings(Section):
+    """What the stage ``data_coco`` reads."""
+
+    coco: CocoConfig = CocoConfig()
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    max_pixels: int = Field(100_000_000, ge=1)

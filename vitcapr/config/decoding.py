@@ -1,0 +1,33 @@
+"""How captions are written, word by word."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from vitcapr.config.base import Section
+
+
+class DecodingConfig(Section):
+    beam_size: int = Field(5, ge=1)
+    """1 is greedy decoding."""
+    max_length: int = Field(35, ge=2)
+    """Most words in a caption, the end token not counted."""
+    min_length: int = Field(0, ge=0)
+    """Fewest words before the end token is allowed."""
+    length_penalty: float = Field(0.0, ge=0)
+    """A hypothesis is ranked by its log-probability divided by length ** length_penalty; 0 does not normalise."""
+    block_ngram: int = Field(0, ge=0)
+    """No n-gram of this size may occur twice in a caption; 0 allows all."""
+    n_best: int = Field(1, ge=1)
+    """Candidates kept for each image; at most beam_size."""
+    attention: bool = False
+    """Keep the attention over the patches for every word of the best caption."""
+    batch_images: int = Field(64, ge=1)
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+class DecodeSettings(Section):
+    """What the stage ``decode`` reads."""
+
+    decoding: DecodingConfig = DecodingConfig()

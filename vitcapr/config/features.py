@@ -1,0 +1,64 @@
+"""Which network looks at the pictures, and how its features are stored."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from vitcapr.config.base import Section
+
+Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+
+class BackboneConfig(Section):
+    """A backbone is data: any ViT-family checkpoint that transformers' AutoModel opens."""
+
+    source: str
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained' for the one this DAG trains."""
+    revision: str = "main"
+    """The hub revision; a commit makes the experiment reproducible."""
+    dtype: Dtype = "auto"
+    """Arithmetic of the forward pass; auto: bfloat16 where the hardware has it, float32 elsewhere."""
+    store_dtype: Literal["float16", "float32"] = "float16"
+    """What is written to the store."""
+    image_size: int | None = Field(None, ge=16)
+    """Pixels a side; None takes the checkpoint's own."""
+    interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos"] | None = None
+    """None takes the checkpoint's own."""
+
+
+class FeaturesConfig(Section):
+    """How extraction is cut up; none of this changes what is computed."""
+
+    tasks: int = Field(1, ge=1)
+    """Independent jobs that fill one store."""
+    chunk: int = Field(64, ge=1)
+    """Images in one chunk of the store."""
+    batch: int = Field(64, ge=1)
+    """Images in one forward pass; it must divide chunk."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+class TrainedBackboneConfig(Section):
+    """The small ViT that the DAG trains on pictures whose objects are known."""
+
+    patch_size: int = Field(14, ge=4)
+    hidden_size: int = Field(128, ge=16)
+    layers: int = Field(4, ge=1)
+    heads: int = Field(4, ge=1)
+    epochs: int = Field(8, ge=1)
+    batch: int = Field(64, ge=1)
+    learning_rate: float = Field(1e-3, gt=0)
+    seed: int = Field(0, ge=0)
+
+
+class TrainBackboneSettings(Section):
+    """What the stage ``train_backbone`` reads."""
+
+    training: TrainedBackboneConfig = TrainedBackboneConfig()
+
+
+class ExtractSettings(Section):
+    """What the stages ``extract`` and ``seal`` read."""
+
+    backbone: BackboneConfig
+    features: FeaturesConfig = FeaturesConfig()

@@ -1,0 +1,23 @@
+"""How many examples are drawn, and in which formats."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from vitcapr.config.base import Section
+
+
+class FiguresConfig(Section):
+    formats: list[Literal["png", "pdf", "svg"]] = ["png", "pdf"]
+    examples: int = Field(12, ge=1)
+    """Captioned images in the sheet of examples."""
+    attended: int = Field(2, ge=1)
+    """Images whose attention is drawn word by word."""
+    seed: int = Field(0, ge=0)
+    """Seed of the choice of examples."""
+
+
+class FigureSettings(Section):
+    """What the figure stages read."""
+
+    figures: FiguresConfig = FiguresConfig()

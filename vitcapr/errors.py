@@ -1,0 +1,31 @@
+"""The one error a user is meant to read: what is wrong, where, and what to do."""
+
+EXIT_BAD_INPUT = 2
+EXIT_PREEMPTED = 75
+
+
+class UserError(Exception):
+    """A mistake in the input, or a limit of the machine, that the user can act on.
+
+    Printed as one line, ``error: <what> (<where>); <remedy>``, without a traceback, and
+    answered with exit code 2.
+    """
+
+    exit_code = EXIT_BAD_INPUT
+
+    def __init__(self, what: str, *, where: object = None, remedy: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = "" if self.where is None else f" ({self.where})"
+        remedy = "" if self.remedy is None else f"; {self.remedy}"
+        return " ".join(f"{self.what}{place}{remedy}".split())
+
+
+class Preempted(Exception):
+    """A signal asked the stage to stop; its state is saved and the same command continues it."""
+
+    exit_code = EXIT_PREEMPTED

@@ -1,0 +1,77 @@
+"""Files that are either whole or absent, and what they contain."""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from vitcapr.errors import UserError
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A temporary neighbour of ``path`` to write to; it takes the name ``path`` only when the block ends well.
+
+    Raises:
+        UserError: the disk is full; whatever stood at ``path`` before is still there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(
+                "no space left on the disk", where=path, remedy="free some space and run the same command again"
+            ) from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    write_bytes(path, content.encode("utf-8"))
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling for equal values: sorted keys, no spaces, UTF-8 kept."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Human-readable and deterministic: sorted keys, two-space indent, a final newline."""
+    write_text(path, json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Raises:
+    UserError: the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError("not a JSON file", where=path, remedy=f"delete it and make it again ({error})") from error
+
+
+def sha256_bytes(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

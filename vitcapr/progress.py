@@ -1,0 +1,117 @@
+"""Progress, rate and time left: live on a terminal, one line now and then in a log file."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+
+def format_seconds(seconds: float) -> str:
+    """``75`` -> ``1:15``; ``3700`` -> ``1:01:40``."""
+    whole = int(max(seconds, 0))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Tracker:
+    """Counts one piece of work; made by :meth:`Reporter.track`."""
+
+    def __init__(self, reporter: "Reporter", description: str, total: int, unit: str, done: int) -> None:
+        self._reporter, self._description, self._total, self._unit = reporter, description, total, unit
+        self._done, self._begun_at = done, done
+        self._start = time.monotonic()
+        self._next_line = self._start + reporter.interval
+        self._bar: Progress | None = None
+        if reporter.live:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=reporter.console,
+            )
+            self._task = self._bar.add_task(description, total=total, completed=done, rate="", note="")
+            self._bar.start()
+
+    @property
+    def rate(self) -> float:
+        """Units a second since the work began, resumed work not counted."""
+        return (self._done - self._begun_at) / max(time.monotonic() - self._start, 1e-9)
+
+    def advance(self, amount: int = 1, note: str = "") -> None:
+        self._done += amount
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, rate=f"{self.rate:.1f} {self._unit}/s", note=note)
+        if time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + self._reporter.interval
+            self._write_line(note)
+
+    def _write_line(self, note: str) -> None:
+        left = format_seconds((self._total - self._done) / self.rate) if self.rate > 0 else "?"
+        self._reporter.line(
+            f"{self._description}: {self._done}/{self._total} {self._unit}, {self.rate:.1f}/s, {left} left"
+            + (f", {note}" if note else ""),
+            to_terminal=self._bar is None,
+        )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        took = format_seconds(time.monotonic() - self._start)
+        self._reporter.line(
+            f"{self._description}: {self._done}/{self._total} {self._unit} in {took}, {self.rate:.1f}/s",
+            to_terminal=self._bar is None,
+        )
+
+
+class Reporter:
+    """Where a stage speaks: standard error and, if given, a log file that is appended to.
+
+    Args:
+        log: a file that receives every line, with the time; None for none.
+        interval: seconds between two progress lines in the log.
+        stream: the terminal; a live bar is drawn only if it is one.
+    """
+
+    def __init__(self, log: Path | None = None, interval: float = 10.0, stream: TextIO | None = None) -> None:
+        self.console = Console(file=stream or sys.stderr, stderr=stream is None)
+        self.live = self.console.is_terminal
+        self.interval = interval
+        self._log: TextIO | None = None
+        if log is not None:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            self._log = log.open("a", encoding="utf-8")
+
+    def line(self, message: str, to_terminal: bool = True) -> None:
+        if self._log is not None:
+            self._log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
+            self._log.flush()
+        if to_terminal:
+            self.console.print(message, markup=False, highlight=False, soft_wrap=True)
+
+    @contextmanager
+    def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:
+        """Follow ``total`` units of work of which ``done`` were done by an earlier, interrupted run."""
+        tracker = Tracker(self, description, total, unit, done)
+        try:
+            yield tracker
+        finally:
+            tracker.close()
+
+    def close(self) -> None:
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
