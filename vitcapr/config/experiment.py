@@ -53,11 +53,15 @@ class ExperimentConfig(Section):
         for name in self.run.captioners:
             captioner = self.captioners[name]
             if captioner.backbone not in self.backbones:
-                raise ValueError(f"captioners.{name}.backbone '{captioner.backbone}' is not among {sorted(self.backbones)}")
+                raise ValueError(
+                    f"captioners.{name}.backbone '{captioner.backbone}' is not among {sorted(self.backbones)}"
+                )
             if captioner.word_vectors is not None and captioner.word_vectors not in self.word_vectors:
                 raise ValueError(
                     f"captioners.{name}.word_vectors '{captioner.word_vectors}' is not among {sorted(self.word_vectors)}"
                 )
         if self.features.chunk % self.features.batch:
-            raise ValueError(f"features.batch {self.features.batch} does not divide features.chunk {self.features.chunk}")
+            raise ValueError(
+                f"features.batch {self.features.batch} does not divide features.chunk {self.features.chunk}"
+            )
         return self
