@@ -16,7 +16,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     def canonical(self) -> dict[str, Any]:
-        """Plain JSON values with every default filled in: equal settings, equal value, whatever way they were written."""
+        """Plain JSON values, every default filled in: equal settings give equal values however they were written."""
         return self.model_dump(mode="json")
 
 

@@ -57,9 +57,8 @@ class ExperimentConfig(Section):
                     f"captioners.{name}.backbone '{captioner.backbone}' is not among {sorted(self.backbones)}"
                 )
             if captioner.word_vectors is not None and captioner.word_vectors not in self.word_vectors:
-                raise ValueError(
-                    f"captioners.{name}.word_vectors '{captioner.word_vectors}' is not among {sorted(self.word_vectors)}"
-                )
+                known = sorted(self.word_vectors)
+                raise ValueError(f"captioners.{name}.word_vectors '{captioner.word_vectors}' is not among {known}")
         if self.features.chunk % self.features.batch:
             raise ValueError(
                 f"features.batch {self.features.batch} does not divide features.chunk {self.features.chunk}"
