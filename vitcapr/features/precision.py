@@ -1,0 +1,62 @@
+"""Where to compute and in which arithmetic: what ``auto`` means on this machine."""
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from vitcapr.errors import UserError
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_BF16_FLAGS = {"amx_bf16", "avx512_bf16"}
+
+
+def resolve_device(name: str) -> torch.device:
+    """``auto`` takes the GPU where there is one.
+
+    Raises:
+        UserError: ``cuda`` is asked for and there is none.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UserError("device 'cuda' is asked for, but PyTorch sees no GPU here", remedy="set device to auto or cpu")
+    return torch.device(name)
+
+
+@cache
+def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the processor multiplies bfloat16 matrices itself (AMX or AVX512-BF16); emulated, it is slower."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
+    return torch.backends.mkldnn.is_available() and not _BF16_FLAGS.isdisjoint(flags)
+
+
+def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
+    """``auto`` is bfloat16 where the hardware has it and float32 elsewhere; other names mean themselves.
+
+    Raises:
+        UserError: no such dtype.
+    """
+    if name == "auto":
+        supported = torch.cuda.is_bf16_supported() if device.type == "cuda" else cpu_has_bfloat16()
+        return torch.bfloat16 if supported else torch.float32
+    if name not in DTYPES:
+        raise UserError(f"unknown dtype '{name}'", remedy=f"one of auto, {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """``torch.bfloat16`` -> ``bfloat16``."""
+    return str(dtype).removeprefix("torch.")
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[object]:
+    """Matrix products in ``dtype``, what needs range in float32; nothing at all for float32."""
+    if dtype == torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=dtype)
