@@ -1,0 +1,81 @@
+"""Where the parts of a feature store lie on disk, and the Zarr v3 metadata that says so to other programs.
+
+``STORES/<fingerprint>/features.zarr`` is the group; ``STORES/<fingerprint>/checksums/<chunk>.json`` says which
+chunks are finished, and lies outside so that the group holds nothing but Zarr.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = "vitcapr-features-1"
+GROUP = "features.zarr"
+CHECKSUMS = "checksums"
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """An array ``(N, ...)`` cut along its first axis only.
+
+    Attributes:
+        dtype: ``float16``, ``float32`` or ``uint8``; little endian on disk.
+        axes: a name for each axis.
+    """
+
+    shape: tuple[int, ...]
+    chunk: int
+    dtype: str
+    axes: tuple[str, ...]
+
+    @property
+    def chunk_bytes(self) -> int:
+        return self.chunk * int(np.prod(self.shape[1:])) * np.dtype(self.dtype).itemsize
+
+    def metadata(self) -> dict[str, Any]:
+        """What ``zarr.json`` of the array says: ``bytes`` is the only codec, so a chunk file is the array itself."""
+        size = np.dtype(self.dtype).itemsize
+        return {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": list(self.shape),
+            "data_type": self.dtype,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [self.chunk, *self.shape[1:]]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "fill_value": 0 if self.dtype == "uint8" else 0.0,
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}} if size > 1 else {"name": "bytes"}],
+            "dimension_names": list(self.axes),
+            "attributes": {},
+        }
+
+
+def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
+
+
+def chunk_path(array: Path, index: int, ndim: int) -> Path:
+    """The file of chunk ``index`` along the first axis of the array in folder ``array``."""
+    return array.joinpath("c", str(index), *["0"] * (ndim - 1))
+
+
+def checksum_path(store: Path, index: int) -> Path:
+    return store / CHECKSUMS / f"{index:06d}.json"
+
+
+def chunk_range(chunks: int, task: int, tasks: int) -> range:
+    """The chunks that ``task`` (from 0) of ``tasks`` owns: neighbours, sizes that differ by at most one."""
+    return range(chunks * task // tasks, chunks * (task + 1) // tasks)
+
+
+def encode_ids(ids: Sequence[str]) -> np.ndarray:
+    """``(N, L)`` uint8: each id in UTF-8, filled up with zeros; Zarr v3 has no string type that all readers know."""
+    encoded = [identifier.encode("utf-8") for identifier in ids]
+    width = max(len(identifier) for identifier in encoded)
+    return np.frombuffer(b"".join(e.ljust(width, b"\0") for e in encoded), np.uint8).reshape(len(ids), width)
+
+
+def decode_ids(table: np.ndarray) -> list[str]:
+    """The inverse of :func:`encode_ids`."""
+    return [row.tobytes().rstrip(b"\0").decode("utf-8") for row in table]

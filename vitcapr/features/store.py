@@ -1,0 +1,307 @@
+"""The sealed feature store: a plain Zarr v3 group whose chunk files are read directly.
+
+A chunk holds whole images, is not compressed and is written whole, so its file *is* a little-endian C-order array.
+Any Zarr reader opens the group; this one gathers rows at the speed of a memory map and never keeps the store in
+memory, because it copies the rows it is asked for out of the files and maps nothing.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.features.layout import FORMAT, chunk_path, decode_ids
+from vitcapr.files import read_json, sha256_file
+
+REPAIR = (
+    "delete the bad chunk (vitcapr features verify --delete does) and run snakemake --forcerun extract: "
+    "only what is missing is computed again"
+)
+_OPEN_FILES = 256
+
+
+class _Files:
+    """Open chunk files, the least recently used closed first; safe to use from several threads."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._users: dict[int, int] = {}
+        self._stale: set[int] = set()
+        self._lock = threading.Lock()
+
+    def acquire(self, path: Path) -> int:
+        with self._lock:
+            descriptor = self._open.get(path)
+            if descriptor is None:
+                while len(self._open) >= self._limit:
+                    self._retire(self._open.popitem(last=False)[1])
+                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                self._open[path] = descriptor
+            else:
+                self._open.move_to_end(path)
+            self._users[descriptor] = self._users.get(descriptor, 0) + 1
+            return descriptor
+
+    def release(self, descriptor: int) -> None:
+        with self._lock:
+            self._users[descriptor] -= 1
+            if not self._users[descriptor]:
+                del self._users[descriptor]
+                if descriptor in self._stale:
+                    self._stale.discard(descriptor)
+                    os.close(descriptor)
+
+    def _retire(self, descriptor: int) -> None:
+        """Close a file now, or as soon as the thread that is reading it is done."""
+        if descriptor in self._users:
+            self._stale.add(descriptor)
+        else:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        with self._lock:
+            while self._open:
+                self._retire(self._open.popitem()[1])
+
+
+class FeatureArray:
+    """One array of a store, ``(N, ...)``, read from its chunk files as rows are asked for.
+
+    ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
+    """
+
+    def __init__(self, directory: Path, shape: tuple[int, ...], chunk: int, dtype: np.dtype[Any]) -> None:
+        self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
+        self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
+        self.chunks = -(-shape[0] // chunk)
+        self._files = _Files(_OPEN_FILES)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.shape[0] * self.row_bytes
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"FeatureArray({self.directory.name}, shape={self.shape}, dtype={self.dtype}, chunk={self.chunk})"
+
+    def chunk_path(self, index: int) -> Path:
+        return chunk_path(self.directory, index, self.ndim)
+
+    def gather(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Rows of the array, in the order asked for.
+
+        Args:
+            rows: (n,) integers from 0 to N-1; any order, repetitions allowed.
+            out: (n, ...) of this array's dtype, C order, to read into; None makes one.
+
+        Returns:
+            (n, ...) array: ``out``, if given.
+
+        Raises:
+            IndexError: a row is not in the array.
+            UserError: a chunk is missing or cut short.
+        """
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or (rows.size and not np.issubdtype(rows.dtype, np.integer)):
+            raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
+        if rows.size and (rows.min() < 0 or rows.max() >= len(self)):
+            raise IndexError(f"rows from {rows.min()} to {rows.max()} of an array of {len(self)} rows")
+        shape = (rows.size, *self.shape[1:])
+        if out is None:
+            out = np.empty(shape, self.dtype)
+        elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
+            raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
+        if not out.size:
+            return out
+        view = memoryview(out.reshape(-1).view(np.uint8))
+        row_list = rows.tolist()
+        order = np.argsort(rows, kind="stable").tolist()
+        position = 0
+        while position < len(order):
+            chunk = row_list[order[position]] // self.chunk
+            last = (chunk + 1) * self.chunk
+            end = position
+            while end < len(order) and row_list[order[end]] < last:
+                end += 1
+            self._read(chunk, [(row_list[at], at) for at in order[position:end]], view)
+            position = end
+        return out
+
+    def _read(self, chunk: int, wanted: list[tuple[int, int]], view: memoryview) -> None:
+        """Copy rows of one chunk to their places, neighbours that stay neighbours in one call."""
+        path, size = self.chunk_path(chunk), self.row_bytes
+        try:
+            descriptor = self._files.acquire(path)
+        except FileNotFoundError as error:
+            raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
+        try:
+            position = 0
+            while position < len(wanted):
+                row, at = wanted[position]
+                count = 1
+                while position + count < len(wanted) and wanted[position + count] == (row + count, at + count):
+                    count += 1
+                place = view[at * size : (at + count) * size]
+                offset = (row - chunk * self.chunk) * size
+                while place:
+                    got = os.preadv(descriptor, [place], offset)
+                    if not got:
+                        raise UserError("a chunk of the feature store is cut short", where=path, remedy=REPAIR)
+                    place, offset = place[got:], offset + got
+                position += count
+        finally:
+            self._files.release(descriptor)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if first is Ellipsis or first is None:
+            rest, first = [first, *rest], slice(None)
+        if isinstance(first, slice):
+            picked = self.gather(np.arange(*first.indices(len(self)), dtype=np.int64))
+        elif isinstance(first, (int, np.integer)):
+            if not -len(self) <= first < len(self):
+                raise IndexError(f"row {first} of an array of {len(self)} rows")
+            picked = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
+            return np.asarray(picked[tuple(rest)]) if rest else picked
+        else:
+            rows = np.asarray(first)
+            rows = np.flatnonzero(rows) if rows.dtype == bool else np.where(rows < 0, rows + len(self), rows)
+            picked = self.gather(rows.astype(np.int64))
+        return picked[(slice(None), *rest)] if rest and rest[0] is not Ellipsis else picked
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("a feature array is on disk; it cannot become an array in memory without a copy")
+        whole = self.gather(np.arange(len(self)))
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def close(self) -> None:
+        self._files.close()
+
+
+class FeatureStore(Mapping[str, FeatureArray]):
+    """A sealed store, its structure checked; made by :func:`open_features`.
+
+    ``store["patches"]`` is ``(N, P, D)`` and ``store["cls"]`` ``(N, D)``; rows are those of ``images.parquet``.
+
+    Attributes:
+        arrays: the arrays by name.
+        attributes: backbone, revision, weights digest, preprocessing, arithmetic: where the numbers come from.
+        grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``.
+        fingerprint: sha256 of everything that decides the numbers.
+        checksums: array name -> sha256 of each chunk file.
+        path: the Zarr group.
+        manifest_path: the sealed manifest.
+    """
+
+    def __init__(self, manifest_path: Path, manifest: Mapping[str, Any]) -> None:
+        self.manifest_path = manifest_path
+        self.path = (manifest_path.parent / manifest["store"]).resolve()
+        self.fingerprint: str = manifest["fingerprint"]
+        self.attributes: dict[str, Any] = manifest["attributes"]
+        self.grid: tuple[int, int] = (manifest["grid"][0], manifest["grid"][1])
+        self.chunk: int = manifest["chunk"]
+        self.checksums: dict[str, list[str]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
+        self.arrays = {
+            name: FeatureArray(self.path / name, tuple(a["shape"]), self.chunk, np.dtype(a["dtype"]).newbyteorder("<"))
+            for name, a in manifest["arrays"].items()
+        }
+        self._check()
+        self.image_ids = self._read_ids(manifest["image_id"])
+
+    def _check(self) -> None:
+        """Every chunk file stands and has its full size."""
+        for name, array in self.arrays.items():
+            for index in range(array.chunks):
+                path = array.chunk_path(index)
+                try:
+                    size = path.stat().st_size
+                except FileNotFoundError as error:
+                    what = f"chunk {index} of '{name}' is missing from the feature store"
+                    raise UserError(what, where=path, remedy=REPAIR) from error
+                if size != self.chunk * array.row_bytes:
+                    what = f"chunk {index} of '{name}' has {size} bytes instead of {self.chunk * array.row_bytes}"
+                    raise UserError(what, where=path, remedy=REPAIR)
+
+    def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
+        path = chunk_path(self.path / "image_id", 0, 2)
+        if not path.is_file() or sha256_file(path) != recorded["checksum"]:
+            raise UserError("the image ids of the feature store are missing or altered", where=path, remedy=REPAIR)
+        return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
+
+    def __getitem__(self, name: str) -> FeatureArray:
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def images(self) -> int:
+        return len(self.image_ids)
+
+    def __repr__(self) -> str:
+        lines = [f"FeatureStore({self.path}), grid {self.grid[0]} x {self.grid[1]}, {self.images} images"]
+        return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
+
+    def damaged(self) -> Iterator[tuple[str, int, Path, bool]]:
+        """Reads every chunk; for each, ``(array, index, path, whether its checksum is not the recorded one)``."""
+        for name, array in self.arrays.items():
+            for index, expected in enumerate(self.checksums[name]):
+                path = array.chunk_path(index)
+                yield name, index, path, sha256_file(path) != expected
+
+    def close(self) -> None:
+        for array in self.arrays.values():
+            array.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The content of a sealed ``manifest.json``.
+
+    Raises:
+        UserError: it is not one, or of a format this version does not read.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else None
+        raise UserError(
+            "not a sealed feature manifest", where=path, remedy=f"expected format {FORMAT}, found {found or 'none'}"
+        )
+    return content
+
+
+def open_features(path: str | Path) -> FeatureStore:
+    """Open a sealed store by its ``manifest.json``, or the folder that holds it, and check that it is whole.
+
+    >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
+    >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
+
+    Raises:
+        UserError: no sealed manifest there, or the store misses a chunk.
+    """
+    manifest = Path(path)
+    if manifest.is_dir():
+        manifest = manifest / "manifest.json"
+    content = read_sealed(manifest)
+    return FeatureStore(manifest, content)
