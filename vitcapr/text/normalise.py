@@ -1,0 +1,51 @@
+"""A caption as the words that a captioner learns: cleaned, then cut by the Penn Treebank rules."""
+
+import re
+import unicodedata
+from typing import Literal
+
+from nltk.tokenize import TreebankWordTokenizer
+
+NonLetters = Literal["space", "remove", "keep"]
+
+_TREEBANK = TreebankWordTokenizer()
+_NOT_A_LETTER = re.compile(r"[\W\d_]")
+_NEITHER_LETTER_NOR_SPACE = re.compile(r"(?!\s)[\W\d_]")
+_HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
+
+
+def clean(text: str, non_letters: NonLetters = "remove") -> str:
+    """``text`` in lower case, and what is not a letter dealt with.
+
+    A letter is one in any script. Composed and decomposed accents are one spelling (NFC).
+
+    Args:
+        non_letters: ``space`` puts a space for each ("t-shirt" -> "t shirt"), ``remove`` nothing
+            ("t-shirt" -> "tshirt"; white space stays), ``keep`` leaves them to the tokenizer.
+    """
+    lower = unicodedata.normalize("NFC", text.lower())
+    if non_letters == "space":
+        return _NOT_A_LETTER.sub(" ", lower)
+    if non_letters == "remove":
+        return _NEITHER_LETTER_NOR_SPACE.sub("", lower)
+    return lower
+
+
+def tokenize(text: str) -> list[str]:
+    """The words of ``text`` by NLTK's Treebank rules; a Chinese character is a word of its own.
+
+    Those rules cut at white space, which Chinese does not write: a whole caption would be one word.
+    """
+    return [str(token) for token in _TREEBANK.tokenize(_HAN.sub(r" \1 ", text))]
+
+
+def words_of(text: str, *, non_letters: NonLetters = "remove", drop_one_letter: bool = False) -> list[str]:
+    """The words of a caption, from the raw text.
+
+    Args:
+        drop_one_letter: leave out words of one letter; a Chinese character is a word, not a letter.
+    """
+    words = tokenize(clean(text, non_letters))
+    if not drop_one_letter:
+        return words
+    return [word for word in words if len(word) > 1 or not word.isalpha() or _HAN.fullmatch(word)]

@@ -1,0 +1,86 @@
+"""All captions of a data set as word numbers, in four flat arrays."""
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path
+
+_DTYPES = {"ids": np.int32, "offsets": np.int64, "image_row": np.int32, "caption_row": np.int32}
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTable:
+    """M captions; caption m is ``ids[offsets[m]:offsets[m + 1]]``, start and end included.
+
+    Attributes:
+        ids: (sum of lengths,) int32, word numbers.
+        offsets: (M + 1,) int64.
+        image_row: (M,) int32, the row of the caption's image in images.parquet.
+        caption_row: (M,) int32, the caption's row in captions.parquet.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    image_row: NDArray[np.int32]
+    caption_row: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        captions = len(self.image_row)
+        if len(self.caption_row) != captions or len(self.offsets) != captions + 1:
+            raise ValueError("the arrays differ in the number of captions")
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.ids) or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the offsets do not cut the word numbers into captions")
+
+    @classmethod
+    def build(cls, captions: Sequence[Sequence[int]], image_row: Sequence[int], caption_row: Sequence[int]) -> Self:
+        """From one list of word numbers a caption."""
+        lengths = [len(caption) for caption in captions]
+        return cls(
+            ids=np.fromiter((number for caption in captions for number in caption), np.int32, sum(lengths)),
+            offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
+            image_row=np.asarray(image_row, dtype=np.int32),
+            caption_row=np.asarray(caption_row, dtype=np.int32),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Raises:
+        UserError: the file is missing or is not such a table.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as content:
+                arrays: dict[str, Any] = {name: content[name] for name in _DTYPES}
+            for name, dtype in _DTYPES.items():
+                if arrays[name].dtype != dtype or arrays[name].ndim != 1:
+                    raise ValueError(f"{name} is {arrays[name].dtype} with {arrays[name].ndim} axes")
+            return cls(**arrays)
+        except FileNotFoundError as error:
+            raise UserError("no such file", where=path, remedy="run the vocabulary stage") from error
+        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+            raise UserError(
+                f"not a table of captions: {error}", where=path, remedy="run the vocabulary stage again"
+            ) from error
+
+    def write(self, path: Path) -> None:
+        with atomic_path(path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **{name: getattr(self, name) for name in _DTYPES})
+
+    def __len__(self) -> int:
+        return len(self.image_row)
+
+    def __getitem__(self, caption: int) -> NDArray[np.int32]:
+        if not 0 <= caption < len(self):
+            raise IndexError(f"caption {caption} of {len(self)}")
+        return self.ids[self.offsets[caption] : self.offsets[caption + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(M,) int64: word numbers in each caption, start and end included."""
+        return np.diff(self.offsets)
