@@ -1,0 +1,62 @@
+"""What the scores against references do not see: how varied the captions are, and how they end."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from vitcapr.metrics.bootstrap import Measure, mean_measure
+
+_FUNCTION_WORDS = """
+    a an the this that these those its his her their my your our some any each every no
+    of in on at by to from with for into onto over under near behind beside between through across along around against
+    above below during before after while up off as like than about toward towards among beneath
+    and or but nor so if because which who whose whom when where
+    is are was were be been being am has have had do does did can could will would shall should may might must
+    very
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""English words that a finished caption seldom ends in; it dangles where one does."""
+
+
+def distinct(captions: Sequence[Sequence[str]], order: int) -> float:
+    """Different n-grams over all n-grams of the captions; nan where there are none.
+
+    Li et al., A Diversity-Promoting Objective Function for Neural Conversation Models (2016).
+    """
+    counts = Counter(
+        tuple(words[start : start + order]) for words in captions for start in range(len(words) - order + 1)
+    )
+    return len(counts) / counts.total() if counts else float("nan")
+
+
+def vocabulary_used(captions: Sequence[Sequence[str]]) -> int:
+    """How many different words the captions use."""
+    return len({word for words in captions for word in words})
+
+
+def identical_captions(captions: Sequence[Sequence[str]]) -> int:
+    """How many captions some other image has too."""
+    return sum(count for count in Counter(map(tuple, captions)).values() if count > 1)
+
+
+def length_mean(captions: Sequence[Sequence[str]]) -> Measure:
+    """Words in a caption, on average."""
+    return mean_measure([len(words) for words in captions])
+
+
+def novel_share(captions: Sequence[str], training: Iterable[str]) -> Measure:
+    """The share of captions that no training image has, both as they were written.
+
+    What a vocabulary may leave out does not make a caption new: case, punctuation, numerals, words of one letter.
+    """
+    seen = {_letters(caption) for caption in training}
+    return mean_measure([_letters(caption) not in seen for caption in captions])
+
+
+def _letters(caption: str) -> str:
+    words = ("".join(filter(str.isalpha, word)) for word in caption.lower().split())
+    return "".join(word for word in words if len(word) > 1 or not word.isascii())
+
+
+def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
+    """The share of captions that end in a function word, as 'a man on a' does."""
+    return mean_measure([words[-1] in FUNCTION_WORDS for words in captions])
