@@ -7,7 +7,7 @@ from vitcapr.data.scenes.lexicon import KINDS, PLACES
 from vitcapr.data.scenes.scene import Group, Scene
 
 NUMBERS = {2: "two", 3: "three", 4: "four"}
-SIZE_WORDS = {"small": ("small", "small", "little"), "large": ("large", "large", "big")}
+SIZE_WORDS = {"small": ("small", "little"), "large": ("large", "big")}
 TEXTURE_BEFORE = {"striped": ("striped",), "dotted": ("dotted", "spotted")}
 TEXTURE_AFTER = {"striped": "with stripes", "dotted": "with dots"}
 RELATIONS = {
@@ -18,6 +18,16 @@ RELATIONS = {
     "in_front": ("in front of", "in front of", "right in front of"),
     "behind": ("behind", "behind", "partly hidden behind"),
 }
+# The same from the other side: "a house with a ball to its left".
+HELD_RELATIONS = {
+    "left": ("to its left", "on its left", "on the left"),
+    "right": ("to its right", "on its right", "on the right"),
+    "above": ("above it", "over it"),
+    "below": ("below it", "under it"),
+    "in_front": ("in front of it", "before it"),
+    "behind": ("behind it", "partly hidden behind it"),
+}
+PLURAL_HELD = {"it": "them", "its": "their"}
 WHEREABOUTS = {
     "on_left": ("on the left", "on the left side", "at the left"),
     "in_middle": ("in the middle", "in the middle", "in the center"),
@@ -58,7 +68,7 @@ def noun_phrase(group: Group, rng: random.Random) -> Phrase:
     words = [rng.choice(SIZE_WORDS[group.size])]
     after = ""
     if group.texture != "plain":
-        if rng.random() < 0.25:
+        if rng.random() < 0.3:
             after = f" {TEXTURE_AFTER[group.texture]}"
         else:
             words.append(rng.choice(TEXTURE_BEFORE[group.texture]))
@@ -109,7 +119,7 @@ def _plain(scene: Scene, rng: random.Random) -> str:
 
 def _there_is(scene: Scene, rng: random.Random) -> str:
     subject = _subject(scene, rng)
-    opening = rng.choice((f"there {subject.be()}", f"there {subject.be()}", "we can see"))
+    opening = rng.choice((f"there {subject.be()}", f"there {subject.be()}", "we can see", "here we see"))
     return f"{opening} {subject.text} {_tail(scene, rng)}"
 
 
@@ -119,8 +129,18 @@ def _place_first(scene: Scene, rng: random.Random) -> str:
 
 
 def _picture_of(scene: Scene, rng: random.Random) -> str:
-    opening = rng.choice(("a picture of", "a picture of", "an image of"))
-    return f"{opening} {_subject(scene, rng).text} {_tail(scene, rng)}"
+    opening = rng.choice(("a picture of", "an image of", "a drawing of"))
+    if len(scene.groups) == 1:
+        return f"{opening} {_subject(scene, rng).text} {_tail(scene, rng)}"
+    subject = _subject(scene, rng).text
+    others = [noun_phrase(group, rng) for group in scene.groups[1:]]
+    if scene.relation == "between":
+        where, held = "between them", f"{others[0].text} and {others[1].text}"
+    else:
+        where, held = rng.choice(HELD_RELATIONS[scene.relation]), others[0].text
+        if others[0].plural:
+            where = " ".join(PLURAL_HELD.get(word, word) for word in where.split())
+    return f"{opening} {held} {_place(scene, rng)} with {subject} {where}"
 
 
 def _posture(scene: Scene, rng: random.Random) -> str:

@@ -147,7 +147,7 @@ PLACES: dict[str, Place] = {
         ),
         Place(
             "wall",
-            ("against a brick wall", "by a brick wall", "at a brick wall"),
+            ("by a brick wall", "against a brick wall", "near a brick wall"),
             "砖墙边",
             "砖墙",
             ("bird", "ball", "cup", "star", "kite", "flower", "box", "car", "tree", "house"),

@@ -94,8 +94,8 @@ def sample_scene(rng: random.Random) -> Scene:
 def _kinds(rng: random.Random, place: str, number: int) -> list[str]:
     """Different kinds seen in the place, ordered from what is spoken of to what it is located by."""
     names = list(PLACES[place].kinds)
-    # Fish and boats belong to few places: twice the weight there makes them about as common as the others.
-    weights = [2.0 if name in ("fish", "boat") else 1.0 for name in names]
+    # A kind that belongs to few places is the more likely there, so that all are about as common.
+    weights = [1 / sum(name in other.kinds for other in PLACES.values()) for name in names]
     chosen: list[str] = []
     while len(chosen) < number:
         name = rng.choices(names, weights)[0]
@@ -184,7 +184,7 @@ def _in_a_direction(rng: random.Random, place: str, kinds: list[str]) -> Scene:
     middles = dict(zip(order, _pack(rng, [sides[number] for number in order]), strict=True))
     # One common height keeps "left of" from being just as much "above".
     across = rng.uniform(0.40, 0.60)
-    groups = []
+    groups: list[Group] = []
     for number, kind in enumerate(kinds):
         color, texture, size, count = looks[number]
         side = sides[number]
@@ -213,7 +213,7 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
     x = rng.uniform(low, high)
     y = rng.uniform(MARGIN + back_side / 2, 1 - MARGIN - max(back_side / 2, front_side / 2 + down))
     middles = {1 - front: (x, y), front: (x + sideways, y + down)}
-    groups = []
+    groups: list[Group] = []
     for number, kind in enumerate(kinds):
         color, texture = _looks(rng, place)
         while groups and color == groups[0].color:

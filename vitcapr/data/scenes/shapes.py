@@ -51,7 +51,8 @@ def _arc(paint: str, x: float, y: float, outer: float, inner: float, begin: floa
     """A piece of a ring, angles in degrees clockwise from the right."""
     angles = np.radians(np.linspace(begin, end, 14))
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return Part(np.concatenate([outer * circle, inner * circle[::-1]]) + (x, y), paint)
+    ring = np.concatenate([outer * circle, inner * circle[::-1]])
+    return Part(np.add(ring, (x, y)), paint)
 
 
 def _star() -> Part:
