@@ -1,0 +1,253 @@
+"""Beam search against the blackboard version and against the enumeration of every caption."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_beam import reference_beam_search, repeats
+from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
+
+from vitcapr.decoding.beam import beam_search
+from vitcapr.errors import UserError
+
+SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
+
+
+@st.composite
+def searches(draw):
+    beam_size = draw(st.integers(1, 6))
+    max_length = draw(st.integers(1, 7))
+    return {
+        "beam_size": beam_size,
+        "max_length": max_length,
+        "min_length": draw(st.integers(0, min(max_length, 4))),
+        "length_penalty": draw(st.sampled_from([0.0, 0.5, 0.7, 1.0, 1.5])),
+        "block_ngram": draw(st.integers(0, 3)),
+        "n_best": draw(st.integers(1, beam_size)),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    options=searches(),
+    vocabulary=st.sampled_from([9, 40, 200]),
+    images=st.integers(1, 5),
+    sharpness=st.sampled_from([0.1, 0.5, 1.5]),
+    seed=st.integers(0, 10_000),
+)
+def test_equals_the_reference(options, vocabulary, images, sharpness, seed):
+    model = RandomCaptioner(vocabulary, sharpness=sharpness, seed=seed)
+    memory = model.images(images)
+    found = beam_search(model, memory, **SPECIALS, **options, keep_attention=True)
+    expected = reference_beam_search(model, memory, **SPECIALS, **options)
+    assert [[one.tokens for one in best] for best in found] == [[one.words for one in best] for best in expected]
+    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
+        assert one.score == pytest.approx(other.score, abs=1e-5, rel=1e-5)
+        assert one.log_prob == pytest.approx(other.total, abs=1e-5, rel=1e-5)
+        assert one.token_log_probs == pytest.approx(other.log_probs, abs=1e-5, rel=1e-5)
+        assert one.attention.dtype == np.float16
+        assert one.attention.shape == (len(one.tokens), model.patches)
+        if other.looks:
+            np.testing.assert_allclose(one.attention, torch.stack(other.looks), atol=1e-3)
+
+
+def every_caption(model, memory, image, words, max_length):
+    """All captions of up to ``max_length`` of ``words`` with their log-probability, by running each from the start."""
+    one = {name: tensor[image : image + 1] for name, tensor in memory.items()}
+    for length in range(max_length + 1):
+        for caption in itertools.product(words, repeat=length):
+            state, total = model.initial_state(one), 0.0
+            for last, token in itertools.pairwise([START, *caption, END]):
+                step = model.step(one, state, torch.tensor([[last]]))
+                state = step.state
+                total += torch.log_softmax(step.logits[0, 0].double(), -1)[token].item()
+            yield list(caption), total
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.7, 1.3])
+@pytest.mark.parametrize(("min_length", "block_ngram"), [(0, 0), (2, 0), (0, 1), (2, 2)])
+def test_a_beam_wider_than_everything_finds_the_best_captions(length_penalty, min_length, block_ngram):
+    model = RandomCaptioner(vocabulary=7, sharpness=0.4, seed=11)
+    memory = model.images(2)
+    found = beam_search(
+        model,
+        memory,
+        **SPECIALS,
+        beam_size=100,
+        max_length=4,
+        n_best=12,
+        min_length=min_length,
+        block_ngram=block_ngram,
+        length_penalty=length_penalty,
+    )
+    for image, best in enumerate(found):
+        allowed = [
+            (total / (len(words) + 1) ** length_penalty, words)
+            for words, total in every_caption(model, memory, image, words=[4, 5, 6], max_length=4)
+            if len(words) >= min_length
+            and not (block_ngram and any(repeats(words[: n + 1], block_ngram) for n in range(len(words))))
+        ]
+        allowed.sort(key=lambda pair: -pair[0])
+        assert [one.tokens for one in best] == [words for _, words in allowed[:12]]
+        assert [one.score for one in best] == pytest.approx([score for score, _ in allowed[:12]], abs=1e-5)
+
+
+def markov(transitions):
+    """A Markov captioner from probabilities; what is not named is impossible."""
+    size = 1 + max(max(origin, *row) for origin, row in transitions.items())
+    logits = torch.full((size, size), -torch.inf)
+    for origin, row in transitions.items():
+        for token, probability in row.items():
+            logits[origin, token] = math.log(probability)
+    logits[logits.isneginf().all(1), END] = 0
+    return MarkovCaptioner(logits)
+
+
+def captions(model, **options):
+    chosen = {"beam_size": 2, "max_length": 8, **options}
+    (best,) = beam_search(model, model.images(1), **SPECIALS, **chosen)
+    return best
+
+
+GARDEN_PATH = {START: {4: 0.6, 5: 0.4}, 4: {6: 0.5, 7: 0.5}, 5: {8: 1.0}, 6: {END: 1.0}, 7: {END: 1.0}, 8: {END: 1.0}}
+
+
+def test_a_beam_escapes_a_garden_path():
+    (greedy,) = captions(markov(GARDEN_PATH), beam_size=1)
+    (beam,) = captions(markov(GARDEN_PATH), beam_size=2)
+    assert greedy.tokens == [4, 6]
+    assert greedy.log_prob == pytest.approx(math.log(0.3))
+    assert beam.tokens == [5, 8]
+    assert beam.token_log_probs == pytest.approx([math.log(0.4), 0, 0])
+
+
+def test_the_length_of_the_score_counts_the_end_token():
+    # "4" has probability 0.5 in 2 tokens, "5 6 6 ..." 0.4 in 5.
+    model = markov(
+        {START: {4: 0.5, 5: 0.5}, 4: {END: 1.0}, 5: {6: 0.8, 8: 0.2}, 6: {7: 1.0}, 7: {8: 1.0}, 8: {END: 1.0}}
+    )
+    plain = captions(model, length_penalty=0.0)[0]
+    normalised = captions(model, length_penalty=1.0)[0]
+    assert (plain.tokens, plain.score) == ([4], pytest.approx(math.log(0.5)))
+    assert (normalised.tokens, normalised.score) == ([5, 6, 7, 8], pytest.approx(math.log(0.4) / 5))
+    assert normalised.log_prob == pytest.approx(math.log(0.4))
+
+
+def test_a_caption_at_the_maximum_length_pays_for_its_end():
+    model = markov({START: {4: 1.0}, 4: {4: 0.9, END: 0.1}})
+    (cut,) = captions(model, beam_size=1, max_length=3)
+    assert cut.tokens == [4, 4, 4]
+    assert cut.token_log_probs == pytest.approx([0, math.log(0.9), math.log(0.9), math.log(0.1)])
+
+
+def test_finished_captions_do_not_occupy_the_beam():
+    # With two slots, "4" ends at once; "5 6" must still be found through the slot it leaves.
+    model = markov({START: {4: 0.5, 5: 0.3, 6: 0.2}, 4: {END: 0.9, 7: 0.1}, 5: {6: 1.0}, 6: {END: 1.0}, 7: {END: 1.0}})
+    assert [one.tokens for one in captions(model, n_best=2)] == [[4], [5, 6]]
+
+
+def test_trigrams_do_not_repeat():
+    model = markov({START: {4: 1.0}, 4: {5: 1.0}, 5: {6: 1.0}, 6: {4: 0.9, 7: 0.1}, 7: {END: 1.0}})
+    model.logits[5, END] = -9.0
+    (free,) = captions(model, beam_size=1, max_length=8)
+    assert free.tokens == [4, 5, 6, 4, 5, 6, 4, 5]
+    # 4 5 6 4 5 leads only to the trigram 4 5 6, so the path dies and the other survives.
+    (blocked,) = captions(model, beam_size=2, max_length=8, block_ngram=3)
+    assert blocked.tokens == [4, 5, 6, 7]
+
+
+def test_equal_scores_are_ordered_by_rank_and_word_number():
+    vocabulary = 300
+    model = MarkovCaptioner(torch.zeros(vocabulary, vocabulary))
+    found = captions(model, beam_size=4, n_best=4, max_length=3, min_length=2)
+    assert [one.tokens for one in found] == [[4, 4], [4, 5], [4, 6], [4, 7]]
+
+
+def test_specials_are_never_written():
+    logits = torch.zeros(6, 6)
+    logits[:, [PAD, START, UNKNOWN]] = 9.0
+    for one in captions(MarkovCaptioner(logits), beam_size=3, n_best=3, max_length=4, min_length=2):
+        assert set(one.tokens) <= {4, 5}
+
+
+def test_unknown_is_written_where_it_is_allowed():
+    model = markov({START: {UNKNOWN: 1.0}, UNKNOWN: {END: 1.0}})
+    ((one,),) = beam_search(
+        model, model.images(1), start=START, end=END, pad=PAD, forbidden=[], beam_size=2, max_length=4
+    )
+    assert one.tokens == [UNKNOWN]
+
+
+def test_an_image_does_not_depend_on_its_batch():
+    model = RandomCaptioner(vocabulary=50, sharpness=0.5, seed=5)
+    memory = model.images(12)
+    options = {**SPECIALS, "beam_size": 3, "max_length": 12, "length_penalty": 0.8, "n_best": 2}
+    together = beam_search(model, memory, **options)
+    alone = [beam_search(model, {"values": memory["values"][image : image + 1]}, **options)[0] for image in range(12)]
+    assert [[one.tokens for one in best] for best in together] == [[one.tokens for one in best] for best in alone]
+
+
+def test_the_search_stops_when_no_hypothesis_can_win():
+    class Counting(MarkovCaptioner):
+        steps = 0
+
+        def step(self, memory, state, tokens):
+            self.steps += 1
+            return super().step(memory, state, tokens)
+
+    # After "4" ends with probability 0.9, no live hypothesis is above 0.1 and all later captions are worse.
+    model = Counting(markov({START: {4: 0.9, 5: 0.1}, 4: {END: 1.0}, 5: {5: 0.9, END: 0.1}}).logits)
+    assert captions(model, max_length=30)[0].tokens == [4]
+    assert model.steps == 2
+
+
+def test_finished_images_leave_the_batch():
+    seen = []
+
+    class Watched(RandomCaptioner):
+        def step(self, memory, state, tokens):
+            seen.append(tokens.shape)
+            return super().step(memory, state, tokens)
+
+    model = Watched(vocabulary=30, sharpness=1.0, seed=3)
+    beam_search(model, model.images(16), **SPECIALS, beam_size=4, max_length=15)
+    assert seen[0] == (16, 1)
+    assert seen[1] == (16, 4)
+    images = [shape[0] for shape in seen]
+    assert images == sorted(images, reverse=True)
+    assert images[-1] < 16
+
+
+def test_the_model_does_not_see_its_logits_changed():
+    model = MarkovCaptioner(torch.zeros(8, 8))
+    model.step = (
+        lambda memory, state, tokens: type(MarkovCaptioner.step(model, memory, state, tokens))(  # noqa: ARG005
+            model.logits[:1].expand(*tokens.shape, 8), {"last": tokens}, None
+        )
+    )
+    captions(model, block_ngram=1)
+    assert torch.equal(model.logits, torch.zeros(8, 8))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_best": 3}, "n_best 3 is above decoding.beam_size 2"),
+        ({"min_length": 9}, "min_length 9 is above decoding.max_length 8"),
+        ({"min_length": 4, "block_ngram": 1}, "every word is blocked"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_told(options, message):
+    model = MarkovCaptioner(torch.zeros(6, 6))
+    with pytest.raises(UserError, match=message):
+        captions(model, **options)
+
+
+def test_fewer_than_n_best_where_fewer_exist():
+    model = MarkovCaptioner(torch.zeros(5, 5))
+    found = captions(model, beam_size=5, n_best=5, max_length=2)
+    assert sorted(one.tokens for one in found) == [[], [4], [4, 4]]
