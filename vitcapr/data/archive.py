@@ -1,0 +1,102 @@
+"""A folder or a zip, listed and read alike, from any thread."""
+
+import os
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Self
+
+from vitcapr.errors import UserError
+
+
+def is_junk(name: str) -> bool:
+    """Whether a file or folder is the operating system's and not the data set's: hidden, or a Mac's shadow tree."""
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    """Every file below ``folder``, junk left out, as (path relative to it with ``/``, entry), in no particular order.
+
+    Links to folders are followed, each folder once, so that a link to a parent ends.
+    """
+    seen = set()
+    pending = [("", folder)]
+    while pending:
+        prefix, path = pending.pop()
+        status = path.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if is_junk(entry.name):
+                    continue
+                if entry.is_dir():
+                    pending.append((f"{prefix}{entry.name}/", Path(entry.path)))
+                else:
+                    yield f"{prefix}{entry.name}", entry
+
+
+class DamagedMember(Exception):
+    """The zip is readable, this member is not."""
+
+
+class Archive:
+    """The files below a folder, or in a zip that stays packed.
+
+    Args:
+        root: a folder or a zip file.
+
+    Raises:
+        UserError: there is nothing at ``root``, or it is a file but no zip.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._zip: zipfile.ZipFile | None = None
+        self._lock = threading.Lock()
+        if root.is_dir():
+            return
+        try:
+            self._zip = zipfile.ZipFile(root)
+        except FileNotFoundError as error:
+            raise UserError("no such folder or zip", where=root) from error
+        except zipfile.BadZipFile as error:
+            raise UserError("neither a folder nor a whole zip", where=root, remedy="fetch or copy it again") from error
+
+    def files(self) -> list[str]:
+        """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
+        if self._zip is None:
+            return sorted(path for path, _ in scan(self.root))
+        members = (member.filename for member in self._zip.infolist() if not member.is_dir())
+        return sorted(name for name in members if not any(is_junk(part) for part in name.split("/")))
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file.
+
+        Raises:
+            FileNotFoundError: it is not there.
+            DamagedMember: the zip holds it, but cannot give it back.
+        """
+        if self._zip is None:
+            return (self.root / path).read_bytes()
+        try:
+            # ZipFile counts its open members without a lock, and closes the file when a race brings the count to zero.
+            with self._lock:
+                return self._zip.read(path)
+        except KeyError as error:
+            raise FileNotFoundError(path) from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+            raise DamagedMember(" ".join(str(error).split())) from error
+
+    def close(self) -> None:
+        if self._zip is not None:
+            self._zip.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

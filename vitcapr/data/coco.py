@@ -1,0 +1,140 @@
+"""MS COCO captions: the 2014 and 2017 annotation files, or Karpathy's split of the 2014 ones.
+
+X. Chen et al.: Microsoft COCO Captions: Data Collection and Evaluation Server. arXiv:1504.00325.
+A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image Descriptions. CVPR 2015.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+
+KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
+
+
+def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listing:
+    """What ``captions_*.json`` files list, in the order of COCO's image numbers.
+
+    train files become the split ``train``, val files ``validation``; COCO publishes no captions of its test images.
+
+    Args:
+        image_files: the paths that exist below the image root; ``val2017/x.jpg`` is preferred to ``x.jpg``.
+        annotations: files whose names tell split and year, as ``captions_val2017.json`` does.
+
+    Raises:
+        UserError: not such a file, or two files share an image: they are of different years, and would leak.
+    """
+    existing = set(image_files)
+    images: dict[int, ListedImage] = {}
+    file_of: dict[int, Path] = {}
+    captions: list[tuple[int, ListedCaption]] = []
+    rejected: list[tuple[str, str]] = []
+    for file in annotations:
+        split, subset = _split_of(file)
+        content = _read(file, "annotations")
+        try:
+            for entry in content["images"]:
+                number = int(entry["id"])
+                if number not in images:
+                    path = _find(existing, subset, entry["file_name"])
+                    images[number] = ListedImage(str(number), path, split)
+                    file_of[number] = file
+                elif file_of[number] == file:
+                    rejected.append((str(number), "duplicate image id"))
+                else:
+                    raise UserError(
+                        f"data.coco.annotations: image {number} is also in {file_of[number].name}",
+                        where=file,
+                        remedy="name files of one year only",
+                    )
+            for entry in content["annotations"]:
+                image = int(entry["image_id"])
+                captions.append((image, ListedCaption(str(entry["id"]), str(image), str(entry["caption"]))))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _wrong_annotations(file, error) from error
+    return _in_order(images, captions, rejected)
+
+
+def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> Listing:
+    """What ``dataset_coco.json`` lists, in the order of COCO's image numbers.
+
+    Args:
+        image_files: the paths that exist below the image root; ``val2014/x.jpg`` is preferred to ``x.jpg``.
+        restval: count the validation images outside Karpathy's validation and test sets as training images;
+            otherwise they are in the split ``none``.
+
+    Raises:
+        UserError: not such a file.
+    """
+    existing = set(image_files)
+    splits = {**KARPATHY_SPLITS, "restval": "train" if restval else "none"}
+    images: dict[int, ListedImage] = {}
+    captions: list[tuple[int, ListedCaption]] = []
+    rejected: list[tuple[str, str]] = []
+    try:
+        for entry in _read(file, "karpathy")["images"]:
+            number = int(entry["cocoid"])
+            if number in images:
+                rejected.append((str(number), "duplicate image id"))
+                continue
+            path = _find(existing, entry["filepath"], entry["filename"])
+            images[number] = ListedImage(str(number), path, splits[entry["split"]])
+            for sentence in entry["sentences"]:
+                captions.append((number, ListedCaption(str(sentence["sentid"]), str(number), str(sentence["raw"]))))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"data.coco.karpathy: not the file dataset_coco.json: {_problem(error)}",
+            where=file,
+            remedy="each image needs cocoid, filepath, filename, split and sentences with sentid and raw",
+        ) from error
+    return _in_order(images, captions, rejected)
+
+
+def _in_order(
+    images: dict[int, ListedImage], captions: list[tuple[int, ListedCaption]], rejected: list[tuple[str, str]]
+) -> Listing:
+    """Images by number; captions in the order of their files, which is kept within each image."""
+    return Listing([images[number] for number in sorted(images)], [caption for _, caption in captions], rejected)
+
+
+def _find(existing: set[str], subset: str, file_name: str) -> str | None:
+    for path in (f"{subset}/{file_name}", file_name):
+        if path in existing:
+            return path
+    return None
+
+
+def _split_of(file: Path) -> tuple[str, str]:
+    """``captions_val2017.json`` -> (``validation``, ``val2017``)."""
+    found = re.findall(r"(train|val)(\d*)", file.name)
+    if len({split for split, _ in found}) != 1:
+        raise UserError(
+            "data.coco.annotations: the file name does not tell whether it is train or val",
+            where=file,
+            remedy="name captions_train2014.json, captions_val2017.json and the like",
+        )
+    split, year = found[0]
+    return {"train": "train", "val": "validation"}[split], f"{split}{year}"
+
+
+def _read(file: Path, key: str) -> Any:
+    if not file.is_file():
+        expected = {"annotations": "captions_*.json files of COCO", "karpathy": "the file dataset_coco.json"}[key]
+        raise UserError(f"data.coco.{key}: no such file", where=file, remedy=f"it should name {expected}")
+    return read_json(file)
+
+
+def _wrong_annotations(file: Path, error: Exception) -> UserError:
+    return UserError(
+        f"data.coco.annotations: not a caption file of COCO: {_problem(error)}",
+        where=file,
+        remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
+    )
+
+
+def _problem(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)

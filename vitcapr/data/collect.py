@@ -1,0 +1,185 @@
+"""From what a data set lists to what is really there: the part that every reader shares."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
+from vitcapr.data.manifest import SPLITS, write_manifest
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@dataclass(frozen=True)
+class ListedImage:
+    """An image that the data set names.
+
+    Attributes:
+        path: where it is, relative to the image root with ``/``; None if it is not there.
+    """
+
+    image_id: str
+    path: str | None
+    split: str
+
+
+@dataclass(frozen=True)
+class ListedCaption:
+    caption_id: str
+    image_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a data set claims to hold, dirt included.
+
+    Attributes:
+        images: in the data set's own order, each id once.
+        captions: in the data set's own order; ids may repeat, texts be empty, images unknown.
+        rejected: (item, reason) of what the reader could not even list.
+    """
+
+    images: Sequence[ListedImage]
+    captions: Sequence[ListedCaption]
+    rejected: Sequence[tuple[str, str]] = field(default=())
+
+
+def collect(
+    listing: Listing,
+    source: ImageSource,
+    directory: Path,
+    *,
+    dataset: str,
+    language: str,
+    max_pixels: int,
+    on_bad_image: str,
+    limit: int | None,
+    reporter: Reporter,
+) -> Path:
+    """Check every image and caption of ``listing`` and write the manifest of those that hold.
+
+    Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``. What is left out
+    leaves no gap and moves nothing else: the order is the listing's, so the same files give the same rows
+    whatever the number of threads, and whether they lie in a folder or in a zip.
+
+    Args:
+        language: of all captions.
+        max_pixels: see :func:`vitcapr.data.images.decode`.
+        on_bad_image: ``reject`` leaves a missing or damaged image out, ``fail`` stops at the first of them.
+        limit: keep the first so many images of each split that are there and have a caption; None keeps all.
+
+    Returns:
+        The path of ``manifest.json``.
+
+    Raises:
+        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
+    """
+    rejected = list(listing.rejected)
+    captions = _captions_by_image(listing, rejected)
+    candidates: list[tuple[ListedImage, str]] = []
+    for image in listing.images:
+        if image.path is None:
+            _refuse(image, "no such file", captions, rejected, source, on_bad_image)
+        elif not captions.get(image.image_id):
+            rejected.append((image.image_id, "no caption"))
+        else:
+            candidates.append((image, image.path))
+    candidates = _first_of_each_split(candidates, limit)
+
+    kept: list[tuple[ListedImage, str, ImageFacts]] = []
+    with closing(inspect_all(source, [path for _, path in candidates], max_pixels, reporter)) as checked:
+        for (image, path), found in zip(candidates, checked, strict=True):
+            if isinstance(found, BadImage):
+                _refuse(image, found.reason, captions, rejected, source, on_bad_image)
+            else:
+                kept.append((image, path, found))
+
+    manifest = write_manifest(
+        directory,
+        dataset=dataset,
+        image_root=source.root,
+        images=pd.DataFrame(
+            [(i.image_id, path, i.split, facts.width, facts.height, facts.sha256) for i, path, facts in kept],
+            columns=["image_id", "path", "split", "width", "height", "sha256"],
+        ),
+        captions=pd.DataFrame(
+            [
+                (caption.caption_id, image.image_id, language, caption.text, image.split)
+                for image, _, _ in kept
+                for caption in captions[image.image_id]
+            ],
+            columns=["caption_id", "image_id", "language", "text", "split"],
+        ),
+        rejected=rejected,
+    )
+    _report(kept, rejected, directory, reporter)
+    return manifest
+
+
+def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dict[str, list[ListedCaption]]:
+    """The usable captions of each listed image; the rest is added to ``rejected``."""
+    known = {image.image_id for image in listing.images}
+    seen: set[str] = set()
+    usable: dict[str, list[ListedCaption]] = defaultdict(list)
+    for caption in listing.captions:
+        # A line break inside a caption would be read as two captions by every scorer that works line by line.
+        text = " ".join(caption.text.split())
+        if caption.caption_id in seen:
+            rejected.append((caption.caption_id, "duplicate caption id"))
+        elif caption.image_id not in known:
+            rejected.append((caption.caption_id, "no such image"))
+        elif not text:
+            rejected.append((caption.caption_id, "empty caption"))
+        else:
+            usable[caption.image_id].append(ListedCaption(caption.caption_id, caption.image_id, text))
+        seen.add(caption.caption_id)
+    return usable
+
+
+def _refuse(
+    image: ListedImage,
+    reason: str,
+    captions: dict[str, list[ListedCaption]],
+    rejected: list[tuple[str, str]],
+    source: ImageSource,
+    on_bad_image: str,
+) -> None:
+    if on_bad_image == "fail":
+        raise UserError(
+            f"image '{image.image_id}': {reason}",
+            where=source.root / (image.path or ""),
+            remedy="repair it, or leave such images out with data.on_bad_image: reject",
+        )
+    rejected.append((image.image_id, reason))
+    rejected.extend((caption.caption_id, "its image is left out") for caption in captions.get(image.image_id, []))
+
+
+def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
+    if limit is None:
+        return candidates
+    taken: Counter[str] = Counter()
+    first = []
+    for image, path in candidates:
+        taken[image.split] += 1
+        if taken[image.split] <= limit:
+            first.append((image, path))
+    return first
+
+
+def _report(
+    kept: Sequence[tuple[ListedImage, str, ImageFacts]],
+    rejected: Iterable[tuple[str, str]],
+    directory: Path,
+    reporter: Reporter,
+) -> None:
+    splits = Counter(image.split for image, _, _ in kept)
+    reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
+    if reasons := Counter(reason for _, reason in rejected):
+        summary = ", ".join(f"{number} x {reason}" for reason, number in reasons.most_common(5))
+        more = f" and {len(reasons) - 5} more reasons" if len(reasons) > 5 else ""
+        reporter.line(f"{reasons.total()} items left out, listed in {directory / 'rejected.csv'}: {summary}{more}")

@@ -1,0 +1,169 @@
+"""Flickr8k: 8,091 photographs with five captions each.
+
+M. Hodosh, P. Young, J. Hockenmaier: Framing Image Description as a Ranking Task. JAIR 47, 2013. The official
+lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 91 are in none of them.
+"""
+
+import csv
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.images import SUFFIXES
+from vitcapr.errors import UserError
+
+OFFICIAL_LISTS = {
+    "Flickr_8k.trainImages.txt": "train",
+    "Flickr_8k.devImages.txt": "validation",
+    "Flickr_8k.testImages.txt": "test",
+}
+OFFICIAL_SIZES = {"train": 6000, "validation": 1000, "test": 1000}
+OFFICIAL_CAPTIONS = "Flickr8k.token.txt"
+KAGGLE_CAPTIONS = "captions.txt"
+
+
+def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: int) -> Listing:
+    """What the data set claims to hold, in the order of the image files' names.
+
+    An image's id is its file name, as in the corpus; a caption's id is that name, ``#`` and its number.
+
+    Args:
+        image_files: the paths that exist below the image root, relative to it.
+        text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself,
+            with the split lists beside it.
+        splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
+        seed: of the random split.
+
+    Raises:
+        UserError: no captions or no lists there, or a list repeats an image of another.
+    """
+    paths = _by_name(image_files)
+    files, captions_name = _text_files(text)
+    captions, rejected = _parse_captions(files, captions_name, text)
+    if splits == "official":
+        split_of = _official_splits(files, text)
+    else:
+        captioned = {caption.image_id for caption in captions}
+        split_of = random_splits([name for name in paths if name in captioned], seed)
+    names = sorted(paths.keys() | split_of.keys())
+    images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
+    return Listing(images, captions, rejected)
+
+
+def random_splits(names: Iterable[str], seed: int) -> dict[str, str]:
+    """The split of each image, in the official sizes, or in their proportions if there are fewer than 8,000.
+
+    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
+    """
+    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
+    share = min(1.0, len(ranked) / sum(OFFICIAL_SIZES.values()))
+    order = [split for split, size in OFFICIAL_SIZES.items() for _ in range(round(size * share))]
+    return dict(zip(ranked, order, strict=False))
+
+
+def _by_name(image_files: Iterable[str]) -> dict[str, str]:
+    """File name -> path of every picture; where a name occurs in several folders, the shallowest, then the first."""
+    pictures = [path for path in image_files if path.lower().endswith(SUFFIXES)]
+    pictures.sort(key=lambda path: (path.count("/"), path), reverse=True)
+    return {PurePosixPath(path).name: path for path in pictures}
+
+
+def _text_files(text: Path) -> tuple[Mapping[str, Callable[[], bytes]], str]:
+    """What can be read beside the captions (name -> reader), and the name of the captions file."""
+    if text.is_file() and text.suffix.lower() != ".zip":
+        return {path.name: path.read_bytes for path in text.parent.iterdir() if path.is_file()}, text.name
+    files: dict[str, Callable[[], bytes]]
+    if text.is_dir():
+        files = {path.name: path.read_bytes for path in text.iterdir() if path.is_file()}
+    elif text.exists():
+        archive = Archive(text)
+        files = {PurePosixPath(path).name: partial(archive.read, path) for path in archive.files()}
+    else:
+        raise _wrong_text("no such file or folder", text)
+    for name in (OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS):
+        if name in files:
+            return files, name
+    raise _wrong_text(f"neither {OFFICIAL_CAPTIONS} nor {KAGGLE_CAPTIONS} is there", text)
+
+
+def _wrong_text(problem: str, text: Path) -> UserError:
+    return UserError(
+        f"data.flickr8k.text: {problem}",
+        where=text,
+        remedy="name the folder Flickr8k_text, Flickr8k_text.zip or Kaggle's captions.txt",
+    )
+
+
+def _read_text(files: Mapping[str, Callable[[], bytes]], name: str, text: Path) -> str:
+    try:
+        return files[name]().decode("utf-8-sig")
+    except (OSError, DamagedMember, UnicodeDecodeError) as error:
+        raise UserError(f"data.flickr8k.text: {name} cannot be read: {error}", where=text) from error
+
+
+def _parse_captions(
+    files: Mapping[str, Callable[[], bytes]], name: str, text: Path
+) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
+    content = _read_text(files, name, text)
+    first_line = content.partition("\n")[0].strip().lower()
+    if first_line == "image,caption":
+        return _parse_kaggle(content, name)
+    if "\t" in first_line:
+        return _parse_official(content, name)
+    raise _wrong_text(f"{name} begins neither with 'image,caption' nor with 'image#number<tab>caption'", text)
+
+
+def _parse_official(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
+    captions, rejected = [], []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if not line.strip():
+            continue
+        caption_id, tab, caption = line.partition("\t")
+        image_id, hash_sign, _ = caption_id.rpartition("#")
+        if tab and hash_sign:
+            captions.append(ListedCaption(caption_id, image_id, caption))
+        else:
+            rejected.append((f"{name}:{number}", "not a line 'image#number<tab>caption'"))
+    return captions, rejected
+
+
+def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
+    """Kaggle's copy has lost the caption numbers; they are counted again, in the order of the file."""
+    captions, rejected = [], []
+    count: Counter[str] = Counter()
+    rows = csv.reader(io.StringIO(content, newline=""))
+    next(rows)
+    for row in rows:
+        if not row:
+            continue
+        image_id = row[0].strip()
+        if len(row) < 2 or not image_id:
+            rejected.append((f"{name}:{rows.line_num}", "not a line 'image,caption'"))
+            continue
+        captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, ",".join(row[1:])))
+        count[image_id] += 1
+    return captions, rejected
+
+
+def _official_splits(files: Mapping[str, Callable[[], bytes]], text: Path) -> dict[str, str]:
+    if missing := [name for name in OFFICIAL_LISTS if name not in files]:
+        raise UserError(
+            f"data.flickr8k.splits: official needs {', '.join(missing)} beside the captions",
+            where=text,
+            remedy="put the official lists there, or set data.flickr8k.splits: random",
+        )
+    split_of: dict[str, str] = {}
+    for name, split in OFFICIAL_LISTS.items():
+        for image_id in _read_text(files, name, text).split():
+            if split_of.setdefault(image_id, split) != split:
+                raise UserError(
+                    f"image '{image_id}' is in the {split_of[image_id]} split and in the {split} split",
+                    where=text / name,
+                    remedy="an image may be in one list only",
+                )
+    return split_of

@@ -1,0 +1,220 @@
+"""Photographs as they are found in the wild, decoded to one form or refused with a reason."""
+
+import hashlib
+import io
+import os
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from PIL import (
+    BmpImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageOps,
+    Jpeg2KImagePlugin,
+    JpegImagePlugin,
+    MpoImagePlugin,
+    PngImagePlugin,
+    PpmImagePlugin,
+    TiffImagePlugin,
+    UnidentifiedImageError,
+    WebPImagePlugin,
+)
+
+from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.progress import Reporter
+
+# Pillow knows sixty formats; some of them start other programs (EPS) or hide a picture of another size (ICO).
+# Importing a plugin registers it: were it left to Image.open, threads would race to do so.
+FORMATS = tuple(
+    plugin.format
+    for plugin in (
+        JpegImagePlugin.JpegImageFile,
+        MpoImagePlugin.MpoImageFile,
+        PngImagePlugin.PngImageFile,
+        GifImagePlugin.GifImageFile,
+        BmpImagePlugin.BmpImageFile,
+        TiffImagePlugin.TiffImageFile,
+        WebPImagePlugin.WebPImageFile,
+        PpmImagePlugin.PpmImageFile,
+        Jpeg2KImagePlugin.Jpeg2KImageFile,
+    )
+)
+SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
+BACKGROUND = (255, 255, 255)
+
+
+class BadImage(Exception):
+    """A file that is no usable picture; the message says why, the same way every time."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class ImageSource:
+    """Pictures below a folder, or straight from a zip; every method may be called from many threads.
+
+    Args:
+        root: a folder or a zip file.
+
+    Raises:
+        UserError: there is nothing at ``root``, or it is a file but no zip.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._archive = Archive(root)
+
+    def files(self) -> list[str]:
+        """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
+        return self._archive.files()
+
+    def read(self, path: str) -> bytes:
+        """The bytes of the file at ``path``.
+
+        Raises:
+            BadImage: it is not there, or cannot be read.
+        """
+        try:
+            return self._archive.read(path)
+        except FileNotFoundError as error:
+            raise BadImage("no such file") from error
+        except (OSError, DamagedMember) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise BadImage(f"unreadable: {reason}") from error
+
+    def open(self, path: str, max_pixels: int) -> Image.Image:
+        """The picture at ``path``, as :func:`decode` gives it."""
+        return decode(self.read(path), max_pixels)
+
+    def close(self) -> None:
+        self._archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def decode(content: bytes, max_pixels: int) -> Image.Image:
+    """A picture file as the 8-bit RGB picture that a person would see.
+
+    Upright by its EXIF orientation. Grey becomes three equal channels, 16 bits are scaled by 255/65535 and
+    rounded, CMYK is converted, transparency (alpha, palette or colour key) is laid over white, of an
+    animation the first frame counts. Safe to call from many threads.
+
+    Args:
+        content: the bytes of the file.
+        max_pixels: a picture whose header claims more is refused before anything is decoded. Pillow's own limit,
+            ``2 * PIL.Image.MAX_IMAGE_PIXELS`` (179 million), holds as well.
+
+    Raises:
+        BadImage: empty, not a picture, truncated or damaged, too large, or with pixels of unknown range.
+    """
+    if not content:
+        raise BadImage("empty file")
+    if _looks_like_html(content):
+        raise BadImage("a web page, not an image")
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            width, height = image.size
+            if width * height > max_pixels:
+                raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
+            image.load()
+            return _upright(_to_rgb(image))
+    except (BadImage, MemoryError):
+        raise
+    except UnidentifiedImageError as error:
+        raise BadImage("not an image in a known format") from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise BadImage("claims more pixels than Pillow opens") from error
+    # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
+    except Exception as error:
+        raise BadImage(f"damaged: {' '.join(str(error).split()) or type(error).__name__}") from error
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """What the manifest keeps of an image file: its size in pixels once upright, and the digest of its bytes."""
+
+    width: int
+    height: int
+    sha256: str
+
+
+def inspect(source: ImageSource, path: str, max_pixels: int) -> ImageFacts:
+    """Read and wholly decode one image.
+
+    Raises:
+        BadImage: as :func:`decode`, or the file is missing.
+    """
+    content = source.read(path)
+    image = decode(content, max_pixels)
+    return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest())
+
+
+def inspect_all(
+    source: ImageSource, paths: Sequence[str], max_pixels: int, reporter: Reporter
+) -> Generator[ImageFacts | BadImage, None, None]:
+    """:func:`inspect` for each of ``paths``, in their order, on every core; what is wrong is yielded, not raised.
+
+    Closing the iterator early abandons the images not yet begun.
+    """
+
+    def attempt(path: str) -> ImageFacts | BadImage:
+        try:
+            return inspect(source, path, max_pixels)
+        except BadImage as bad:
+            return bad
+
+    pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
+    try:
+        with reporter.track("checking images", len(paths), "images") as tracker:
+            for found in pool.map(attempt, paths):
+                tracker.advance()
+                yield found
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _looks_like_html(content: bytes) -> bool:
+    start = content[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    return start.startswith((b"<!doctype html", b"<html", b"<head", b"<?xml", b"<body"))
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):
+        return _scaled_to_8_bits(image)
+    if image.mode == "F":
+        raise BadImage("floating-point pixels of unknown range")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        opaque = Image.new("RGB", image.size, BACKGROUND)
+        opaque.paste(image, mask=image.getchannel("A"))
+        opaque.info = image.info
+        return opaque
+    return image.convert("RGB")
+
+
+def _scaled_to_8_bits(image: Image.Image) -> Image.Image:
+    """Pillow's own conversion clips 16-bit values at 255, which turns nearly everything white."""
+    values = np.asarray(image).astype(np.int64)
+    if values.size and (values.min() < 0 or values.max() > 65535):
+        raise BadImage("32-bit pixels of unknown range")
+    grey = Image.fromarray(((values * 255 + 32767) // 65535).astype(np.uint8), mode="L").convert("RGB")
+    grey.info = image.info
+    return grey
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """A picture with unreadable EXIF is still a picture: it stays as it is stored."""
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:
+        return image
