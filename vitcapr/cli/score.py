@@ -1,7 +1,7 @@
 """Captions against references: BLEU, METEOR, ROUGE-L, CIDEr, diversity, each with its interval."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
@@ -18,6 +18,7 @@ from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.java import Caption
 from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
 from vitcapr.progress import Reporter
+from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(
@@ -38,7 +39,7 @@ def main(
     if "spice" in wanted:
         spice.check_installed()
     data = read_manifest(manifest)
-    recipe = read_json(vocabulary)
+    signature = Vocabulary.read(vocabulary).signature
     references = _references(data, split, chosen.language)
     images = list(references)
     written = scores.check_candidates(read_json(captions), images)
@@ -94,7 +95,7 @@ def main(
             model=model,
             decoding=decoding,
             metrics=report,
-            protocol=_protocol(chosen, references, split, recipe),
+            protocol=_protocol(chosen, references, split, signature),
         )
         shown = (name for name in ("bleu_4", "meteor", "rouge_l", "cider") if name in report)
         reporter.line("score: " + ", ".join(f"{name} {report[name]['value']:.4f}" for name in shown))
@@ -118,7 +119,7 @@ def _grouped(flat: list[str], sizes: list[int]) -> list[list[str]]:
     return [[next(rest) for _ in range(size)] for size in sizes]
 
 
-def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: str, vocabulary: dict[str, Any]) -> str:
+def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: str, signature: str) -> str:
     """One line without which the numbers cannot be compared with anyone's."""
     counts = sorted({len(texts) for texts in references.values()})
     numbers = str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
@@ -133,7 +134,7 @@ def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: st
     parts += [method for metric, method in methods.items() if metric in chosen.metrics.metrics]
     if chosen.metrics.bootstrap_samples:
         parts.append(f"ci:95,samples={chosen.metrics.bootstrap_samples},seed={chosen.metrics.bootstrap_seed}")
-    return "|".join([*parts, f"vocab:{vocabulary['signature']}"])
+    return "|".join([*parts, signature])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,143 @@
+"""Attention against the masks of the objects: does the captioner look at what it names?"""
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import typer
+from PIL import Image
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.metrics import ScoreSettings
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+from vitcapr.metrics import grounding
+from vitcapr.metrics.bootstrap import Array
+from vitcapr.metrics.captions import check_candidates
+from vitcapr.metrics.grounding import Picture
+from vitcapr.metrics.report import score_of, write_metrics
+from vitcapr.progress import Reporter
+from vitcapr.text.vocabulary import Vocabulary
+
+
+def main(
+    captions: Annotated[Path, typer.Option(help="captions.json of the split")],
+    attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set, which must have objects")],
+    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")],
+    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    output: Annotated[Path, typer.Option(help="metrics.json to write")],
+    model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
+    decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Measure how much of each object word's attention falls on the object."""
+    chosen = parse_settings(ScoreSettings, settings)
+    data = read_manifest(manifest)
+    if data.objects is None:
+        raise UserError(f"the data set {data.dataset} has no masks of objects", where=manifest)
+    rows = data.rows(split)
+    images = data.images["image_id"].iloc[rows].tolist()
+    results = read_json(captions)
+    check_candidates(results, images)
+    of_image = {result["image_id"]: result for result in results}
+    names = Vocabulary.read(vocabulary).words
+    words = [[names[token] for token in of_image[image]["tokens"]] for image in images]
+    weights, grid = _read_attention(attention, rows, words)
+
+    with Reporter(log) as reporter:
+        pictures = _read_pictures(data, images, reporter)
+        object_words = frozenset(word for listed in data.objects["words"] for word in listed)
+        measures = grounding.measures(words, weights, pictures, object_words, grid)
+        samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
+        report = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
+        parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{grid[0]}x{grid[1]}"]
+        parts += [f"images:{len(images)}", f"split:{split}"]
+        if samples:
+            parts.append(f"ci:95,samples={samples},seed={seed}")
+        write_metrics(
+            output,
+            dataset=data.dataset,
+            split=split,
+            model=model,
+            decoding=decoding,
+            metrics=report,
+            protocol="|".join(parts),
+        )
+        for name in ("grounding", "pointing_game"):
+            value, chance = report[name]["value"], report[f"{name}_chance"]["value"]
+            if value is None or chance is None:
+                reporter.line(f"ground: {name}: no caption names an object of its picture")
+            else:
+                reporter.line(f"ground: {name} {value:.3f}, by chance {chance:.3f}")
+
+
+def _read_attention(
+    path: Path, rows: npt.NDArray[np.int64], words: list[list[str]]
+) -> tuple[list[Array], tuple[int, int]]:
+    """For each image row the weights (words, P) in float64, and the grid."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            weights, offsets = arrays["weights"], arrays["offsets"]
+            image_row, grid = arrays["image_row"], arrays["grid"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise UserError("not an attention file", where=path, remedy=f"decode with attention: true ({error})") from error
+    place = {int(row): number for number, row in enumerate(image_row)}
+    found = []
+    for row, said in zip(rows, words, strict=True):
+        number = place.get(int(row))
+        length = -1 if number is None else int(offsets[number + 1] - offsets[number])
+        if number is None or length != len(said):
+            what = "no attention" if number is None else f"attention for {length} words, not {len(said)},"
+            remedy = "give captions and attention of one decoding"
+            raise UserError(f"{what} of the image in row {row}", where=path, remedy=remedy)
+        found.append(weights[offsets[number] : offsets[number + 1]].astype(np.float64))
+    return found, (int(grid[0]), int(grid[1]))
+
+
+def _read_pictures(data: Manifest, images: list[str], reporter: Reporter) -> list[Picture]:
+    """The label picture of each image and the labels that each word names."""
+    assert data.objects is not None
+    of_image = dict(iter(data.objects.groupby("image_id", sort=False)))
+    pictures = []
+    archive = zipfile.ZipFile(data.image_root) if data.image_root.is_file() else None
+    try:
+        with reporter.track("masks", len(images), "images") as tracker:
+            for image in images:
+                objects = of_image.get(image)
+                pictures.append(_picture(data.image_root, archive, image, objects))
+                tracker.advance()
+    finally:
+        if archive is not None:
+            archive.close()
+    return pictures
+
+
+def _picture(root: Path, archive: zipfile.ZipFile | None, image: str, objects: pd.DataFrame | None) -> Picture:
+    if objects is None:
+        return Picture(np.zeros((1, 1), np.uint8), {})
+    masks = objects["mask"].unique()
+    if len(masks) != 1:
+        raise UserError("the objects of an image are in several label pictures", where=f"image {image}")
+    source: Any = root / masks[0] if archive is None else io.BytesIO(archive.read(masks[0]))
+    try:
+        with Image.open(source) as picture:
+            labels = np.asarray(picture)
+    except OSError as error:
+        raise UserError("a mask cannot be read", where=root / masks[0], remedy="run the data stage again") from error
+    named: dict[str, frozenset[int]] = {}
+    for listed, label in zip(objects["words"], objects["label"], strict=True):
+        for word in listed:
+            named[word] = named.get(word, frozenset()) | {int(label)}
+    return Picture(labels, named)
+
+
+if __name__ == "__main__":
+    launch(main)

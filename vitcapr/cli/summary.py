@@ -1,0 +1,37 @@
+"""The metrics files of an experiment as one tidy CSV and one table for people."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, launch
+from vitcapr.files import write_text
+from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.summary import collect, tidy, write_summary
+from vitcapr.metrics.table import markdown
+from vitcapr.progress import Reporter
+
+
+def main(
+    metrics: Annotated[list[Path], typer.Argument(help="metrics.json files")],
+    experiment: Annotated[str, typer.Option(help="The experiment's name")],
+    output: Annotated[Path, typer.Option(help="summary.csv to write")],
+    table: Annotated[Path, typer.Option(help="scores.md to write")],
+    collect_in: Annotated[
+        Path | None, typer.Option("--collect", help="A summary.csv of all experiments, to take this one up")
+    ] = None,
+    log: Log = None,
+) -> None:
+    """Collect the scores of an experiment."""
+    rows = tidy([read_metrics(path) for path in metrics], experiment)
+    write_summary(output, rows)
+    write_text(table, markdown(rows))
+    if collect_in is not None:
+        collect(collect_in, rows, experiment)
+    with Reporter(log) as reporter:
+        reporter.line(f"summary: {len(rows)} scores of {len(metrics)} files in {output}")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,93 @@
+"""All scores of an experiment in one tidy table: a row a score."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from vitcapr.errors import UserError
+from vitcapr.files import write_text
+
+COLUMNS = (
+    "experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol",
+)  # fmt: skip
+_TEXT = ("experiment", "dataset", "split", "model", "decoding", "metric", "protocol")
+_LOCK_SECONDS = 60
+
+
+def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
+    """One row for each score of each metrics file, in the order of the files and, within one, of the names."""
+    rows = [
+        {
+            "experiment": experiment,
+            **{key: report[key] for key in ("dataset", "split", "model", "decoding", "protocol")},
+            "metric": metric,
+            **score,
+        }
+        for report in reports
+        for metric, score in sorted(report["metrics"].items())
+    ]
+    table = _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+    keys = ["dataset", "split", "model", "decoding", "metric"]
+    if table.duplicated(keys).any():
+        twice = table[table.duplicated(keys)].iloc[0]
+        raise UserError(
+            f"{twice['metric']} of model '{twice['model']}', decoding '{twice['decoding']}' is given twice",
+            remedy="name each metrics file once",
+        )
+    return table
+
+
+def write_summary(path: Path, table: pd.DataFrame) -> None:
+    stream = io.StringIO()
+    table.to_csv(stream, index=False, lineterminator="\n")
+    write_text(path, stream.getvalue())
+
+
+def read_summary(path: Path) -> pd.DataFrame:
+    """Raises:
+    UserError: the file is missing or has other columns.
+    """
+    try:
+        table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=_NO_SCORE)
+    except FileNotFoundError as error:
+        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
+        raise UserError(
+            "not a summary of scores", where=path, remedy=f"delete it and make it again ({error})"
+        ) from error
+    if tuple(table.columns) != COLUMNS:
+        raise UserError("not a summary of scores", where=path, remedy=f"its columns should be {', '.join(COLUMNS)}")
+    return _typed(table)
+
+
+_NO_SCORE = {column: [""] for column in ("value", "low", "high")}
+
+
+def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
+    """Put an experiment's rows in place of those it had in the table that all experiments share.
+
+    Experiments that end together wait for one another.
+
+    Raises:
+        UserError: another process held the table for a minute.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        with FileLock(lock, timeout=_LOCK_SECONDS):
+            others = []
+            if path.exists():
+                present = read_summary(path)
+                others = [present[present["experiment"] != experiment]]
+            together = pd.concat([*others, table], ignore_index=True)
+            write_summary(path, together.sort_values("experiment", kind="stable", ignore_index=True))
+    except Timeout as error:
+        raise UserError("another process holds the summary", where=lock, remedy="run the same command again") from error
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
+    return table.astype({"value": float, "low": float, "high": float, "n": int})
