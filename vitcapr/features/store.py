@@ -125,7 +125,7 @@ class FeatureArray:
             raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
         if not out.size:
             return out
-        view = memoryview(out.reshape(-1).view(np.uint8))
+        view = out.reshape(-1).view(np.uint8).data
         row_list = rows.tolist()
         order = np.argsort(rows, kind="stable").tolist()
         position = 0

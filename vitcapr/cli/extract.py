@@ -1,0 +1,142 @@
+"""Run one task's share of the images through a backbone into the feature store."""
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.features import ExtractSettings
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.backbones import Backbone, locate, model_image_size, weights_digest
+from vitcapr.features.extract import Photograph, extract_chunks
+from vitcapr.features.layout import FORMAT, ArrayLayout, chunk_range
+from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.preprocess import read_preprocessing
+from vitcapr.features.seal import write_part
+from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.progress import Reporter, format_seconds
+
+
+def main(
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
+    stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
+    output: Annotated[Path, typer.Option(help="part.json of this task.")],
+    settings: Settings,
+    source: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the backbone; the settings' own if not given.")
+    ] = None,
+    task: Annotated[int, typer.Option(min=0, help="Which share, from 0.")] = 0,
+    tasks: Annotated[int, typer.Option(min=1, help="How many shares there are.")] = 1,
+    code: Annotated[str, typer.Option(help="Hash of the code that makes the features, part of the fingerprint.")] = "",
+    log: Log = None,
+) -> None:
+    """Extract features of one share of the images."""
+    if task >= tasks:
+        raise UserError(f"--task {task} of --tasks {tasks}", remedy="tasks count from 0")
+    options = parse_settings(ExtractSettings, settings)
+    wanted, cut = options.backbone, options.features
+    if cut.chunk % cut.batch:
+        raise UserError(f"features.batch {cut.batch} does not divide features.chunk {cut.chunk}", where="--settings")
+    with Reporter(log) as reporter:
+        data = read_manifest(manifest)
+        device = resolve_device(cut.device)
+        dtype = resolve_dtype(wanted.dtype, device)
+        checkpoint = locate(source or wanted.source, wanted.revision)
+        preprocessing, note = read_preprocessing(
+            checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation
+        )
+        if note:
+            reporter.line(note)
+        origin = {
+            "backbone": _name(wanted.source),
+            "revision": checkpoint.revision,
+            "weights": weights_digest(checkpoint.folder),
+            "preprocessing": preprocessing.describe(),
+            "dtype": dtype_name(dtype),
+            "store_dtype": wanted.store_dtype,
+            "images": _images_digest(data),
+        }
+        fingerprint = fingerprint_of({**origin, "chunk": cut.chunk, "format": FORMAT, "code": code})
+        images = len(data.images)
+        mine = chunk_range(-(-images // cut.chunk), task, tasks)
+
+        backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
+        grid, dim = backbone.grid, backbone.dim
+        writer = StoreWriter(
+            store_folder(stores, fingerprint),
+            {
+                "patches": ArrayLayout(
+                    (images, grid[0] * grid[1], dim), cut.chunk, wanted.store_dtype, ("image", "patch", "channel")
+                ),
+                "cls": ArrayLayout((images, dim), cut.chunk, wanted.store_dtype, ("image", "channel")),
+            },
+        )
+        attributes: dict[str, Any] = {**origin, "fingerprint": fingerprint, "code": code, "grid": list(grid)}
+        writer.begin(attributes, data.images["image_id"].tolist())
+        pending = [index for index in mine if writer.checksums(index) is None]
+        for index in pending:
+            writer.clear(index)
+        total = _images_in(list(mine), cut.chunk, images)
+        left = _images_in(pending, cut.chunk, images)
+        reporter.line(
+            f"{wanted.source}: {grid[0]} x {grid[1]} patches of {dim}, {dtype_name(dtype)} on {device.type}, "
+            f"task {task + 1} of {tasks}, {left} of {total} images to do; store {writer.folder}"
+        )
+        _warn_of_space(writer, len(pending), reporter)
+        with ImageSource(data.image_root) as pictures, reporter.track("extract", total, "images", total - left) as bar:
+            extract_chunks(
+                pending,
+                _photographs(data),
+                pictures,
+                preprocessing,
+                backbone,
+                writer,
+                cut.batch,
+                torch.get_num_threads(),
+                bar,
+            )
+            rate = bar.rate
+        if left:
+            reporter.line(f"{left} images in {format_seconds(left / max(rate, 1e-9))}, {rate:.1f} images/s")
+        write_part(output, fingerprint, writer, mine)
+
+
+def _name(source: str) -> str:
+    """What a store is said to come from: the same on every machine, so never an absolute path."""
+    return Path(source).name if Path(source).expanduser().is_absolute() else source
+
+
+def _images_digest(data: Manifest) -> str:
+    """Which images, in which order, with which bytes."""
+    return sha256_bytes(canonical_json(data.images[["image_id", "sha256"]].to_numpy().tolist()).encode("utf-8"))
+
+
+def _photographs(data: Manifest) -> list[Photograph]:
+    columns = data.images[["image_id", "path", "width", "height", "sha256"]]
+    return [
+        Photograph(image_id, path, int(width) * int(height), digest)
+        for image_id, path, width, height, digest in columns.itertuples(index=False, name=None)
+    ]
+
+
+def _images_in(chunks: list[int], chunk: int, images: int) -> int:
+    return sum(min((index + 1) * chunk, images) - index * chunk for index in chunks)
+
+
+def _warn_of_space(writer: StoreWriter, chunks: int, reporter: Reporter) -> None:
+    """Said at the start, so that a night's extraction is not the way to find out; some disks compress, so no error."""
+    needed = chunks * sum(layout.chunk_bytes for layout in writer.layouts.values())
+    free = shutil.disk_usage(writer.folder).free
+    if needed > free:
+        reporter.line(f"warning: {needed / 1e9:.1f} GB to write, {free / 1e9:.1f} GB free at {writer.folder}")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,32 @@
+"""Check that every task's chunks stand and write the manifest that seals the feature store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, launch
+from vitcapr.data.manifest import read_manifest
+from vitcapr.features.seal import seal
+from vitcapr.progress import Reporter
+
+
+def main(
+    parts: Annotated[list[Path], typer.Argument(help="part.json of every task.")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
+    stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
+    output: Annotated[Path, typer.Option(help="The sealed manifest.json.")],
+    settings: Annotated[str, typer.Option("--settings", help="Accepted like every stage's; sealing has none.")] = "{}",
+    log: Log = None,
+) -> None:
+    """Seal a feature store."""
+    del settings
+    with Reporter(log) as reporter:
+        data = read_manifest(manifest)
+        sealed = seal(parts, stores, data.images["image_id"].tolist(), output)
+        shape = " x ".join(str(axis) for axis in sealed["arrays"]["patches"]["shape"])
+        reporter.line(f"sealed {shape} patches, store {sealed['store']}")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,178 @@
+"""From a decoded photograph to the pixels a checkpoint was trained on, as its own processor configuration says.
+
+The same numbers as transformers' processors (a test holds them together), cut differently: threads resize and crop
+with Pillow and leave 8-bit pixels, and the whole batch is normalised at once on the device.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from vitcapr.errors import UserError
+
+INTERPOLATIONS = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+_SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower")
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Resize, crop, scale, normalise.
+
+    Attributes:
+        resize: (height, width) to stretch to, or (edge,) to bring the shorter side to.
+        crop: (height, width) cut from the middle after resizing; None takes the resized picture.
+        interpolation: a key of ``INTERPOLATIONS``.
+        scale: factor on the 8-bit values, before ``mean`` and ``std``.
+        mean, std: of the three channels.
+    """
+
+    resize: tuple[int, ...]
+    crop: tuple[int, int] | None
+    interpolation: str
+    scale: float
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of what the model sees."""
+        if self.crop is not None:
+            return self.crop
+        return self.resize[0], self.resize[-1]
+
+    def describe(self) -> dict[str, Any]:
+        """Plain JSON values, for the fingerprint and the store's attributes."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    def prepare(self, image: Image.Image, out: np.ndarray) -> None:
+        """Resize and crop an RGB picture into ``out``: (H, W, 3) uint8."""
+        height, width = self._resized(image.height, image.width)
+        resample = INTERPOLATIONS[self.interpolation]
+        if (image.height, image.width) != (height, width):
+            image = image.resize((width, height), resample)
+        if self.crop is not None and self.crop != (height, width):
+            top, left = (height - self.crop[0]) // 2, (width - self.crop[1]) // 2
+            image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
+        out[...] = np.asarray(image)
+
+    def _resized(self, height: int, width: int) -> tuple[int, int]:
+        if len(self.resize) == 2:
+            return self.resize[0], self.resize[1]
+        edge = self.resize[0]
+        if width <= height:
+            return int(edge * height / width), edge
+        return edge, int(edge * width / height)
+
+    def normalise(self, pixels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        """``(B, H, W, 3)`` uint8 -> ``(B, 3, H, W)`` of ``dtype``; the arithmetic is float32."""
+        mean = torch.tensor(self.mean, device=pixels.device)
+        std = torch.tensor(self.std, device=pixels.device)
+        normalised = pixels.to(torch.float32).mul_(self.scale / std).sub_(mean / std)
+        return normalised.permute(0, 3, 1, 2).to(dtype)
+
+
+def read_preprocessing(
+    folder: Path, model_size: tuple[int, int], image_size: int | None = None, interpolation: str | None = None
+) -> tuple[Preprocessing, str | None]:
+    """The preprocessing of the checkpoint in ``folder``, changed where the configuration says so.
+
+    Args:
+        model_size: height and width that the model's own configuration names; used where the processor names none.
+        image_size: pixels a side instead of the checkpoint's; a resize before a crop changes in proportion.
+        interpolation: a key of ``INTERPOLATIONS`` instead of the checkpoint's.
+
+    Returns:
+        The preprocessing, and a line to show the user where something had to be assumed.
+
+    Raises:
+        UserError: the processor configuration is not one that this understands.
+    """
+    path = folder / "preprocessor_config.json"
+    if path.is_file():
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise UserError("not a JSON file", where=path, remedy="fetch the checkpoint again") from error
+        note = None
+    else:
+        content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        shape = f"{model_size[0]} x {model_size[1]}"
+        note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
+    found = _parse(content, model_size, path)
+    if image_size is not None:
+        found = _with_size(found, image_size)
+    if interpolation is not None:
+        found = Preprocessing(**{**asdict(found), "interpolation": interpolation})
+    return found, note
+
+
+def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
+    kind = str(content.get("image_processor_type") or content.get("feature_extractor_type") or "")
+    by_edge = kind.lower().startswith(_SHORTEST_EDGE_TYPES)
+    size = content.get("size") if content.get("do_resize", True) else None
+    resize = model_size if size is None else _size(size, by_edge, where)
+    crop: tuple[int, int] | None = None
+    if content.get("do_center_crop", by_edge or "crop_size" in content):
+        cropped = _size(content.get("crop_size", list(model_size)), False, where)
+        crop = (cropped[0], cropped[-1])
+    if crop is None and len(resize) == 1:
+        raise UserError(
+            "the processor keeps each picture's shape (shortest_edge without a crop), so pictures make no batch",
+            where=where,
+            remedy="give crop_size and do_center_crop there",
+        )
+    short = min(resize)
+    if crop is not None and short < max(crop):
+        raise UserError(f"the crop {crop} is larger than the resized picture ({short})", where=where)
+    resample = content.get("resample", Image.Resampling.BILINEAR)
+    names = {int(value): name for name, value in INTERPOLATIONS.items()}
+    if resample not in names:
+        raise UserError(f"interpolation {resample} is not known", where=where, remedy=f"set it to one of {names}")
+    normalised = content.get("do_normalize", True)
+    mean, std = (content.get("image_mean"), content.get("image_std")) if normalised else ([0.0] * 3, [1.0] * 3)
+    if not (_is_triple(mean) and _is_triple(std)):
+        raise UserError("image_mean and image_std must each be three numbers", where=where)
+    scale = float(content.get("rescale_factor", 1 / 255)) if content.get("do_rescale", True) else 1.0
+    return Preprocessing(resize, crop, names[resample], scale, _triple(mean), _triple(std))
+
+
+def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
+    """``224``, ``[224, 224]``, ``{"height", "width"}`` or ``{"shortest_edge"}``, all of which checkpoints use."""
+    if isinstance(value, int):
+        return (value,) if by_edge else (value, value)
+    if isinstance(value, list) and len(value) == 2:
+        return int(value[0]), int(value[1])
+    if isinstance(value, dict) and {"height", "width"} <= value.keys():
+        return int(value["height"]), int(value["width"])
+    if isinstance(value, dict) and "shortest_edge" in value and "longest_edge" not in value:
+        return (int(value["shortest_edge"]),)
+    raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")
+
+
+def _with_size(found: Preprocessing, image_size: int) -> Preprocessing:
+    values = asdict(found)
+    if found.crop is None:
+        values["resize"] = (image_size, image_size)
+    else:
+        values["resize"] = tuple(round(edge * image_size / found.crop[0]) for edge in found.resize)
+        values["crop"] = (image_size, image_size)
+    return Preprocessing(**values)
+
+
+def _is_triple(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(isinstance(part, (int, float)) for part in value)
+
+
+def _triple(value: Any) -> tuple[float, float, float]:
+    return float(value[0]), float(value[1]), float(value[2])
