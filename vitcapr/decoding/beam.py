@@ -1,7 +1,7 @@
 """Beam search over many images and hypotheses at once.
 
-At every step an image has up to ``beam_size`` live hypotheses, all of the same length. Their best continuations compete
-by log-probability: an end token among the ``beam_size`` best finishes a caption, and the ``beam_size`` best words go on.
+At every step an image has up to ``beam_size`` live hypotheses, all of the same length. Their continuations compete by
+log-probability: an end token among the ``beam_size`` best finishes a caption, and the ``beam_size`` best words go on.
 Finished captions leave the beam for a list of the ``n_best`` of their image, ranked by
 
     score = log_prob / (words + 1) ** length_penalty
@@ -25,7 +25,7 @@ from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 _SHRINK_BELOW = 0.85
-"""Finished images stay in the batch until they are more than the rest of this share: copying the image side has its price."""
+"""The share of running images below which the others leave the batch: copying the image side has its price."""
 
 
 @torch.inference_mode()
