@@ -31,7 +31,7 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
     existing = set(image_files)
     images: dict[int, ListedImage] = {}
     file_of: dict[int, Path] = {}
-    captions: list[tuple[int, ListedCaption]] = []
+    captions: list[ListedCaption] = []
     rejected: list[tuple[str, str]] = []
     for file in annotations:
         split, subset = _split_of(file)
@@ -52,11 +52,12 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
                         remedy="name files of one year only",
                     )
             for entry in content["annotations"]:
-                image = int(entry["image_id"])
-                captions.append((image, ListedCaption(str(entry["id"]), str(image), str(entry["caption"]))))
+                captions.append(
+                    ListedCaption(str(int(entry["id"])), str(int(entry["image_id"])), str(entry["caption"]))
+                )
         except (KeyError, TypeError, ValueError) as error:
             raise _wrong_annotations(file, error) from error
-    return _in_order(images, captions, rejected)
+    return Listing([images[number] for number in sorted(images)], captions, rejected)
 
 
 def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> Listing:
@@ -73,7 +74,7 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
     existing = set(image_files)
     splits = {**KARPATHY_SPLITS, "restval": "train" if restval else "none"}
     images: dict[int, ListedImage] = {}
-    captions: list[tuple[int, ListedCaption]] = []
+    captions: list[ListedCaption] = []
     rejected: list[tuple[str, str]] = []
     try:
         for entry in _read(file, "karpathy")["images"]:
@@ -84,21 +85,14 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
             path = _find(existing, entry["filepath"], entry["filename"])
             images[number] = ListedImage(str(number), path, splits[entry["split"]])
             for sentence in entry["sentences"]:
-                captions.append((number, ListedCaption(str(sentence["sentid"]), str(number), str(sentence["raw"]))))
+                captions.append(ListedCaption(str(int(sentence["sentid"])), str(number), str(sentence["raw"])))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"data.coco.karpathy: not the file dataset_coco.json: {_problem(error)}",
             where=file,
             remedy="each image needs cocoid, filepath, filename, split and sentences with sentid and raw",
         ) from error
-    return _in_order(images, captions, rejected)
-
-
-def _in_order(
-    images: dict[int, ListedImage], captions: list[tuple[int, ListedCaption]], rejected: list[tuple[str, str]]
-) -> Listing:
-    """Images by number; captions in the order of their files, which is kept within each image."""
-    return Listing([images[number] for number in sorted(images)], [caption for _, caption in captions], rejected)
+    return Listing([images[number] for number in sorted(images)], captions, rejected)
 
 
 def _find(existing: set[str], subset: str, file_name: str) -> str | None:

@@ -86,7 +86,7 @@ def collect(
         if image.path is None:
             _refuse(image, "no such file", captions, rejected, source, on_bad_image)
         elif not captions.get(image.image_id):
-            rejected.append((image.image_id, "no caption"))
+            rejected.append((image.image_id, "image without a caption"))
         else:
             candidates.append((image, image.path))
     candidates = _first_of_each_split(candidates, limit)
@@ -132,7 +132,7 @@ def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dic
         if caption.caption_id in seen:
             rejected.append((caption.caption_id, "duplicate caption id"))
         elif caption.image_id not in known:
-            rejected.append((caption.caption_id, "no such image"))
+            rejected.append((caption.caption_id, "caption without an image"))
         elif not text:
             rejected.append((caption.caption_id, "empty caption"))
         else:
@@ -156,7 +156,9 @@ def _refuse(
             remedy="repair it, or leave such images out with data.on_bad_image: reject",
         )
     rejected.append((image.image_id, reason))
-    rejected.extend((caption.caption_id, "its image is left out") for caption in captions.get(image.image_id, []))
+    rejected.extend(
+        (caption.caption_id, "caption of an image left out") for caption in captions.get(image.image_id, [])
+    )
 
 
 def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
