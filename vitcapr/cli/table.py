@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from vitcapr.cli.stage import launch
 from vitcapr.metrics.summary import read_summary
-from vitcapr.metrics.table import sections
+from vitcapr.metrics.table import Cell, Section, sections
 
 
 def main(
@@ -19,20 +20,33 @@ def main(
 ) -> None:
     """Print the scores of an experiment, or of all."""
     console = Console(highlight=False)
-    table = read_summary(summary)
-    for experiment, part in table.groupby("experiment", sort=False):
-        for section in sections(part, intervals=False):
-            shown = Table(
-                title=f"{experiment}: {section.title}", box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False
-            )
-            for number, column in enumerate(section.columns):
-                shown.add_column(column, justify="left" if number < 2 else "right", no_wrap=number < 2)
-            for row in section.rows:
-                shown.add_row(*row)
-            console.print(shown)
+    for experiment, part in read_summary(summary).groupby("experiment", sort=False):
+        console.print(f"[bold]{escape(str(experiment))}[/bold]")
+        for section in sections(part):
+            console.print()
+            console.print(section.title, markup=False)
+            console.print(_rendered(section))
     console.print(f"Scores:  {summary}", soft_wrap=True, markup=False)
     if report is not None:
         console.print(f"Report:  {report}", soft_wrap=True, markup=False)
+
+
+def _rendered(section: Section) -> Table:
+    """Half the interval's width stands below each score, so that eight columns fit in 80 characters."""
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    table.add_column("model", overflow="fold", min_width=10)
+    for column in section.columns:
+        width = max(6, *map(len, column.split()))
+        table.add_column(column, justify="right", min_width=width, max_width=width)
+    for model, cells in zip(section.models, section.cells, strict=True):
+        table.add_row(escape(model), *map(_with_spread, cells))
+    return table
+
+
+def _with_spread(cell: Cell) -> str:
+    if not cell.low:
+        return cell.value
+    return f"{cell.value}\n[dim]±{(float(cell.high) - float(cell.low)) / 2:.1f}[/dim]"
 
 
 if __name__ == "__main__":

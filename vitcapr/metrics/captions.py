@@ -107,7 +107,11 @@ class _BleuOf:
 
 def meteor(result: MeteorResult) -> Measure:
     """METEOR 1.5 from what its jar counted in each segment."""
-    return Measure(np.array(result.statistics, dtype=np.float64), meteor_of)
+    statistics = np.array(result.statistics, dtype=np.float64)
+    length, other_length, chunks, matched, other_matched = statistics[:, [0, 1, 20, 21, 22]].T
+    # A caption that is a reference word for word is one chunk, which METEOR does not count.
+    statistics[(matched == length) & (other_matched == other_length) & (chunks == 1), 20] = 0
+    return Measure(statistics, meteor_of)
 
 
 def meteor_of(sums: Array) -> Array:
@@ -135,8 +139,7 @@ def meteor_of(sums: Array) -> Array:
     recall = weighed(other_content, other_functions, other_length, other_function)
     f_mean = _divide(precision * recall, alpha * precision + (1 - alpha) * recall)
     fragmentation = _divide(chunks, (matched + other_matched) / 2)
-    identical = (matched == length) & (other_matched == other_length) & (chunks == 1)
-    return np.asarray(f_mean * (1 - gamma * np.where(identical, 0.0, fragmentation) ** beta))
+    return np.asarray(f_mean * (1 - gamma * fragmentation**beta))
 
 
 def _divide(numerator: Array, denominator: Array) -> Array:

@@ -25,79 +25,81 @@ GROUNDING = {
     "object_hallucination": "objects made up",
 }
 LANGUAGE = {
-    "length_mean": "words a caption",
-    "distinct_1": "distinct-1",
-    "distinct_2": "distinct-2",
+    "length_mean": "words each",
+    "distinct_2": "distinct pairs",
     "vocabulary_used": "words used",
     "novel_share": "unseen captions",
     "dangling_share": "dangling endings",
-    "identical_captions": "captions shared",
+    "identical_captions": "shared captions",
 }
 _COUNTS = {"vocabulary_used", "identical_captions"}
 
 
+class Cell(NamedTuple):
+    """A score as text, and its interval where it has one."""
+
+    value: str
+    low: str = ""
+    high: str = ""
+
+
 class Section(NamedTuple):
-    """One table: models by scores, as text."""
+    """One table: models by scores."""
 
     title: str
     columns: list[str]
-    rows: list[list[str]]
+    models: list[str]
+    """What each row is of: model and decoding."""
+    cells: list[list[Cell]]
 
 
-def sections(summary: pd.DataFrame, intervals: bool = True) -> Iterator[Section]:
+def sections(summary: pd.DataFrame) -> Iterator[Section]:
     """The tables that ``summary`` (see :mod:`vitcapr.metrics.summary`) holds scores for, per data set and split."""
     for (dataset, split), part in summary.groupby(["dataset", "split"], sort=False):
-        images = int(part["n"].max())
-        place = f"{dataset}, {split} split, {images} images"
-        bounds = ", 95 % interval" if intervals else ""
+        place = f"{dataset}, {split} split, {int(part['n'].max())} images"
         for title, names, percent in (
-            (f"Captions against references (x 100): {place}{bounds}", HEADLINE, True),
-            (f"Attention and objects (%): {place}{bounds}", GROUNDING, True),
-            (f"Language of the captions: {place}", LANGUAGE, False),
+            (f"Captions against references, x 100: {place}", HEADLINE, True),
+            (f"Attention and objects, in percent: {place}", GROUNDING, True),
+            (f"Language of the captions, as fractions and counts: {place}", LANGUAGE, False),
         ):
             shown = {name: label for name, label in names.items() if name in set(part["metric"])}
-            if shown:
-                rows = _rows(part, list(shown), percent, intervals and percent)
-                yield Section(title, ["model", "decoding", *shown.values()], rows)
+            if not shown:
+                continue
+            models, cells = [], []
+            for (model, decoding), scores in part.groupby(["model", "decoding"], sort=False):
+                of_metric = {score["metric"]: score for score in scores.to_dict("records")}
+                if of_metric.keys() & shown.keys():
+                    models.append(f"{model}, {decoding}" if decoding else str(model))
+                    cells.append([_cell(of_metric.get(name), name, percent) for name in shown])
+            yield Section(title, list(shown.values()), models, cells)
 
 
 def markdown(summary: pd.DataFrame) -> str:
-    """All tables in Markdown, each followed by the protocol of its scores."""
-    parts = []
+    """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
+    lines = []
     for section in sections(summary):
-        parts.append(f"**{section.title}**\n")
-        parts.append(_markdown_row(section.columns))
-        parts.append(_markdown_row(["---", "---", *["---:"] * (len(section.columns) - 2)]))
-        parts.extend(_markdown_row(row) for row in section.rows)
-        parts.append("")
-    parts.append("Protocols:\n")
-    for protocol in summary["protocol"].drop_duplicates():
-        parts.append(f"- `{protocol}`")
-    return "\n".join(parts) + "\n"
+        lines += [f"**{section.title}**", "", _markdown_row(["model", *section.columns])]
+        lines.append(_markdown_row(["---", *["---:"] * len(section.columns)]))
+        for model, cells in zip(section.models, section.cells, strict=True):
+            texts = [f"{cell.value} ({cell.low}-{cell.high})" if cell.low else cell.value for cell in cells]
+            lines.append(_markdown_row([model, *texts]))
+        lines.append("")
+    lines += ["In parentheses: 95 % intervals, by resampling images. Protocols:", ""]
+    lines += [f"- `{protocol}`" for protocol in summary["protocol"].drop_duplicates()]
+    return "\n".join(lines) + "\n"
 
 
-def _rows(part: pd.DataFrame, metrics: Sequence[str], percent: bool, intervals: bool) -> list[list[str]]:
-    rows = []
-    for (model, decoding), scores in part.groupby(["model", "decoding"], sort=False):
-        of_metric = {score["metric"]: score for score in scores.to_dict("records")}
-        if not of_metric.keys() & set(metrics):
-            continue
-        cells = [_cell(of_metric[name], name, percent, intervals) if name in of_metric else "" for name in metrics]
-        rows.append([str(model), str(decoding), *cells])
-    return rows
-
-
-def _cell(score: Mapping[Hashable, Any], name: str, percent: bool, intervals: bool) -> str:
-    if pd.isna(score["value"]):
-        return "-"
+def _cell(score: Mapping[Hashable, Any] | None, name: str, percent: bool) -> Cell:
+    if score is None or pd.isna(score["value"]):
+        return Cell("-")
     if name in _COUNTS:
-        return f"{score['value']:.0f}"
+        return Cell(f"{score['value']:.0f}")
     if not percent:
-        return f"{score['value']:.2f}"
-    text = f"{100 * score['value']:.1f}"
-    if intervals and not pd.isna(score["low"]):
-        text += f" ({100 * score['low']:.1f}-{100 * score['high']:.1f})"
-    return text
+        return Cell(f"{score['value']:.2f}")
+    value = f"{100 * score['value']:.1f}"
+    if pd.isna(score["low"]):
+        return Cell(value)
+    return Cell(value, f"{100 * score['low']:.1f}", f"{100 * score['high']:.1f}")
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
