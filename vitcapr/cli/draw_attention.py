@@ -1,0 +1,61 @@
+"""Draw where a captioner looked as it wrote each word: attention-1.<format> to attention-N.<format>."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.figures import FigureSettings
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.figures.attention import attended_words
+from vitcapr.figures.decoded import read_attention, read_captions
+from vitcapr.figures.examples import choose_long, read_picture, rows_of_split
+from vitcapr.figures.style import save_figure
+from vitcapr.progress import Reporter
+
+
+def main(
+    captions: Annotated[Path, typer.Option(help="captions.json of the split.")],
+    attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding.")],
+    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    split: Annotated[str, typer.Option(help="The split that was captioned.")],
+    output_dir: Annotated[Path, typer.Option(help="Receives attention-1.<format> to attention-N.<format>.")],
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Draw where a captioner looked as it wrote each word: attention-1.<format> to attention-N.<format>.
+
+    The images are drawn at random from those with the longest captions.
+    """
+    options = parse_settings(FigureSettings, settings).figures
+    data = read_manifest(manifest)
+    written, table = read_captions(captions), read_attention(attention)
+    image_ids = data.images["image_id"].tolist()
+    rows = rows_of_split(data, split, {str(captions): written})
+    lengths = {row: len(written[image_ids[row]].words) for row in rows}
+    with Reporter(log) as reporter, ImageSource(data.image_root) as source:
+        for number, row in enumerate(choose_long(lengths, options.attended, options.seed), start=1):
+            caption, weights = written[image_ids[row]], table.of_row(row)
+            if weights is None or len(weights) != len(caption.words):
+                found = "no attention" if weights is None else f"attention for {len(weights)} words"
+                raise UserError(
+                    f"{found} for the {len(caption.words)} words of image {image_ids[row]}",
+                    where=attention,
+                    remedy="give the captions and the attention of one decoding",
+                )
+            figure = attended_words(read_picture(data, source, row), caption.words, weights)
+            for path in save_figure(figure, output_dir, f"attention-{number}", options.formats):
+                reporter.line(f"{path}: image {image_ids[row]}, {caption.text}")
+        # A figure of an earlier run with more images would pass for one of this run.
+        for format_ in options.formats:
+            for stale in output_dir.glob(f"attention-*.{format_}"):
+                if int(stale.stem.removeprefix("attention-")) > options.attended:
+                    stale.unlink()
+
+
+if __name__ == "__main__":
+    launch(main)

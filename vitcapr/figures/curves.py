@@ -1,0 +1,107 @@
+"""Training curves: loss, score and learning rate by epoch."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, new_figure, series, styled
+
+_PANELS = {
+    "loss": ("loss (nats a word)", ("train_loss", "validation_loss")),
+    "score": ("CIDEr on validation", ("validation_cider",)),
+    "rate": ("learning rate", ("learning_rate",)),
+}
+
+
+@styled
+def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """One line style a quantity, one colour a model; a panel for each quantity that any history has.
+
+    The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr
+    wears a star. Thin vertical lines stand where a phase of training begins.
+
+    Args:
+        histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are
+            ``train_loss``, ``validation_loss``, ``validation_cider``, ``learning_rate`` and ``phase``.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    panels = [
+        name for name, (_, columns) in _PANELS.items() if any(_has(h, c) for h in histories.values() for c in columns)
+    ]
+    if not panels:
+        raise ValueError("no history has a column that can be drawn")
+    legend_rows = -(-(len(histories) + 3) // 5)
+    figure = new_figure(PAGE_WIDTH, 2.4 + 0.17 * legend_rows, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    axes = dict(zip(panels, np.atleast_1d(figure.subplots(1, len(panels))), strict=True))
+    for number, history in enumerate(histories.values()):
+        look = series(number)
+        if "loss" in axes:
+            _draw(axes["loss"], history, "train_loss", color=look["color"], linestyle=(0, (3, 1.5)), linewidth=1.0)
+            _draw(axes["loss"], history, "validation_loss", **look)
+            _mark(axes["loss"], history, "validation_loss", np.nanargmin, look["color"])
+            _phases(axes["loss"], history)
+        if "score" in axes:
+            _draw(axes["score"], history, "validation_cider", **look)
+            _mark(axes["score"], history, "validation_cider", np.nanargmax, look["color"])
+        if "rate" in axes:
+            _draw(axes["rate"], history, "learning_rate", color=look["color"], drawstyle="steps-mid")
+            axes["rate"].set_yscale("log")
+    for name, panel in axes.items():
+        panel.set_xlabel("epoch")
+        panel.set_title(_PANELS[name][0], loc="left")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
+        panel.grid(axis="y")
+    _legend(figure, list(histories), "loss" in axes)
+    return figure
+
+
+def _has(history: pd.DataFrame, column: str) -> bool:
+    return column in history and bool(np.isfinite(history[column].to_numpy(dtype=float)).any())
+
+
+def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
+    if _has(history, column):
+        axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), **look)
+
+
+def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: str) -> None:
+    if _has(history, column):
+        values = history[column].to_numpy(dtype=float)
+        best = int(choose(np.where(np.isfinite(values), values, np.nan)))
+        axes.plot(
+            history["epoch"].to_numpy()[best],
+            values[best],
+            marker="*",
+            markersize=10,
+            markerfacecolor=color,
+            markeredgecolor="white",
+            linestyle="none",
+            zorder=5,
+        )
+
+
+def _phases(axes: Axes, history: pd.DataFrame) -> None:
+    if "phase" in history:
+        begins = history["phase"].ne(history["phase"].shift()) & (history.index != history.index[0])
+        for epoch in history["epoch"][begins]:
+            axes.axvline(float(epoch) - 0.5, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
+
+
+def _legend(figure: Figure, names: list[str], with_losses: bool) -> None:
+    handles = [Line2D([], [], label=name, **series(number)) for number, name in enumerate(names)]
+    if with_losses:
+        handles += [
+            Line2D([], [], color=INK, linestyle=(0, (3, 1.5)), linewidth=1.0, label="training"),
+            Line2D([], [], color=INK, label="validation"),
+        ]
+    handles.append(Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best epoch"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5))

@@ -1,0 +1,116 @@
+"""What all figures share: sizes that print, fonts that embed, colours that everyone can tell apart, stable bytes."""
+
+import functools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from vitcapr.files import atomic_path
+
+COLUMN_WIDTH = 3.4
+"""Inches: one column of a two-column page."""
+PAGE_WIDTH = 7.0
+"""Inches: both columns."""
+TEXT_SIZE = 8.0
+SMALL_TEXT_SIZE = 7.0
+"""Points; nothing is set smaller, and figures are drawn at the size they are printed."""
+DPI = 300
+
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000")
+"""Okabe and Ito (2008), Color Universal Design; without its yellow, which is faint on white paper."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""One a series as well, for print without colour."""
+INK, FAINT = "#222222", "#8A8A8A"
+
+_RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": TEXT_SIZE,
+    "axes.titlesize": TEXT_SIZE,
+    "axes.labelsize": TEXT_SIZE,
+    "xtick.labelsize": SMALL_TEXT_SIZE,
+    "ytick.labelsize": SMALL_TEXT_SIZE,
+    "legend.fontsize": SMALL_TEXT_SIZE,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "figure.dpi": 100,
+    "savefig.dpi": DPI,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "vitcapr",
+    "text.parse_math": False,
+}
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": "vitcapr", "Producer": None},
+    "svg": {"Date": None, "Creator": "vitcapr"},
+}
+
+P = ParamSpec("P")
+
+
+def new_figure(width: float, height: float, **options: Any) -> Figure:
+    """A blank figure of ``width x height`` inches that belongs to no window."""
+    figure = Figure(figsize=(width, height), **options)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Make a drawing function draw in the house style, whatever the user's own matplotlib settings are."""
+
+    @functools.wraps(draw)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_RC)
+            figure = draw(*args, **kwargs)
+            # Automatic layouts and ticks are settled here, while the style still holds.
+            figure.draw_without_rendering()
+            return figure
+
+    return wrapped
+
+
+def series(number: int) -> dict[str, Any]:
+    """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
+    return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def save_figure(figure: Figure, directory: Path, name: str, formats: Iterable[str]) -> list[Path]:
+    """Write ``directory/name.<format>`` for each format (png, pdf, svg): the same figure gives the same bytes.
+
+    Returns:
+        The paths written.
+    """
+    written = []
+    for format_ in formats:
+        path = directory / f"{name}.{format_}"
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_RC)
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
+        written.append(path)
+    return written

@@ -1,0 +1,91 @@
+"""What the captions are made of: how often words are used, and how long captions are."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from vitcapr.figures.style import BLUE, COLUMN_WIDTH, FAINT, INK, SMALL_TEXT_SIZE, VERMILION, new_figure, series, styled
+
+
+@styled
+def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
+    """Occurrences of each word by its rank, both logarithmic, with the threshold of the vocabulary marked.
+
+    Args:
+        kept: occurrences of each word of the vocabulary, specials left out.
+        rare: how many words outside it were seen so often.
+    """
+    inside = np.sort(np.asarray(kept))[::-1]
+    outside = np.array([count for count in sorted(rare, reverse=True) for _ in range(rare[count])], dtype=np.int64)
+    tokens = int(inside.sum() + outside.sum())
+    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    axes = figure.subplots()
+    axes.loglog(
+        np.arange(1, len(inside) + 1),
+        inside,
+        color=BLUE,
+        linewidth=2,
+        label=f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words",
+    )
+    if len(outside):
+        axes.loglog(
+            np.arange(len(inside), len(inside) + len(outside) + 1),
+            np.concatenate((inside[-1:], outside)),
+            color=VERMILION,
+            linewidth=2,
+            linestyle=(0, (2, 1)),
+            label=f"too rare: {len(outside):,} words,\n{outside.sum() / tokens:.1%} of running words",
+        )
+    threshold = int(inside[-1])
+    axes.axhline(threshold, color=FAINT, linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f"rarest word kept: {threshold:,} times",
+        (0, threshold),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 3),
+        textcoords="offset points",
+        fontsize=SMALL_TEXT_SIZE,
+        color=INK,
+    )
+    axes.set_xlabel("rank of the word")
+    axes.set_ylabel("occurrences")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.legend(loc="upper right", handlelength=1.6, borderaxespad=0)
+    return figure
+
+
+@styled
+def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
+    """The share of captions of each number of words, a line a split.
+
+    Args:
+        lengths: words in each caption (start and end not counted) by split; splits without captions are left out.
+    """
+    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    axes = figure.subplots()
+    for number, (split, words) in enumerate((s, w) for s, w in lengths.items() if len(w)):
+        counts = np.bincount(np.asarray(words))
+        shares = counts / counts.sum()
+        label = f"{split}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
+        axes.plot(
+            np.arange(len(shares)),
+            shares,
+            label=label,
+            markersize=3,
+            linewidth=1,
+            **series(number),
+        )
+    axes.set_xlabel("words in a caption")
+    axes.set_ylabel("share of the split's captions")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+    # Above the lines: wherever it stood among them, some data set would run through it.
+    figure.legend(loc="outside upper left", ncols=1)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y")
+    return figure

@@ -1,0 +1,54 @@
+"""Text set in lines of a known width: measured, not guessed, so that nothing is clipped or overlaps."""
+
+import functools
+
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextToPath
+
+LINE_SPACING = 1.25
+"""Distance of two base lines in font sizes."""
+ELLIPSIS = "…"
+
+
+@functools.lru_cache(maxsize=65536)
+def text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Points that ``text`` takes in one line of DejaVu Sans."""
+    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return float(width)
+
+
+def wrap(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
+    """``text`` in lines of at most ``width`` points; a word wider than that is cut between letters."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}" if line else word
+        if text_width(longer, size, weight) <= width:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        while text_width(word, size, weight) > width and len(word) > 1:
+            cut = _letters_that_fit(word, width, size, weight)
+            lines.append(word[:cut])
+            word = word[cut:]
+        line = word
+    return [*lines, line] if line else lines
+
+
+def shorten(text: str, width: float, size: float, weight: str = "normal") -> str:
+    """``text``, or as much of it as fits ``width`` points with an ellipsis after it."""
+    if text_width(text, size, weight) <= width:
+        return text
+    kept = text
+    while kept and text_width(kept + ELLIPSIS, size, weight) > width:
+        kept = kept[:-1]
+    return kept + ELLIPSIS
+
+
+def _letters_that_fit(word: str, width: float, size: float, weight: str) -> int:
+    count = 1
+    while count < len(word) and text_width(word[: count + 1], size, weight) <= width:
+        count += 1
+    return count
