@@ -3,7 +3,7 @@
 import io
 import zipfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from PIL import Image
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
+from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
@@ -48,8 +49,7 @@ def main(
     results = read_json(captions)
     check_candidates(results, images)
     of_image = {result["image_id"]: result for result in results}
-    names = Vocabulary.read(vocabulary).words
-    words = [[names[token] for token in of_image[image]["tokens"]] for image in images]
+    words = [of_image[image]["tokens"] for image in images]
     weights, grid = _read_attention(attention, rows, words)
 
     with Reporter(log) as reporter:
@@ -62,6 +62,7 @@ def main(
         parts += [f"images:{len(images)}", f"split:{split}"]
         if samples:
             parts.append(f"ci:95,samples={samples},seed={seed}")
+        parts.append(Vocabulary.read(vocabulary).signature)
         write_metrics(
             output,
             dataset=data.dataset,
@@ -89,6 +90,8 @@ def _read_attention(
             image_row, grid = arrays["image_row"], arrays["grid"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise UserError("not an attention file", where=path, remedy=f"decode with attention: true ({error})") from error
+    if weights.ndim != 2 or weights.shape[1] != grid.prod():
+        raise UserError(f"attention of shape {weights.shape} over a grid of {grid.tolist()}", where=path)
     place = {int(row): number for number, row in enumerate(image_row)}
     found = []
     for row, said in zip(rows, words, strict=True):
@@ -107,34 +110,32 @@ def _read_pictures(data: Manifest, images: list[str], reporter: Reporter) -> lis
     assert data.objects is not None
     of_image = dict(iter(data.objects.groupby("image_id", sort=False)))
     pictures = []
-    archive = zipfile.ZipFile(data.image_root) if data.image_root.is_file() else None
-    try:
-        with reporter.track("masks", len(images), "images") as tracker:
-            for image in images:
-                objects = of_image.get(image)
-                pictures.append(_picture(data.image_root, archive, image, objects))
-                tracker.advance()
-    finally:
-        if archive is not None:
-            archive.close()
+    with Archive(data.image_root) as archive, reporter.track("masks", len(images), "images") as tracker:
+        for image in images:
+            objects = of_image.get(image)
+            pictures.append(Picture(np.zeros((1, 1), np.uint8), {}) if objects is None else _picture(archive, objects))
+            tracker.advance()
     return pictures
 
 
-def _picture(root: Path, archive: zipfile.ZipFile | None, image: str, objects: pd.DataFrame | None) -> Picture:
-    if objects is None:
-        return Picture(np.zeros((1, 1), np.uint8), {})
-    masks = objects["mask"].unique()
-    if len(masks) != 1:
+def _picture(archive: Archive, objects: pd.DataFrame) -> Picture:
+    """The objects of one image, which share a label picture."""
+    path = objects["mask"].iloc[0]
+    if (objects["mask"] != path).any():
+        image = objects["image_id"].iloc[0]
         raise UserError("the objects of an image are in several label pictures", where=f"image {image}")
-    source: Any = root / masks[0] if archive is None else io.BytesIO(archive.read(masks[0]))
     try:
-        with Image.open(source) as picture:
+        with Image.open(io.BytesIO(archive.read(path))) as picture:
             labels = np.asarray(picture)
-    except OSError as error:
-        raise UserError("a mask cannot be read", where=root / masks[0], remedy="run the data stage again") from error
+    except (OSError, DamagedMember) as error:
+        raise UserError(
+            "a mask cannot be read", where=archive.root / path, remedy="run the data stage again"
+        ) from error
+    if labels.ndim != 2:
+        raise UserError("a mask is not a picture of labels with one channel", where=archive.root / path)
     named: dict[str, frozenset[int]] = {}
-    for listed, label in zip(objects["words"], objects["label"], strict=True):
-        for word in listed:
+    for words, label in zip(objects["words"], objects["label"], strict=True):
+        for word in words:
             named[word] = named.get(word, frozenset()) | {int(label)}
     return Picture(labels, named)
 
