@@ -1,0 +1,41 @@
+# The whole DAG. `snakemake` makes everything that the configuration asks for; `snakemake features` (captions, metrics,
+# figures) stops there. Another experiment: `snakemake --configfile experiments/NAME.yaml`.
+
+import sys
+
+from snakemake.utils import min_version
+
+from vitcapr.errors import UserError
+from vitcapr.workflow import Experiment, use_this_python
+
+min_version("9.19")
+
+
+configfile: "config.yaml"
+
+
+try:
+    experiment = Experiment.from_config(config)
+except UserError as error:
+    sys.exit(f"error: {error}")
+
+use_this_python()
+
+
+include: "rules/common.smk"
+include: "rules/data.smk"
+include: "rules/text.smk"
+include: "rules/features.smk"
+include: "rules/training.smk"
+include: "rules/decoding.smk"
+include: "rules/metrics.smk"
+include: "rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        rules.metrics.input,
+        rules.figures.input,
+        f"{experiment.root}/summary.csv",
+        f"{experiment.root}/tables/scores.md",

@@ -1,0 +1,50 @@
+# A captioner writes captions; where the decoding asks for it, with the attention behind every word.
+
+
+rule decode:
+    input:
+        features=experiment.features_of,
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+        weights="results/{experiment}/captioners/{captioner}/best.safetensors",
+        card="results/{experiment}/captioners/{captioner}/card.json",
+    output:
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+    log:
+        "results/{experiment}/logs/decode/{captioner}.{decoding}.{split}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/decode/{captioner}.{decoding}.{split}.tsv"
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.decode_gpus,
+        mem_mb=8000,
+        runtime=120,
+    params:
+        captioner=subpath(input.weights, parent=True),
+        attention="",
+        settings=experiment.decode.settings,
+        made_from=experiment.decode.made_from,
+    shell:
+        "python -m vitcapr.cli.decode --features {input.features:q} --manifest {input.manifest:q}"
+        " --vocabulary {input.vocabulary:q} --captioner {params.captioner:q} --split {wildcards.split}"
+        " --output {output.captions:q} {params.attention}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+use rule decode as decode_attentively with:
+    output:
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+    wildcard_constraints:
+        captioner=experiment.one_of(experiment.attentive_captioners),
+        decoding=experiment.one_of(experiment.attentive_decodings),
+    params:
+        captioner=subpath(input.weights, parent=True),
+        attention="--attention results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        settings=experiment.decode.settings,
+        made_from=experiment.decode.made_from,
+
+
+ruleorder: decode_attentively > decode

@@ -1,0 +1,88 @@
+# Captions become scores, scores become tables.
+
+
+rule score:
+    input:
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+    output:
+        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
+        per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
+    log:
+        "results/{experiment}/logs/score/{captioner}.{decoding}.{split}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/score/{captioner}.{decoding}.{split}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.score.settings,
+        made_from=experiment.score.made_from,
+    shell:
+        "python -m vitcapr.cli.score --captions {input.captions:q} --manifest {input.manifest:q}"
+        " --vocabulary {input.vocabulary:q} --split {wildcards.split}"
+        " --model {wildcards.captioner} --decoding {wildcards.decoding}"
+        " --output {output.metrics:q} --per-image {output.per_image:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule ground:
+    input:
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+    output:
+        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
+    log:
+        "results/{experiment}/logs/ground/{captioner}.{decoding}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.ground.settings,
+        made_from=experiment.ground.made_from,
+    shell:
+        "python -m vitcapr.cli.ground --captions {input.captions:q} --attention {input.attention:q}"
+        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --split {wildcards.split}"
+        " --model {wildcards.captioner} --decoding {wildcards.decoding}"
+        " --output {output.metrics:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule summary:
+    input:
+        metrics=experiment.metrics,
+    output:
+        summary=report(
+            "results/{experiment}/summary.csv",
+            caption="../workflow/report/summary.rst",
+            category="Scores",
+            labels={"table": "all scores, tidy"},
+        ),
+        table=report(
+            "results/{experiment}/tables/scores.md",
+            caption="../workflow/report/scores.rst",
+            category="Scores",
+            labels={"table": "scores"},
+        ),
+    log:
+        "results/{experiment}/logs/summary.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        made_from=experiment.summary.made_from,
+    shell:
+        "python -m vitcapr.cli.summary {input.metrics:q} --experiment {wildcards.experiment}"
+        " --output {output.summary:q} --table {output.table:q} --collect results/summary.csv --log {log:q}"

@@ -1,0 +1,48 @@
+# Captions become word numbers, and words become vectors to start from.
+
+
+rule vocabulary:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        vocabulary="results/{experiment}/text/vocabulary.json",
+        tokens="results/{experiment}/text/tokens.npz",
+    log:
+        "results/{experiment}/logs/vocabulary.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.vocabulary.settings,
+        made_from=experiment.vocabulary.made_from,
+    shell:
+        "python -m vitcapr.cli.vocabulary --manifest {input.manifest:q}"
+        " --output {output.vocabulary:q} --tokens {output.tokens:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule word_vectors:
+    input:
+        vocabulary="results/{experiment}/text/vocabulary.json",
+    output:
+        vectors="results/{experiment}/text/word_vectors/{vectors}/vectors.npy",
+        coverage="results/{experiment}/text/word_vectors/{vectors}/coverage.json",
+    log:
+        "results/{experiment}/logs/word_vectors/{vectors}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        file=experiment.vector_file,
+        settings=experiment.vectors.settings,
+        made_from=experiment.vectors.made_from,
+    shell:
+        "python -m vitcapr.cli.word_vectors --vocabulary {input.vocabulary:q} --vectors {params.file:q}"
+        " --output {output.vectors:q} --coverage {output.coverage:q}"
+        " --settings {params.settings:q} --log {log:q}"

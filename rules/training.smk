@@ -1,0 +1,38 @@
+# A captioner learns from stored features. Its folder last/, from which a stopped training continues, is not declared:
+# Snakemake would delete it.
+
+
+rule train_captioner:
+    input:
+        features=experiment.features_of,
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+        tokens="results/{experiment}/text/tokens.npz",
+        word_vectors=experiment.word_vectors_of,
+    output:
+        weights="results/{experiment}/captioners/{captioner}/best.safetensors",
+        card="results/{experiment}/captioners/{captioner}/card.json",
+        history="results/{experiment}/captioners/{captioner}/history.csv",
+    log:
+        "results/{experiment}/logs/train_captioner/{captioner}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/train_captioner/{captioner}.tsv"
+    retries: 1
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.train_gpus,
+        mem_mb=8000,
+        runtime=720,
+    params:
+        folder=subpath(output.weights, parent=True),
+        word_vectors=experiment.word_vectors_option,
+        code=experiment.train_captioner.code_hash,
+        settings=experiment.train_captioner.settings,
+        made_from=experiment.train_captioner.made_from,
+    shell:
+        "python -m vitcapr.cli.train_captioner --features {input.features:q} --manifest {input.manifest:q}"
+        " --vocabulary {input.vocabulary:q} --tokens {input.tokens:q} {params.word_vectors}"
+        " --output-dir {params.folder:q} --code {params.code}"
+        " --settings {params.settings:q} --log {log:q}"
