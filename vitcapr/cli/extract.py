@@ -21,7 +21,7 @@ from vitcapr.features.preprocess import read_preprocessing
 from vitcapr.features.seal import write_part
 from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
-from vitcapr.progress import Reporter, format_seconds
+from vitcapr.progress import Reporter
 
 
 def main(
@@ -102,9 +102,6 @@ def main(
                 torch.get_num_threads(),
                 bar,
             )
-            rate = bar.rate
-        if left:
-            reporter.line(f"{left} images in {format_seconds(left / max(rate, 1e-9))}, {rate:.1f} images/s")
         write_part(output, fingerprint, writer, mine)
 
 

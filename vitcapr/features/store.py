@@ -254,6 +254,11 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def images(self) -> int:
         return len(self.image_ids)
 
+    @property
+    def block(self) -> int:
+        """Rows that are best read together: 1, any row is as good as another."""
+        return 1
+
     def __repr__(self) -> str:
         lines = [f"FeatureStore({self.path}), grid {self.grid[0]} x {self.grid[1]}, {self.images} images"]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])

@@ -1,0 +1,186 @@
+"""Batches for training: images drawn at random from a store, each with all its captions.
+
+The captions of an image come together, so its patches are read, moved and projected once for all five. Nothing but
+the batches being prepared is held in memory, whatever the size of the store.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+PAD = 0
+
+
+class GatheredArray(Protocol):
+    """An array on disk from which rows can be picked: ``store.FeatureArray`` or ``foreign.ZarrArray``."""
+
+    def __len__(self) -> int: ...
+
+    def gather(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+class FeatureSource(Protocol):
+    """What batches are read from: ``store.FeatureStore`` or ``foreign.ZarrFeatures``.
+
+    ``block`` is the number of neighbouring rows that are best read together; 1 where any row is as good as another.
+    """
+
+    @property
+    def block(self) -> int: ...
+
+    def __getitem__(self, name: str) -> GatheredArray: ...
+
+
+@dataclass(frozen=True)
+class CaptionBatch:
+    """B images and their M captions.
+
+    Attributes:
+        features: array name -> tensor of B rows in the store's dtype: patches (B, P, D), cls (B, D).
+        tokens: (M, T) int64, padded with 0, T the longest caption of the batch.
+        image_index: (M,) int64, which of the B images each caption belongs to; increasing.
+        rows: (B,) int64, the images' rows in the store.
+    """
+
+    features: dict[str, torch.Tensor]
+    tokens: torch.Tensor
+    image_index: torch.Tensor
+    rows: torch.Tensor
+
+
+def block_order(rows: np.ndarray, block: int, generator: np.random.Generator) -> np.ndarray:
+    """``rows`` in random order; with blocks, one block after another, blocks and rows within them shuffled."""
+    rows = generator.permutation(rows)
+    if block == 1:
+        return rows
+    blocks = rows // block
+    rank = np.empty(int(blocks.max(initial=0)) + 1, np.int64)
+    rank[:] = generator.permutation(rank.size)
+    return rows[np.argsort(rank[blocks], kind="stable")]
+
+
+class CaptionBatches:
+    """One epoch of batches, the same for the same seed and epoch; iterate to read them.
+
+    A thread prepares the next batches while the current one is used.
+
+    Args:
+        store: an open feature store.
+        tokens: the arrays of ``tokens.npz``: ``ids``, ``offsets``, ``image_row``.
+        rows: the images to draw from, for instance those of the training split; images without captions are skipped.
+        batch_images: B; the last batch may be smaller.
+        seed, epoch: decide the order.
+        max_length: longest caption in tokens; longer ones are cut.
+        arrays: which of the store's arrays to read.
+        shuffle: False keeps the order of ``rows``.
+        start_batch: the first batch to yield, to continue an epoch that was broken off.
+        depth: batches prepared ahead.
+
+    Raises:
+        ValueError: a row is not in the store, or no image has a caption.
+    """
+
+    def __init__(
+        self,
+        store: FeatureSource,
+        tokens: Mapping[str, np.ndarray],
+        rows: np.ndarray,
+        batch_images: int,
+        *,
+        seed: int = 0,
+        epoch: int = 0,
+        max_length: int | None = None,
+        arrays: Sequence[str] = ("patches",),
+        shuffle: bool = True,
+        start_batch: int = 0,
+        depth: int = 2,
+    ) -> None:
+        self._arrays = {name: store[name] for name in arrays}
+        self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
+        image_row = np.asarray(tokens["image_row"])
+        images = min(len(array) for array in self._arrays.values())
+        rows = np.asarray(rows, dtype=np.int64)
+        if rows.size and (rows.min() < 0 or rows.max() >= images):
+            raise ValueError(f"rows from {rows.min()} to {rows.max()} of a store of {images} images")
+        self._captions = np.argsort(image_row, kind="stable")
+        grouped = image_row[self._captions]
+        self._begin = np.searchsorted(grouped, np.arange(images), side="left")
+        self._end = np.searchsorted(grouped, np.arange(images), side="right")
+        rows = rows[self._end[rows] > self._begin[rows]]
+        if not rows.size:
+            raise ValueError("no image among the rows has a caption")
+        if shuffle:
+            rows = block_order(rows, store.block, np.random.default_rng([seed, epoch]))
+        self._rows, self._batch_images, self._max_length = rows, batch_images, max_length
+        self._start_batch, self._depth = start_batch, depth
+
+    def __len__(self) -> int:
+        """Batches in the whole epoch, those before ``start_batch`` included."""
+        return -(-len(self._rows) // self._batch_images)
+
+    @property
+    def images(self) -> int:
+        """Images in the epoch: the given rows less those without captions."""
+        return len(self._rows)
+
+    def batch(self, index: int) -> CaptionBatch:
+        """Read batch ``index`` of the epoch now, in this thread."""
+        rows = self._rows[index * self._batch_images : (index + 1) * self._batch_images]
+        counts = self._end[rows] - self._begin[rows]
+        captions = np.concatenate([self._captions[self._begin[row] : self._end[row]] for row in rows])
+        return CaptionBatch(
+            features={name: torch.from_numpy(array.gather(rows)) for name, array in self._arrays.items()},
+            tokens=torch.from_numpy(self._padded(captions)),
+            image_index=torch.from_numpy(np.repeat(np.arange(len(rows)), counts)),
+            rows=torch.from_numpy(rows.copy()),
+        )
+
+    def _padded(self, captions: np.ndarray) -> np.ndarray:
+        """The token matrix of the captions with the given numbers: (M, T) int64."""
+        begin = self._offsets[captions]
+        lengths = self._offsets[captions + 1] - begin
+        if self._max_length is not None:
+            lengths = np.minimum(lengths, self._max_length)
+        steps = np.arange(lengths.max())
+        inside = steps < lengths[:, None]
+        padded = np.full(inside.shape, PAD, np.int64)
+        padded[inside] = self._ids[(begin[:, None] + steps)[inside]]
+        return padded
+
+    def __iter__(self) -> Iterator[CaptionBatch]:
+        ready: queue.Queue[CaptionBatch | BaseException | None] = queue.Queue(maxsize=self._depth)
+        stopped = threading.Event()
+
+        def hand_over(item: CaptionBatch | BaseException | None) -> bool:
+            while not stopped.is_set():
+                try:
+                    ready.put(item, timeout=0.1)
+                    return True
+                except queue.Full:
+                    continue
+            return False
+
+        def prepare() -> None:
+            try:
+                for index in range(self._start_batch, len(self)):
+                    if not hand_over(self.batch(index)):
+                        return
+                hand_over(None)
+            except BaseException as error:
+                hand_over(error)
+
+        thread = threading.Thread(target=prepare, name="batches", daemon=True)
+        thread.start()
+        try:
+            while (item := ready.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            stopped.set()
+            thread.join()
