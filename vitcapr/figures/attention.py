@@ -14,7 +14,7 @@ from vitcapr.figures.wrapping import LINE_SPACING, shorten
 COLUMNS = 6
 COLOR_MAP = "inferno"
 """Perceptually uniform, and dark to light in print without colour."""
-_OPACITY = 0.65
+_OPACITY = 0.55
 _MARGIN, _GAP, _BAR = 0.06, 0.08, 0.5  # inches
 _TITLE = TEXT_SIZE * LINE_SPACING / 72 + 0.04
 

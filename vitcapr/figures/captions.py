@@ -1,5 +1,6 @@
 """A sheet of pictures with the captions that models wrote for them, and what a person wrote."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,7 @@ def caption_sheet(examples: Sequence[Captioned], names: Sequence[str]) -> Figure
 def _layout(example: Captioned, names: Sequence[str], width: float) -> list[_Line]:
     lines: list[_Line] = []
     drop = _UNDER_PICTURE
-    written = [*zip(names, example.captions, strict=True), (_REFERENCE, example.reference)]
+    written = [*zip(names, example.captions, strict=True), (_REFERENCE, _joined(example.reference))]
     for number, (name, caption) in enumerate(written):
         color = FAINT if name is _REFERENCE else SERIES[number % len(SERIES)]
         for heading, text in ((True, name), (False, caption or "(nothing)")):
@@ -87,6 +88,11 @@ def _layout(example: Captioned, names: Sequence[str], width: float) -> list[_Lin
                 drop += _LINE
         drop += _BETWEEN_CAPTIONS
     return lines
+
+
+def _joined(text: str) -> str:
+    """``text`` without the space that Flickr8k's captions have before a full stop."""
+    return re.sub(r"\s+([.,;:!?])", r"\1", text)
 
 
 def _size(picture: Image.Image, cell: float) -> tuple[float, float]:

@@ -11,10 +11,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.figures.wrapping import text_width
 
+_DASHES = (0, (3, 1.5))
+_HANDLE = 6 * SMALL_TEXT_SIZE
+"""Points beside the text of an entry of the legend: the piece of line and the space around it."""
 _PANELS = {
-    "loss": ("loss (nats a word)", ("train_loss", "validation_loss")),
+    "loss": ("loss (nats per token)", ("train_loss", "validation_loss")),
     "score": ("CIDEr on validation", ("validation_cider",)),
     "rate": ("learning rate", ("learning_rate",)),
 }
@@ -39,13 +43,15 @@ def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
     ]
     if not panels:
         raise ValueError("no history has a column that can be drawn")
-    legend_rows = -(-(len(histories) + 3) // 5)
-    figure = new_figure(PAGE_WIDTH, 2.4 + 0.17 * legend_rows, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    handles = _handles(list(histories), "loss" in panels)
+    columns = _columns(handles)
+    legend_rows = -(-len(handles) // columns)
+    figure = new_figure(PAGE_WIDTH, 2.3 + 0.17 * legend_rows, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     axes = dict(zip(panels, np.atleast_1d(figure.subplots(1, len(panels))), strict=True))
     for number, history in enumerate(histories.values()):
         look = series(number)
         if "loss" in axes:
-            _draw(axes["loss"], history, "train_loss", color=look["color"], linestyle=(0, (3, 1.5)), linewidth=1.0)
+            _draw(axes["loss"], history, "train_loss", color=look["color"], linestyle=_DASHES, linewidth=1.0)
             _draw(axes["loss"], history, "validation_loss", **look)
             _mark(axes["loss"], history, "validation_loss", np.nanargmin, look["color"])
             _phases(axes["loss"], history)
@@ -54,13 +60,15 @@ def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
             _mark(axes["score"], history, "validation_cider", np.nanargmax, look["color"])
         if "rate" in axes:
             _draw(axes["rate"], history, "learning_rate", color=look["color"], drawstyle="steps-mid")
-            axes["rate"].set_yscale("log")
+            axes["rate"].set_ylim(bottom=0)
     for name, panel in axes.items():
         panel.set_xlabel("epoch")
         panel.set_title(_PANELS[name][0], loc="left")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
         panel.grid(axis="y")
-    _legend(figure, list(histories), "loss" in axes)
+    # A legend fills its columns one after the other; read line by line, the models come first.
+    by_line = [handle for column in range(columns) for handle in handles[column::columns]]
+    figure.legend(handles=by_line, loc="outside lower center", ncols=columns)
     return figure
 
 
@@ -70,7 +78,8 @@ def _has(history: pd.DataFrame, column: str) -> bool:
 
 def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
     if _has(history, column):
-        axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), **look)
+        spread = max(1, len(history) // 8)
+        axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), markevery=spread, **look)
 
 
 def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: str) -> None:
@@ -81,7 +90,8 @@ def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: st
             history["epoch"].to_numpy()[best],
             values[best],
             marker="*",
-            markersize=10,
+            markersize=9,
+            markeredgewidth=0.6,
             markerfacecolor=color,
             markeredgecolor="white",
             linestyle="none",
@@ -96,12 +106,17 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
             axes.axvline(float(epoch) - 0.5, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
 
 
-def _legend(figure: Figure, names: list[str], with_losses: bool) -> None:
+def _handles(names: list[str], with_losses: bool) -> list[Line2D]:
     handles = [Line2D([], [], label=name, **series(number)) for number, name in enumerate(names)]
     if with_losses:
         handles += [
-            Line2D([], [], color=INK, linestyle=(0, (3, 1.5)), linewidth=1.0, label="training"),
+            Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),
             Line2D([], [], color=INK, label="validation"),
         ]
-    handles.append(Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best epoch"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5))
+    return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best epoch")]
+
+
+def _columns(handles: list[Line2D]) -> int:
+    """How many entries of a legend stand side by side on a page."""
+    widest = max(text_width(str(handle.get_label()), SMALL_TEXT_SIZE) for handle in handles)
+    return max(1, min(len(handles), int((PAGE_WIDTH - 0.2) * 72 / (widest + _HANDLE))))

@@ -18,14 +18,15 @@ PAGE_WIDTH = 7.0
 TEXT_SIZE = 8.0
 SMALL_TEXT_SIZE = 7.0
 """Points; nothing is set smaller, and figures are drawn at the size they are printed."""
-DPI = 300
+DPI = 200
+"""Of pictures inside figures, and of PNG files."""
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000")
 """Okabe and Ito (2008), Color Universal Design; without its yellow, which is faint on white paper."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 """One a series as well, for print without colour."""
-INK, FAINT = "#222222", "#8A8A8A"
+INK, FAINT = "#222222", "#666666"
 
 _RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",

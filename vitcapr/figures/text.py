@@ -70,7 +70,8 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
     for number, (split, words) in enumerate((s, w) for s, w in lengths.items() if len(w)):
         counts = np.bincount(np.asarray(words))
         shares = counts / counts.sum()
-        label = f"{split}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
+        name = "in no split" if split == "none" else split
+        label = f"{name}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
         axes.plot(
             np.arange(len(shares)),
             shares,
@@ -80,7 +81,7 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
             **series(number),
         )
     axes.set_xlabel("words in a caption")
-    axes.set_ylabel("share of the split's captions")
+    axes.set_ylabel("share of captions")
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))

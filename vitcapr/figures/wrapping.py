@@ -19,7 +19,10 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 
 
 def wrap(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
-    """``text`` in lines of at most ``width`` points; a word wider than that is cut between letters."""
+    """``text`` in lines of at most ``width`` points; a word wider than that is cut.
+
+    It is cut after the last of ``/ - _`` that fits or, if it has none there, between letters.
+    """
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -30,7 +33,7 @@ def wrap(text: str, width: float, size: float, weight: str = "normal") -> list[s
         if line:
             lines.append(line)
         while text_width(word, size, weight) > width and len(word) > 1:
-            cut = _letters_that_fit(word, width, size, weight)
+            cut = _cut(word, width, size, weight)
             lines.append(word[:cut])
             word = word[cut:]
         line = word
@@ -47,8 +50,10 @@ def shorten(text: str, width: float, size: float, weight: str = "normal") -> str
     return kept + ELLIPSIS
 
 
-def _letters_that_fit(word: str, width: float, size: float, weight: str) -> int:
+def _cut(word: str, width: float, size: float, weight: str) -> int:
+    """How many letters of a word that is too wide go on the first line: at least one."""
     count = 1
     while count < len(word) and text_width(word[: count + 1], size, weight) <= width:
         count += 1
-    return count
+    joint = max(word.rfind(sign, 0, count) for sign in "/-_")
+    return joint + 1 if joint > 0 else count
