@@ -17,7 +17,6 @@ from PIL import (
     ImageOps,
     Jpeg2KImagePlugin,
     JpegImagePlugin,
-    MpoImagePlugin,
     PngImagePlugin,
     PpmImagePlugin,
     TiffImagePlugin,
@@ -34,7 +33,6 @@ FORMATS = tuple(
     plugin.format
     for plugin in (
         JpegImagePlugin.JpegImageFile,
-        MpoImagePlugin.MpoImageFile,
         PngImagePlugin.PngImageFile,
         GifImagePlugin.GifImageFile,
         BmpImagePlugin.BmpImageFile,

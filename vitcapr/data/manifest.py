@@ -222,10 +222,10 @@ def _table(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
         raise ValueError(f"columns missing: {missing}")
     if extra := [name for name in frame.columns if name not in schema.names]:
         raise ValueError(f"columns that the format does not have: {extra}")
+    for name in schema.names:
+        if frame[name].isna().any():
+            raise ValueError(f"column {name} has empty cells")
     arrays = [pa.array(frame[field.name].tolist(), type=field.type) for field in schema]
-    for field, array in zip(schema, arrays, strict=True):
-        if array.null_count:
-            raise ValueError(f"column {field.name} has empty cells")
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -1,0 +1,283 @@
+import hashlib
+import io
+import struct
+import warnings
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect, inspect_all
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+LIMIT = 100_000_000
+
+
+def encode(image: Image.Image, format: str = "PNG", **save) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, format, **save)
+    return stream.getvalue()
+
+
+def pixels(content: bytes) -> np.ndarray:
+    image = decode(content, LIMIT)
+    assert image.mode == "RGB"
+    return np.asarray(image)
+
+
+def png_claiming(width: int, height: int) -> bytes:
+    """A PNG that is hardly more than its claim."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b""))
+
+
+def test_grey_becomes_three_equal_channels():
+    grey = np.array([[0, 7], [128, 255]], np.uint8)
+    assert (pixels(encode(Image.fromarray(grey))) == grey[:, :, None]).all()
+
+
+def test_one_bit():
+    assert pixels(encode(Image.fromarray(np.array([[True, False]])))).tolist() == [[[255] * 3, [0] * 3]]
+
+
+# v * 255 / 65535 = v / 257, rounded: 128 / 257 = 0.498, 129 / 257 = 0.502, 25700 / 257 = 100, 65534 / 257 = 254.996
+SIXTEEN_BITS = np.array([[0, 128, 129], [25700, 65534, 65535]], np.uint16)
+EIGHT_BITS = np.array([[0, 0, 1], [100, 255, 255]], np.uint8)
+
+
+@pytest.mark.parametrize("byte_order", ["<u2", ">u2"])
+@pytest.mark.parametrize("format", ["PNG", "TIFF"])
+def test_sixteen_bits_are_scaled_not_clipped(format, byte_order):
+    content = encode(Image.fromarray(SIXTEEN_BITS.astype(byte_order)), format)
+    assert (pixels(content) == EIGHT_BITS[:, :, None]).all()
+
+
+def test_sixteen_bit_pgm():
+    content = b"P5 3 2 65535\n" + SIXTEEN_BITS.astype(">u2").tobytes()
+    assert (pixels(content) == EIGHT_BITS[:, :, None]).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (np.array([[0, 70000]], np.int32), "32-bit pixels of unknown range"),
+        (np.array([[0, -1]], np.int32), "32-bit pixels of unknown range"),
+        (np.array([[0.0, 0.5]], np.float32), "floating-point pixels of unknown range"),
+    ],
+)
+def test_pixels_of_unknown_range_are_refused(values, reason):
+    with pytest.raises(BadImage, match=f"^{reason}$"):
+        decode(encode(Image.fromarray(values), "TIFF"), LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("ink", "seen"),
+    [
+        ((0, 255, 255, 0), (255, 0, 0)),
+        ((255, 255, 0, 0), (0, 0, 255)),
+        ((0, 0, 0, 0), (255, 255, 255)),
+        ((0, 0, 0, 255), (0, 0, 0)),
+    ],
+)
+def test_cmyk_is_neither_inverted_nor_refused(ink, seen):
+    content = encode(Image.new("CMYK", (8, 8), ink), "JPEG", quality=95)
+    assert np.abs(pixels(content).astype(int) - seen).max() <= 3
+
+
+def test_transparent_palette_entries_are_white():
+    image = Image.new("P", (3, 1))
+    image.putpalette([10, 20, 30, 40, 50, 60, 70, 80, 90])
+    image.putdata([0, 1, 2])
+    assert pixels(encode(image, transparency=1)).tolist() == [[[10, 20, 30], [255, 255, 255], [70, 80, 90]]]
+    # half transparent: 10 * 128/255 + 255 * 127/255 = 132.0, 20 -> 137.0, 30 -> 142.1
+    half = pixels(encode(image, transparency=bytes([128, 255, 255])))
+    assert np.abs(half.astype(int) - [[[132, 137, 142], [40, 50, 60], [70, 80, 90]]]).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "color", "seen"),
+    [
+        ("RGBA", (200, 100, 0, 255), (200, 100, 0)),
+        ("RGBA", (200, 100, 0, 0), (255, 255, 255)),
+        ("RGBA", (200, 100, 0, 51), (244, 224, 204)),  # a fifth of the colour, four fifths of white
+        ("LA", (100, 51), (224, 224, 224)),
+    ],
+)
+def test_alpha_is_laid_over_white(mode, color, seen):
+    assert np.abs(pixels(encode(Image.new(mode, (2, 2), color))).astype(int) - seen).max() <= 1
+
+
+def test_a_colour_key_is_transparent():
+    image = Image.fromarray(np.array([[[1, 2, 3], [4, 5, 6]]], np.uint8))
+    assert pixels(encode(image, transparency=(1, 2, 3))).tolist() == [[[255, 255, 255], [4, 5, 6]]]
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "TIFF", "PNG"])
+def test_of_an_animation_the_first_frame_counts(format):
+    frames = [Image.new("RGB", (4, 4), color) for color in ((255, 0, 0), (0, 0, 255))]
+    options = {"lossless": True} if format == "WEBP" else {}
+    content = encode(frames[0], format, save_all=True, append_images=frames[1:], **options)
+    assert (pixels(content) == (255, 0, 0)).all()
+
+
+STORED = np.arange(18, dtype=np.uint8).reshape(2, 3, 3)
+UPRIGHT = {
+    1: STORED,
+    2: STORED[:, ::-1],
+    3: STORED[::-1, ::-1],
+    4: STORED[::-1],
+    5: STORED.swapaxes(0, 1),
+    6: STORED[::-1].swapaxes(0, 1),
+    7: STORED[::-1, ::-1].swapaxes(0, 1),
+    8: STORED[:, ::-1].swapaxes(0, 1),
+}
+
+
+@pytest.mark.parametrize("orientation", UPRIGHT)
+@pytest.mark.parametrize("format", ["PNG", "TIFF", "WEBP"])
+def test_pictures_are_turned_upright(orientation, format):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    options = {"lossless": True, "exact": True} if format == "WEBP" else {}
+    content = encode(Image.fromarray(STORED), format, exif=exif, **options)
+    assert (pixels(content) == UPRIGHT[orientation]).all()
+
+
+def test_a_sixteen_bit_and_a_transparent_picture_are_turned_too():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    sixteen = encode(Image.fromarray(SIXTEEN_BITS), exif=exif)
+    assert (pixels(sixteen) == EIGHT_BITS[::-1].T[:, :, None]).all()
+    transparent = encode(Image.fromarray(np.dstack([STORED, np.full((2, 3), 255, np.uint8)])), exif=exif)
+    assert (pixels(transparent) == UPRIGHT[6]).all()
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
+@pytest.mark.parametrize("exif", [b"Exif\x00\x00garbage", b"Exif\x00\x00II*\x00\xff\xff\xff\x7f"])
+def test_unreadable_exif_costs_nothing(picture, exif):
+    assert decode(picture(exif=exif), LIMIT).size == (6, 4)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty file"),
+        (b"\xef\xbb\xbf\n <!DOCTYPE HTML><html><body>404</body>", "a web page, not an image"),
+        (b"<html><head><title>Photo is no longer available</title>", "a web page, not an image"),
+        (b"once upon a time", "not an image in a known format"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not an image in a known format"),
+        (png_claiming(9000, 12000), "claims 9000 x 12000 pixels, more than 100000000"),
+        (png_claiming(60000, 60000), "claims more pixels than Pillow opens"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_the_reason_is_said(content, reason):
+    with pytest.raises(BadImage) as caught:
+        decode(content, LIMIT)
+    assert str(caught.value) == caught.value.reason == reason
+
+
+def test_the_limit_itself_is_allowed(picture):
+    assert decode(picture(size=(6, 4)), max_pixels=24).size == (6, 4)
+    with pytest.raises(BadImage, match=r"claims 6 x 4 pixels, more than 23"):
+        decode(picture(size=(6, 4)), max_pixels=23)
+
+
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "GIF", "TIFF", "WEBP", "BMP"])
+def test_half_a_file_is_damaged(format):
+    noise = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    content = encode(Image.fromarray(noise), format)
+    with pytest.raises(BadImage, match=r"^(damaged: |not an image)") as caught:
+        decode(content[: len(content) // 2], LIMIT)
+    assert "0x" not in caught.value.reason, "an address in memory differs from run to run"
+
+
+VALID = [
+    encode(Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 7, 3), dtype=np.uint8)), format)
+    for format in ("JPEG", "PNG", "GIF", "TIFF", "WEBP", "BMP")
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    content=st.sampled_from(VALID),
+    edits=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), max_size=4),
+    cut=st.floats(0, 1),
+)
+def test_damage_of_any_kind_gives_a_picture_or_a_reason(content, edits, cut):
+    damaged = bytearray(content)
+    for place, value in edits:
+        damaged[int(place * len(damaged))] = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            image = decode(bytes(damaged[: round(cut * len(damaged))]), max_pixels=10_000)
+        except BadImage:
+            return
+    assert image.mode == "RGB"
+    assert image.width * image.height <= 10_000
+
+
+def test_a_source_reads_a_folder_and_a_zip_alike(tmp_path, picture, write_files, write_zip):
+    files = {f"photos/{i}.png": picture((i, 2 * i, 3 * i), format="PNG") for i in range(40)}
+    seen = []
+    for root in (write_files(tmp_path / "folder", files), write_zip(tmp_path / "photos.zip", files)):
+        with ImageSource(root) as source, ThreadPoolExecutor(8) as pool:
+            assert source.files() == sorted(files)
+            images = pool.map(lambda path, source=source: source.open(path, LIMIT), source.files() * 5)
+            seen.append([image.getpixel((0, 0)) for image in images])
+    assert seen[0] == seen[1] == [files_color(path) for path in sorted(files)] * 5
+
+
+def files_color(path: str) -> tuple[int, int, int]:
+    number = int(path.removeprefix("photos/").removesuffix(".png"))
+    return (number, 2 * number, 3 * number)
+
+
+def test_a_stereo_picture_of_two_jpegs_gives_the_first():
+    frames = [Image.new("RGB", (8, 8), color) for color in ((250, 0, 0), (0, 0, 250))]
+    content = encode(frames[0], "MPO", save_all=True, append_images=frames[1:])
+    assert np.abs(pixels(content).astype(int) - (250, 0, 0)).max() <= 3
+
+
+def test_a_missing_picture_is_bad_and_a_missing_source_is_the_users(tmp_path, write_zip):
+    for root in (tmp_path, write_zip(tmp_path / "photos.zip", {"a.jpg": b""})):
+        with ImageSource(root) as source, pytest.raises(BadImage, match=r"^no such file$"):
+            source.read("b.jpg")
+    with pytest.raises(UserError, match="no such folder or zip"):
+        ImageSource(tmp_path / "gone")
+
+
+def test_a_folder_named_like_a_picture_is_unreadable(tmp_path):
+    (tmp_path / "a.jpg").mkdir()
+    with ImageSource(tmp_path) as source, pytest.raises(BadImage, match=r"^unreadable: Is a directory$"):
+        source.read("a.jpg")
+
+
+def test_inspection_gives_size_upright_and_digest_of_the_file(tmp_path, picture, write_files):
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    content = picture(size=(6, 4), exif=exif)
+    write_files(tmp_path, {"a.jpg": content})
+    with ImageSource(tmp_path) as source:
+        expected = ImageFacts(width=4, height=6, sha256=hashlib.sha256(content).hexdigest())
+        assert inspect(source, "a.jpg", LIMIT) == expected
+
+
+def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, picture, write_files):
+    files = {f"{i}.png": picture(size=(i + 1, 5), format="PNG") for i in range(30)} | {"7.png": b""}
+    write_files(tmp_path, files)
+    with ImageSource(tmp_path) as source, Reporter(tmp_path / "log") as reporter:
+        found = list(inspect_all(source, [f"{i}.png" for i in range(30)], LIMIT, reporter))
+    assert [facts.width for i, facts in enumerate(found) if i != 7] == [i + 1 for i in range(30) if i != 7]
+    assert isinstance(found[7], BadImage)
+    assert "30/30 images" in (tmp_path / "log").read_text()
