@@ -22,6 +22,9 @@ except UserError as error:
 use_this_python()
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "rules/common.smk"
 include: "rules/data.smk"
 include: "rules/text.smk"

@@ -16,10 +16,14 @@ Settings = Annotated[
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 
 
-def launch(command: Callable[..., Any]) -> None:
-    """Run a stage's command line: a user's mistake is one line and exit code 2, a saved stop is exit code 75."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(command)
+def launch(command: Callable[..., Any] | typer.Typer) -> None:
+    """Run a stage's command line, one command or several: a user's mistake is one line and exit code 2, a saved stop
+    is exit code 75."""
+    if isinstance(command, typer.Typer):
+        app = command
+    else:
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command()(command)
     try:
         app()
     except (UserError, Preempted) as error:

@@ -1,0 +1,68 @@
+# make demo    everything from nothing: environment, pictures, features, captioner, captions, scores, figures
+# make test    the tests
+# make lint    what must be clean before a commit
+# make bench   speed, as ratios measured in one run
+#
+# Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
+
+PYTHON ?= python3
+CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+VENV := .venv
+BIN := $(VENV)/bin
+NEEDED_GB := 6
+REPORT := results/demo/report.html
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test lint bench venv venv-test check-python check-disk clean-venv
+
+demo: venv
+	$(BIN)/snakemake --cores $(CORES)
+	$(BIN)/snakemake --report $(REPORT) --quiet all
+	$(BIN)/python -m vitcapr.cli.table results/demo/summary.csv --report $(REPORT)
+
+test: venv-test
+	$(BIN)/python -m pytest -q -n $(CORES)
+
+lint: venv-test
+	$(BIN)/snakemake --lint
+	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: venv-test
+	$(BIN)/python -m benchmarks
+
+venv: $(VENV)/.installed
+venv-test: $(VENV)/.installed-test
+
+# The stamps are written last: an interrupted installation is taken up again.
+$(VENV)/.installed: constraints.txt pyproject.toml
+	@$(MAKE) --no-print-directory check-python check-disk
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	@touch $@
+
+check-python:
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "error: there is no $(PYTHON); install Python 3.11 or newer, or name one: make demo PYTHON=/path/to/python3" >&2; \
+	  exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $$($(PYTHON) --version) is too old; vitcapr needs 3.11 or newer: make demo PYTHON=/path/to/python3.11" >&2; \
+	  exit 2; }
+
+check-disk:
+	@free=$$(df -Pk . | awk 'NR == 2 { print int($$4 / 1048576) }'); \
+	if [ "$$free" -lt $(NEEDED_GB) ]; then \
+	  echo "error: $$free GB are free on the disk of $(CURDIR) and $(NEEDED_GB) GB are needed; free some, or use a checkout on another disk" >&2; \
+	  exit 2; \
+	fi
+
+clean-venv:
+	rm -rf $(VENV)

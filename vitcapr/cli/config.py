@@ -1,0 +1,59 @@
+"""Look at a configuration without running anything."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from vitcapr.cli.stage import launch
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.workflow import load_experiment
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+Configfiles = Annotated[
+    list[Path] | None,
+    typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
+]
+
+
+@app.command()
+def check(configfile: Configfiles = None) -> None:
+    """Check a configuration: its keys, its values, and that the files it names exist."""
+    experiment = load_experiment(*(configfile or []))
+    runs = len(experiment.captioners) * len(experiment.decodings) * len(experiment.splits)
+    print(
+        f"{experiment.name}: {experiment.config.data.dataset}, {len(experiment.backbones)} backbone(s), "
+        f"{len(experiment.captioners)} captioner(s), {runs} set(s) of captions"
+    )
+
+
+@app.command()
+def show(configfile: Configfiles = None) -> None:
+    """Print the configuration in full, every default filled in, as YAML."""
+    yaml.safe_dump(load_experiment(*(configfile or [])).config.canonical(), sys.stdout, sort_keys=False)
+
+
+@app.command()
+def schema(
+    output: Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")] = None,
+) -> None:
+    """Print the JSON schema of a configuration, for editors."""
+    text = schema_text()
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def schema_text() -> str:
+    """The schema as it stands in workflow/schemas/config.schema.json."""
+    content: dict[str, Any] = ExperimentConfig.model_json_schema()
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    launch(app)
