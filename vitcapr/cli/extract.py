@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
@@ -19,7 +19,7 @@ from vitcapr.features.layout import FORMAT, ArrayLayout, chunk_range
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.preprocess import read_preprocessing
 from vitcapr.features.seal import write_part
-from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.features.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.progress import Reporter
 
@@ -57,28 +57,25 @@ def main(
         origin = {
             "backbone": _name(wanted.source),
             "revision": checkpoint.revision,
-            "weights": weights_digest(checkpoint.folder),
+            "weights_sha256": weights_digest(checkpoint.folder),
             "preprocessing": preprocessing.describe(),
             "dtype": dtype_name(dtype),
             "store_dtype": wanted.store_dtype,
-            "images": _images_digest(data),
+            "images_sha256": _images_digest(data),
         }
         fingerprint = fingerprint_of({**origin, "chunk": cut.chunk, "format": FORMAT, "code": code})
         images = len(data.images)
         mine = chunk_range(-(-images // cut.chunk), task, tasks)
+        folder = store_folder(stores, fingerprint)
+        layouts = read_layouts(folder)
+        if layouts is not None and all(finished(folder, layouts, index) for index in mine):
+            reporter.line(f"{wanted.source}: all {len(mine)} chunks of task {task} of {tasks} stand in {folder}")
+            write_part(output, fingerprint, StoreWriter(folder, layouts), mine)
+            return
 
         backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
-        grid, dim = backbone.grid, backbone.dim
-        writer = StoreWriter(
-            store_folder(stores, fingerprint),
-            {
-                "patches": ArrayLayout(
-                    (images, grid[0] * grid[1], dim), cut.chunk, wanted.store_dtype, ("image", "patch", "channel")
-                ),
-                "cls": ArrayLayout((images, dim), cut.chunk, wanted.store_dtype, ("image", "channel")),
-            },
-        )
-        attributes: dict[str, Any] = {**origin, "fingerprint": fingerprint, "code": code, "grid": list(grid)}
+        writer = StoreWriter(folder, _layouts(images, backbone, cut.chunk, wanted.store_dtype))
+        attributes = {**origin, "fingerprint": fingerprint, "code": code, "grid": list(backbone.grid)}
         writer.begin(attributes, data.images["image_id"].tolist())
         pending = [index for index in mine if writer.checksums(index) is None]
         for index in pending:
@@ -86,8 +83,8 @@ def main(
         total = _images_in(list(mine), cut.chunk, images)
         left = _images_in(pending, cut.chunk, images)
         reporter.line(
-            f"{wanted.source}: {grid[0]} x {grid[1]} patches of {dim}, {dtype_name(dtype)} on {device.type}, "
-            f"task {task + 1} of {tasks}, {left} of {total} images to do; store {writer.folder}"
+            f"{wanted.source}: {backbone.grid[0]} x {backbone.grid[1]} patches of {backbone.dim}, {dtype_name(dtype)} "
+            f"on {device.type}, task {task} of {tasks}, {left} of {total} images to do; store {folder}"
         )
         _warn_of_space(writer, len(pending), reporter)
         with ImageSource(data.image_root) as pictures, reporter.track("extract", total, "images", total - left) as bar:
@@ -103,6 +100,14 @@ def main(
                 bar,
             )
         write_part(output, fingerprint, writer, mine)
+
+
+def _layouts(images: int, backbone: Backbone, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
+    patches = (images, backbone.grid[0] * backbone.grid[1], backbone.dim)
+    return {
+        "patches": ArrayLayout(patches, chunk, dtype, ("image", "patch", "channel")),
+        "cls": ArrayLayout((images, backbone.dim), chunk, dtype, ("image", "channel")),
+    }
 
 
 def _name(source: str) -> str:

@@ -16,11 +16,9 @@ def main(
     manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
     stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
     output: Annotated[Path, typer.Option(help="The sealed manifest.json.")],
-    settings: Annotated[str, typer.Option("--settings", help="Accepted like every stage's; sealing has none.")] = "{}",
     log: Log = None,
 ) -> None:
     """Seal a feature store."""
-    del settings
     with Reporter(log) as reporter:
         data = read_manifest(manifest)
         sealed = seal(parts, stores, data.images["image_id"].tolist(), output)

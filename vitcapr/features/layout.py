@@ -7,7 +7,7 @@ chunks are finished, and lies outside so that the group holds nothing but Zarr.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,6 +49,12 @@ class ArrayLayout:
             "dimension_names": list(self.axes),
             "attributes": {},
         }
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`metadata`."""
+        chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"][0]
+        return cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
 
 
 def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:

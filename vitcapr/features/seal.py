@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.features.layout import FORMAT, GROUP, ArrayLayout, chunk_path, encode_ids
-from vitcapr.features.writer import StoreWriter, finished, remove_partials, store_folder
+from vitcapr.features.layout import FORMAT, GROUP, chunk_path, encode_ids
+from vitcapr.features.writer import StoreWriter, finished, read_layouts, remove_partials, store_folder
 from vitcapr.files import read_json, sha256_file, write_json
 
 PART_FORMAT = "vitcapr-features-part-1"
-_REMEDY = "run snakemake --forcerun extract: only what is missing is computed again"
+_REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
 
 
 def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range) -> None:
@@ -47,7 +47,7 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
     Raises:
         UserError: parts disagree, do not cover the store, or a chunk is missing, cut short or not the one recorded.
     """
-    contents = sorted((_read_part(path) for path in parts), key=lambda part: part["chunks"])
+    contents = sorted((read_part(path) for path in parts), key=lambda part: part["chunks"])
     if not contents:
         raise UserError("no part to seal", remedy="run the stage extract first")
     prints = {part["fingerprint"] for part in contents}
@@ -56,8 +56,10 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
     fingerprint: str = contents[0]["fingerprint"]
     folder = store_folder(stores, fingerprint)
     group = folder / GROUP
+    layouts = read_layouts(folder)
+    if layouts is None:
+        raise UserError("the store that the parts describe is gone", where=group, remedy=_REMEDY)
     attributes = read_json(group / "zarr.json")["attributes"]
-    layouts = {name: _layout(group / name) for name in contents[0]["checksums"]}
     if attributes.get("fingerprint") != fingerprint:
         raise UserError("the store is not the one that the parts describe", where=group, remedy=_REMEDY)
 
@@ -90,21 +92,11 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
     return manifest
 
 
-def _read_part(path: Path) -> dict[str, Any]:
+def read_part(path: Path) -> dict[str, Any]:
     content = read_json(path)
     if not isinstance(content, dict) or content.get("format") != PART_FORMAT:
         raise UserError(f"not a part of format {PART_FORMAT}", where=path, remedy=_REMEDY)
     return content
-
-
-def _layout(array: Path) -> ArrayLayout:
-    metadata = read_json(array / "zarr.json")
-    return ArrayLayout(
-        tuple(metadata["shape"]),
-        metadata["chunk_grid"]["configuration"]["chunk_shape"][0],
-        metadata["data_type"],
-        tuple(metadata["dimension_names"]),
-    )
 
 
 def _joined(parts: Sequence[dict[str, Any]], chunks: int, where: Path) -> dict[str, list[str]]:

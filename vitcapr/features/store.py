@@ -19,8 +19,8 @@ from vitcapr.features.layout import FORMAT, chunk_path, decode_ids
 from vitcapr.files import read_json, sha256_file
 
 REPAIR = (
-    "delete the bad chunk (vitcapr features verify --delete does) and run snakemake --forcerun extract: "
-    "only what is missing is computed again"
+    "see what else is damaged with vitcapr features verify, delete it, and run "
+    "snakemake --forcerun extract --until seal: only what is missing is computed again"
 )
 _OPEN_FILES = 256
 
@@ -262,13 +262,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def __repr__(self) -> str:
         lines = [f"FeatureStore({self.path}), grid {self.grid[0]} x {self.grid[1]}, {self.images} images"]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
-
-    def damaged(self) -> Iterator[tuple[str, int, Path, bool]]:
-        """Reads every chunk; for each, ``(array, index, path, whether its checksum is not the recorded one)``."""
-        for name, array in self.arrays.items():
-            for index, expected in enumerate(self.checksums[name]):
-                path = array.chunk_path(index)
-                yield name, index, path, sha256_file(path) != expected
 
     def close(self) -> None:
         for array in self.arrays.values():

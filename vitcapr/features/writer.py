@@ -96,6 +96,21 @@ class StoreWriter:
             write_json(checksum_path(self.folder, index), checksums)
 
 
+def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:
+    """The feature arrays of a store that was begun, by name; None if it was not.
+
+    Raises:
+        UserError: the metadata is not JSON.
+    """
+    if not (folder / GROUP / "zarr.json").is_file():
+        return None
+    layouts = {}
+    for path in sorted((folder / GROUP).glob("*/zarr.json")):
+        if path.parent.name != "image_id":
+            layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
+    return layouts
+
+
 def finished(folder: Path, layouts: Mapping[str, ArrayLayout], index: int) -> dict[str, str] | None:
     """Array name -> sha256 of chunk ``index`` if its checksum stands and its files have their size, else None."""
     recorded = checksum_path(folder, index)

@@ -1,0 +1,133 @@
+"""Look at, check, convert and clear feature stores."""
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import launch
+from vitcapr.errors import UserError
+from vitcapr.features.export import to_h5, to_npz
+from vitcapr.features.store import FeatureArray, open_features
+from vitcapr.features.unused import unused_stores
+from vitcapr.features.verify import check_chunks
+from vitcapr.progress import Reporter
+
+main = typer.Typer(
+    name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
+)
+Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+
+
+class Format(StrEnum):
+    h5 = "h5"
+    npz = "npz"
+
+
+@main.command()
+def info(sealed: Sealed) -> None:
+    """What a store holds and where its numbers come from."""
+    with open_features(sealed) as store:
+        origin = store.attributes
+        rows = [
+            ("backbone", origin["backbone"] + (f" at {origin['revision']}" if origin["revision"] else "")),
+            ("weights", origin["weights_sha256"]),
+            ("arithmetic", origin["dtype"]),
+            ("preprocessing", _preprocessing(origin["preprocessing"])),
+            ("grid", f"{store.grid[0]} x {store.grid[1]}"),
+            ("images", f"{store.images:,}, {store.image_ids[0]} ... {store.image_ids[-1]}"),
+            *((name, _describe(array)) for name, array in store.items()),
+            ("fingerprint", store.fingerprint),
+            ("store", str(store.path)),
+        ]
+    for label, value in rows:
+        typer.echo(f"{label:14s} {value}")
+
+
+@main.command()
+def verify(
+    sealed: Sealed,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
+) -> None:
+    """Read every chunk and compare it with its checksum."""
+    manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
+    checks, damaged, read = 0, 0, 0
+    for check in check_chunks(manifest):
+        checks, read = checks + 1, read + check.size
+        if check.problem is None:
+            continue
+        damaged += 1
+        typer.echo(f"bad: chunk {check.index} of {check.array}: {check.problem}: {check.path}", err=True)
+        if delete:
+            check.path.unlink(missing_ok=True)
+            if check.checksum is not None:
+                check.checksum.unlink(missing_ok=True)
+    if damaged:
+        first = "they were deleted; " if delete else "delete them (--delete does), then "
+        raise UserError(
+            f"{damaged} of {checks} chunks are damaged",
+            where=manifest,
+            remedy=first + "run snakemake --forcerun extract --until seal, which computes only what is missing",
+        )
+    typer.echo(f"{checks} chunks, {_size(read)}, all as sealed")
+
+
+@main.command()
+def export(
+    sealed: Sealed,
+    to: Annotated[Format, typer.Option("--to", help="The kind of file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+) -> None:
+    """Copy a store into one HDF5 or NPZ file."""
+    with Reporter() as reporter, open_features(sealed) as store:
+        rows = sum(len(array) for array in store.values())
+        with reporter.track(f"export {output.name}", rows, "rows") as tracker:
+            write = {Format.h5: to_h5, Format.npz: to_npz}[to]
+            write(store, output, tracker.advance)
+
+
+@main.command()
+def gc(
+    results: Annotated[Path, typer.Option("--results", help="The folder of all results.")] = Path("results"),
+    yes: Annotated[bool, typer.Option("--yes", help="Delete them; without it they are only listed.")] = False,
+) -> None:
+    """List the stores that no experiment in results refers to, and delete them with --yes."""
+    total = 0
+    found = unused_stores(results)
+    for store in found:
+        state = "  written within the last hour, left alone" if store.recent else ""
+        typer.echo(f"{_size(store.size):>10s}  {store.chunks} chunks  {store.path}{state}")
+        if store.recent:
+            continue
+        total += store.size
+        if yes:
+            shutil.rmtree(store.path)
+    if not found:
+        typer.echo(f"every store in {results / 'stores'} is in use")
+    elif total:
+        typer.echo(f"{_size(total)} deleted" if yes else f"{_size(total)} can be freed: run again with --yes")
+
+
+def _describe(array: FeatureArray) -> str:
+    shape = " x ".join(str(axis) for axis in array.shape)
+    return f"{shape} {array.dtype}, {_size(array.nbytes)} in {array.chunks} chunks"
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} B"
+
+
+def _preprocessing(values: dict[str, object]) -> str:
+    parts = [f"resize {values['resize']} {values['interpolation']}"]
+    if values["crop"]:
+        parts.append(f"crop {values['crop']}")
+    return ", ".join([*parts, f"mean {values['mean']}", f"std {values['std']}"])
+
+
+if __name__ == "__main__":
+    launch(main)
