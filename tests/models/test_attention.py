@@ -1,0 +1,55 @@
+"""The tiled attention against the formula written out."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from vitcapr.models import attention
+from vitcapr.models.attention import Scoring, additive_scores
+
+
+def written_out(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
+    """Equation 2 of ViTCap-R for every pair at once."""
+    nonlinear = torch.tanh if scoring == "tanh" else torch.relu
+    return nonlinear(patches[:, None] + words[:, :, None]) @ weight
+
+
+def inputs(images: int, words: int, patches: int, units: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    shapes = [(images, patches, units), (images, words, units), (units,)]
+    tensors = [torch.randn(*shape, generator=generator) for shape in shapes]
+    return tensors[0].requires_grad_(), tensors[1].requires_grad_(), tensors[2].requires_grad_()
+
+
+@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+@pytest.mark.parametrize("tile", [1, 40, 10_000_000])
+def test_scores_and_gradients_equal_the_formula(scoring: Scoring, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(attention._TILE_ELEMENTS, "cpu", tile)
+    tensors = inputs(images=3, words=4, patches=5, units=6)
+    counts = torch.tensor([4, 4, 4])
+    upstream = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(4))
+    expected = written_out(*tensors, scoring)
+    actual = additive_scores(*tensors, counts, scoring)
+    torch.testing.assert_close(actual, expected)
+    for ours, theirs in zip(
+        torch.autograd.grad((actual * upstream).sum(), tensors),
+        torch.autograd.grad((expected * upstream).sum(), tensors),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+def test_padding_changes_nothing(scoring: Scoring) -> None:
+    patches, words, weight = inputs(images=2, words=5, patches=3, units=4)
+    scores = additive_scores(patches, words, weight, torch.tensor([5, 2]), scoring)
+    torch.testing.assert_close(scores[1, :2], written_out(patches, words, weight, scoring)[1, :2])
+
+
+def test_saturated_units_stay_finite() -> None:
+    patches, words = torch.full((1, 1, 2), 500.0), torch.full((1, 1, 2), 500.0)
+    weight = torch.tensor([1.0, 2.0])
+    up = additive_scores(patches, words, weight, torch.tensor([1]), "tanh")
+    down = additive_scores(-patches, -words, weight, torch.tensor([1]), "tanh")
+    torch.testing.assert_close(up.item(), 3.0)
+    torch.testing.assert_close(down.item(), -3.0)

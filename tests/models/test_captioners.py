@@ -1,0 +1,84 @@
+"""The captioners: one word at a time equals all at once, and nothing leaks from padding or from the future."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from vitcapr.models.captioners import Captioner, build_captioner
+
+VOCABULARY, FEATURES, PATCHES = 11, 8, 5
+ARCHITECTURES: list[dict[str, Any]] = [
+    {"kind": "baseline", "embedding_dim": 5, "hidden_dim": 6},
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4},
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "relu"},
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
+]
+
+
+@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "deep"])
+def model(request: pytest.FixtureRequest) -> Captioner:
+    torch.manual_seed(0)
+    return build_captioner({"vocabulary": VOCABULARY, "feature_dim": FEATURES, **request.param}).eval()
+
+
+@pytest.fixture
+def features() -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return {
+        "patches": torch.randn(2, PATCHES, FEATURES, generator=generator),
+        "cls": torch.randn(2, FEATURES, generator=generator),
+    }
+
+
+TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
+IMAGES = torch.tensor([0, 0, 1])
+
+
+def test_all_words_at_once_equal_word_by_word(model: Captioner, features: dict[str, Tensor]) -> None:
+    memory = model.encode(features)
+    mask = TOKENS != 0
+    together = model(memory, TOKENS, mask, IMAGES)
+    assert together.shape == (int(mask.sum()), VOCABULARY)
+    apart = []
+    for caption, image in zip(TOKENS, IMAGES, strict=True):
+        own = {name: tensor[image : image + 1] for name, tensor in memory.items()}
+        state = model.initial_state(own)
+        for token in caption[caption != 0]:
+            step = model.step(own, state, token.view(1, 1))
+            state = step.state
+            apart.append(step.logits[0, 0])
+            if step.attention is not None:
+                torch.testing.assert_close(step.attention.sum(-1), torch.ones(1, 1))
+    torch.testing.assert_close(together, torch.stack(apart), rtol=1e-4, atol=1e-5)
+
+
+def test_hypotheses_of_an_image_do_not_meet(model: Captioner, features: dict[str, Tensor]) -> None:
+    memory = model.encode(features)
+    state = model.initial_state(memory)
+    wide = {name: tensor.expand(-1, 3, *tensor.shape[2:]) for name, tensor in state.items()}
+    tokens = torch.tensor([[4, 5, 6], [7, 8, 9]])
+    together = model.step(memory, wide, tokens)
+    for hypothesis in range(3):
+        alone = model.step(memory, state, tokens[:, hypothesis : hypothesis + 1])
+        torch.testing.assert_close(together.logits[:, hypothesis], alone.logits[:, 0], rtol=1e-4, atol=1e-5)
+
+
+def test_the_image_matters_and_the_future_does_not(model: Captioner, features: dict[str, Tensor]) -> None:
+    mask = torch.ones(1, 3, dtype=torch.bool)
+    image = torch.tensor([0])
+    logits = model(model.encode(features), torch.tensor([[1, 5, 6]]), mask, image)
+    changed = model(model.encode(features), torch.tensor([[1, 5, 9]]), mask, image)
+    torch.testing.assert_close(logits[:2], changed[:2])
+    assert not torch.allclose(logits[2], changed[2])
+    other = model(model.encode(features), torch.tensor([[1, 5, 6]]), mask, torch.tensor([1]))
+    assert not torch.allclose(logits, other)
+
+
+def test_every_weight_is_trained(model: Captioner, features: dict[str, Tensor]) -> None:
+    model.train()
+    logits = model(model.encode(features), TOKENS, TOKENS != 0, IMAGES)
+    torch.nn.functional.cross_entropy(logits, torch.arange(len(logits))).backward()
+    idle = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    assert idle == []

@@ -1,0 +1,155 @@
+"""The training loop on a small regression: what it keeps, where it stops, and that nothing is lost by stopping."""
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from vitcapr.errors import Preempted, UserError
+from vitcapr.models.dropout import Dropout
+from vitcapr.progress import Reporter
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.loop import Position, Recipe, Trainer
+from vitcapr.training.schedule import Phase
+
+BATCHES = 5
+
+
+class Line:
+    """Fit y = 2x; a signal may come before a chosen batch."""
+
+    def __init__(self, stop_before: int | None = None, scores: list[float] | None = None) -> None:
+        torch.manual_seed(0)
+        self.model: nn.Module = nn.Sequential(Dropout(0.2), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.stop_before = stop_before
+        self.seen = 0
+        self.scores = scores
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Tensor]:  # noqa: ARG002
+        for number in range(start, BATCHES):
+            if self.seen == self.stop_before:
+                os.kill(os.getpid(), signal.SIGTERM)
+            self.seen += 1
+            yield torch.randn(8, 3, generator=torch.Generator().manual_seed(100 * epoch + number))
+
+    def steps(self, phase: int) -> int:  # noqa: ARG002
+        return BATCHES
+
+    def loss(self, batch: Tensor) -> tuple[Tensor, int]:
+        return (self.model(batch)[:, 0] - 2 * batch[:, 0]).square().mean(), len(batch)
+
+    def validate(self) -> dict[str, float]:
+        if self.scores is not None:
+            return {"validation_loss": self.scores.pop(0)}
+        batch = torch.randn(32, 3, generator=torch.Generator().manual_seed(1))
+        assert not self.model.training
+        return {"validation_loss": float(self.loss(batch)[0])}
+
+
+RECIPE = Recipe(phases=(Phase(2, 0.05, "cosine", warmup_steps=2), Phase(2, 0.01)), ema_decay=0.9, save_every_steps=3)
+
+
+def trainer(task: Line, folder: Path, recipe: Recipe = RECIPE, identity: str = "same") -> Trainer[Tensor]:
+    return Trainer(
+        task,
+        recipe,
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+        folder=folder,
+        identity=identity,
+        reporter=Reporter(stream=StringIO()),
+    )
+
+
+def best(folder: Path) -> dict[str, Tensor]:
+    found = read_tensors(folder / "best.safetensors")
+    assert found is not None
+    return found[0]
+
+
+def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, dict[str, Tensor]]) -> None:
+    assert one[0] == other[0]
+    assert one[1].keys() == other[1].keys()
+    for name in one[1]:
+        assert torch.equal(one[1][name], other[1][name]), name
+
+
+def test_it_learns_and_tells(tmp_path: Path) -> None:
+    end = trainer(Line(), tmp_path).run()
+    assert [row["epoch"] for row in end.history] == [1, 2, 3, 4]
+    assert [row["phase"] for row in end.history] == [1, 1, 2, 2]
+    assert end.best_score == min(row["validation_loss"] for row in end.history)
+    longer = trainer(Line(), tmp_path / "longer", Recipe(phases=(Phase(30, 0.05),))).run()
+    assert longer.history[-1]["validation_loss"] < 0.2 * longer.history[0]["validation_loss"]
+
+
+@pytest.mark.parametrize("stop_before", [1, 4, 7, 19])
+def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
+    whole = trainer(Line(), tmp_path / "whole").run()
+    with pytest.raises(Preempted, match="SIGTERM"):
+        trainer(Line(stop_before), tmp_path / "parts").run()
+    torch.manual_seed(99)  # another process would start from another random state
+    continued = trainer(Line(), tmp_path / "parts").run()
+    assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
+
+
+def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path) -> None:
+    whole = trainer(Line(), tmp_path / "whole").run()
+
+    class Killed(Line):
+        def loss(self, batch: Tensor) -> tuple[Tensor, int]:
+            if self.seen == 10:
+                raise KeyboardInterrupt
+            return super().loss(batch)
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(Killed(), tmp_path / "parts").run()
+    continued = trainer(Line(), tmp_path / "parts").run()
+    assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
+
+
+def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
+    first = trainer(Line(), tmp_path).run()
+    task = Line()
+    assert trainer(task, tmp_path).run() == first
+    assert task.seen == 0
+
+
+def test_a_state_of_another_identity_is_left_alone(tmp_path: Path) -> None:
+    trainer(Line(), tmp_path).run()
+    task = Line()
+    trainer(task, tmp_path, identity="other").run()
+    assert task.seen == 4 * BATCHES
+
+
+def test_patience_and_the_best_epoch(tmp_path: Path) -> None:
+    recipe = replace(RECIPE, patience=2)
+    task = Line(scores=[3.0, 1.0, 2.0, 1.5])
+    end = trainer(task, tmp_path, recipe).run()
+    assert end.best_epoch == 2
+    assert len(end.history) == 4
+    recipe = replace(recipe, patience=1)
+    end = trainer(Line(scores=[3.0, 1.0, 2.0]), tmp_path / "early", recipe).run()
+    assert len(end.history) == 3
+    resumed = Line()
+    assert trainer(resumed, tmp_path / "early", recipe).run() == end
+    assert resumed.seen == 0
+
+
+def test_a_loss_that_is_no_number_is_one_line(tmp_path: Path) -> None:
+    task = Line()
+    nn.init.constant_(task.model[1].weight, float("inf"))  # type: ignore[index]
+    with pytest.raises(UserError, match="the loss is not a number at epoch 1, batch 1; lower the learning rate"):
+        trainer(task, tmp_path).run()
+
+
+def test_the_handlers_are_put_back(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    trainer(Line(), tmp_path).run()
+    assert signal.getsignal(signal.SIGTERM) is before

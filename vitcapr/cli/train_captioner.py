@@ -1,0 +1,178 @@
+"""Train a captioner on a feature store."""
+
+import csv
+import io
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.model_folder import write_model
+from vitcapr.models.captioners import Captioner, build_captioner
+from vitcapr.progress import Reporter
+from vitcapr.text.tokens import TokenTable
+from vitcapr.text.vocabulary import Vocabulary
+from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.schedule import Phase
+from vitcapr.training.validation import GreedyCider
+
+
+def main(
+    settings: Settings,
+    features: Annotated[Path, typer.Option(help="The sealed manifest.json of the feature store.")],
+    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
+    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
+    output_dir: Annotated[Path, typer.Option(help="Receives best.safetensors, card.json, history.csv and last/.")],
+    word_vectors: Annotated[Path | None, typer.Option(help="vectors.npy to start the embedding from.")] = None,
+    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    log: Log = None,
+) -> None:
+    """Train a captioner; stopped by a signal, the same command continues it bit for bit."""
+    chosen = parse_settings(TrainCaptionerSettings, settings)
+    captioner, training = chosen.captioner, chosen.captioner.training
+    with Reporter(log) as reporter:
+        images, store = read_manifest(manifest), open_features(features)
+        words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
+        device = resolve_device(training.device)
+        dtype = resolve_dtype(training.precision, device)
+        inputs = {
+            "features": store.fingerprint,
+            "tokens": sha256_file(tokens),
+            "vocabulary": sha256_file(vocabulary),
+            "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
+            "images": sha256_bytes("\n".join(images.images["split"]).encode()),
+        }
+        architecture = _architecture(captioner, store, len(words))
+        torch.manual_seed(chosen.seed)
+        model = build_captioner(architecture)
+        if word_vectors is not None:
+            _start_embedding(model, np.load(word_vectors, allow_pickle=False), word_vectors)
+        longest = max(phase.max_length for phase in training.phases)
+        task = CaptionerTask(
+            model,
+            store,
+            table,
+            train=images.rows("train"),
+            validation=images.rows("validation"),
+            batch_images=[phase.batch_images for phase in training.phases],
+            max_length=[phase.max_length for phase in training.phases],
+            label_smoothing=training.label_smoothing,
+            seed=chosen.seed,
+            device=device,
+            scorer=GreedyCider(
+                store,
+                table,
+                words,
+                images.rows("validation"),
+                max_length=longest,
+                batch_images=training.phases[-1].batch_images,
+                device=device,
+            )
+            if training.select_by == "cider"
+            else None,
+        )
+        recipe = Recipe(
+            phases=tuple(
+                Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps) for p in training.phases
+            ),
+            optimizer=training.optimizer,
+            weight_decay=training.weight_decay,
+            clip_norm=training.clip_norm,
+            ema_decay=training.ema_decay,
+            patience=training.patience,
+            select_by=f"validation_{training.select_by}",
+            save_every_steps=training.save_every_steps,
+        )
+        reporter.line(
+            f"{captioner.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
+            f"{len(words):,} words, {dtype_name(dtype)} on {device}"
+        )
+        identity = sha256_bytes(canonical_json([chosen.canonical(), inputs, code, dtype_name(dtype)]).encode())
+        trainer = Trainer(
+            task,
+            recipe,
+            device=device,
+            dtype=dtype,
+            folder=output_dir / "last",
+            identity=identity,
+            reporter=reporter,
+        )
+        end = trainer.run()
+        best = read_tensors(trainer.best_file)
+        if best is None:
+            raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
+        write_text(output_dir / "history.csv", _history_csv(end.history))
+        card: dict[str, Any] = {
+            "architecture": architecture,
+            "backbone": captioner.backbone,
+            "best_epoch": end.best_epoch,
+            "best_score": {recipe.select_by: end.best_score},
+            "code": code,
+            "inputs": inputs,
+            "precision": dtype_name(dtype),
+            "settings": chosen.canonical(),
+            "versions": {"python": platform.python_version(), "torch": version("torch")},
+        }
+        write_model(output_dir, best[0], card)
+        reporter.line(f"best epoch {end.best_epoch}: {recipe.select_by} {end.best_score:.4f}")
+
+
+def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: int) -> dict[str, Any]:
+    """What rebuilds the model: the arguments of its class."""
+    shared = {
+        "kind": captioner.architecture,
+        "vocabulary": vocabulary,
+        "feature_dim": store["cls"].shape[-1],
+        "embedding_dim": captioner.embedding_dim,
+        "hidden_dim": captioner.hidden_dim,
+        "dropout": captioner.dropout,
+    }
+    if captioner.architecture == "baseline":
+        return shared
+    return {
+        **shared,
+        "attention_dim": captioner.attention_dim,
+        "scoring": captioner.scoring,
+        "init_from_cls": captioner.init_from_cls,
+        "output_dim": captioner.output_dim,
+    }
+
+
+def _start_embedding(model: Captioner, vectors: np.ndarray, path: Path) -> None:
+    weight = model.reader.embedding.weight
+    if vectors.shape != tuple(weight.shape):
+        raise UserError(
+            f"the word vectors are {vectors.shape[0]} x {vectors.shape[1]}, the embedding {weight.shape[0]} x "
+            f"{weight.shape[1]}",
+            where=path,
+            remedy="set the captioner's embedding_dim to the dimension of the word vectors",
+        )
+    with torch.no_grad():
+        weight.copy_(torch.from_numpy(vectors))
+
+
+def _history_csv(history: list[dict[str, float]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(history[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    return text.getvalue()
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,197 @@
+"""The two captioners of ViTCap-R: additive merge of CLS and LSTM, and attention over the patches.
+
+Both read the words with an LSTM that the image does not feed, so that all time steps of all captions of an image are
+computed at once in training; one word at a time is the same arithmetic (``vitcapr.models.interface``).
+"""
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from vitcapr.models.attention import Scoring, additive_scores
+from vitcapr.models.dropout import Dropout
+from vitcapr.models.interface import Memory, State, Step
+
+
+class WordReader(nn.Module):
+    """Embedding, dropout and a single-layer LSTM over the words so far."""
+
+    def __init__(self, vocabulary: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)
+        self.dropout = Dropout(dropout)
+        self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
+
+    def read(self, tokens: Tensor, lengths: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
+        """Whole captions. tokens: (M, T) int64; lengths: (M,); start: h and c, (M, H) each. Returns (M, T, H)."""
+        words = self.dropout(self.embedding(tokens))
+        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        first = (start[0][None].to(words.dtype), start[1][None].to(words.dtype))
+        hidden, _ = pad_packed_sequence(self.lstm(packed, first)[0], batch_first=True, total_length=tokens.shape[1])
+        return hidden
+
+    def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
+        enter_weight, again_weight, enter_bias, again_bias = self.lstm.all_weights[0]
+        words = self.dropout(self.embedding(tokens))
+        gates = nn.functional.linear(words, enter_weight, enter_bias + again_bias)
+        gates = (gates + nn.functional.linear(hidden, again_weight)).float()
+        enter, forget, candidate, leave = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+        return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+class BaselineCaptioner(nn.Module):
+    """CLS and words meet in a sum (ViTCap-R, section III.D.1).
+
+    CLS -> dropout -> Dense; words -> Embedding -> dropout -> LSTM; added; Dense ReLU; softmax over the vocabulary.
+    """
+
+    arrays = ("cls",)
+    attends = False
+
+    def __init__(
+        self, vocabulary: int, feature_dim: int, embedding_dim: int = 50, hidden_dim: int = 256, dropout: float = 0.3
+    ) -> None:
+        super().__init__()
+        self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
+        self.dropout = Dropout(dropout)
+        self.image = nn.Linear(feature_dim, hidden_dim)
+        self.merged = nn.Linear(hidden_dim, hidden_dim)
+        self.words = nn.Linear(hidden_dim, vocabulary)
+
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        return {"image": torch.relu(self.image(self.dropout(features["cls"]))).float()}
+
+    def _predict(self, image: Tensor, hidden: Tensor) -> Tensor:
+        return self.words(torch.relu(self.merged(self.dropout(image + hidden)))).float()  # type: ignore[no-any-return]
+
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        """See :meth:`PatchAttentionCaptioner.forward`."""
+        zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
+        hidden = self.reader.read(tokens, mask.sum(1), (zeros, zeros))[mask]
+        return self._predict(memory["image"][_image_of_each_word(mask, image_index)], hidden)
+
+    def initial_state(self, memory: Memory) -> State:
+        zeros = memory["image"].new_zeros(len(memory["image"]), 1, self.reader.lstm.hidden_size)
+        return {"hidden": zeros, "cell": zeros}
+
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
+        return Step(self._predict(memory["image"][:, None], hidden), {"hidden": hidden, "cell": cell}, None)
+
+
+class PatchAttentionCaptioner(nn.Module):
+    """The LSTM's state chooses among the patches (ViTCap-R, section III.D.2, equations 2 to 4).
+
+    Args:
+        vocabulary: V, how many words.
+        feature_dim: D, the width of the stored patches.
+        scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear.
+        init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
+        output_dim: width of a hidden layer before the vocabulary; None for the paper's single Dense.
+    """
+
+    attends = True
+
+    def __init__(
+        self,
+        vocabulary: int,
+        feature_dim: int,
+        embedding_dim: int = 256,
+        hidden_dim: int = 256,
+        attention_dim: int = 256,
+        scoring: Scoring = "tanh",
+        init_from_cls: bool = False,
+        output_dim: int | None = None,
+        dropout: float = 0.3,
+    ) -> None:
+        super().__init__()
+        self.scoring: Scoring = scoring
+        self.arrays: tuple[str, ...] = ("patches", "cls") if init_from_cls else ("patches",)
+        self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
+        self.dropout = Dropout(dropout)
+        self.patch = nn.Linear(feature_dim, hidden_dim)
+        self.patch_key = nn.Linear(hidden_dim, attention_dim)
+        self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)
+        self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
+        self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
+        self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
+        self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)
+
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        values = self.patch(self.dropout(features["patches"]))
+        memory = {"values": values.float(), "keys": self.patch_key(values).float()}
+        if self.start is not None:
+            memory["start"] = torch.tanh(self.start(self.dropout(features["cls"]))).float()
+        return memory
+
+    def _start(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        """h and c before the first word, (B, H) each."""
+        if self.start is not None:
+            hidden, cell = memory["start"].chunk(2, dim=-1)
+            return hidden, cell
+        zeros = memory["values"].new_zeros(len(memory["values"]), self.reader.lstm.hidden_size)
+        return zeros, zeros
+
+    def _attend(self, memory: Memory, hidden: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """hidden: (B, N, H), of which counts: (B,) are real. Returns contexts (B, N, H) and weights (B, N, P)."""
+        scores = additive_scores(memory["keys"], self.word_key(hidden).float(), self.score, counts, self.scoring)
+        weights = torch.softmax(scores, dim=-1)
+        return weights @ memory["values"], weights
+
+    def _predict(self, context: Tensor, hidden: Tensor) -> Tensor:
+        joined = self.dropout(torch.cat([context, hidden.to(context.dtype)], dim=-1))
+        if self.output is not None:
+            joined = self.dropout(torch.tanh(self.output(joined)))
+        return self.words(joined).float()  # type: ignore[no-any-return]
+
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        """Predict the next word at every real position, teacher-forced, all time steps at once.
+
+        Args:
+            memory: of B images, from :meth:`encode`.
+            tokens: (M, T) int64, the captions' words from the start token on.
+            mask: (M, T) bool, the real words: the first ones of each row.
+            image_index: (M,) int64, the image of each caption, ascending.
+
+        Returns:
+            (mask.sum(), V) float32 logits in the row-major order of ``mask``.
+        """
+        hidden_start, cell_start = self._start(memory)
+        start = (hidden_start[image_index], cell_start[image_index])
+        hidden = self.reader.read(tokens, mask.sum(1), start)[mask]
+        image = _image_of_each_word(mask, image_index)
+        counts = torch.bincount(image, minlength=len(memory["values"]))
+        slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
+        side_by_side = hidden.new_zeros(len(counts), int(counts.max()), hidden.shape[-1])
+        side_by_side = side_by_side.index_put((image, slot), hidden)
+        context, _ = self._attend(memory, side_by_side, counts)
+        return self._predict(context[image, slot], hidden)
+
+    def initial_state(self, memory: Memory) -> State:
+        hidden, cell = self._start(memory)
+        return {"hidden": hidden[:, None], "cell": cell[:, None]}
+
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
+        counts = torch.full((len(tokens),), tokens.shape[1], device=tokens.device)
+        context, weights = self._attend(memory, hidden, counts)
+        return Step(self._predict(context, hidden), {"hidden": hidden, "cell": cell}, weights)
+
+
+def _image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:
+    """(mask.sum(),) int64: which image the word at each real position belongs to."""
+    return image_index[:, None].expand_as(mask)[mask]
+
+
+Captioner = BaselineCaptioner | PatchAttentionCaptioner
+
+
+def build_captioner(architecture: dict[str, Any]) -> Captioner:
+    """The untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class."""
+    arguments = dict(architecture)
+    kind: Literal["baseline", "patch_attention"] = arguments.pop("kind")
+    return BaselineCaptioner(**arguments) if kind == "baseline" else PatchAttentionCaptioner(**arguments)

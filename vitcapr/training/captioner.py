@@ -1,0 +1,90 @@
+"""Training a captioner: teacher-forced cross-entropy over the captions of a split."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vitcapr.features.loader import CaptionBatch, CaptionBatches
+from vitcapr.features.store import FeatureStore
+from vitcapr.models.captioners import Captioner
+from vitcapr.text.tokens import TokenTable
+
+PAD = 0
+
+Scorer = Callable[[Captioner], dict[str, float]]
+"""Further validation scores of a captioner in evaluation mode, by the name of their column in the history."""
+
+
+class CaptionerTask:
+    """Word after word, given the words before it and the image (ViTCap-R, equation 1).
+
+    Args:
+        train, validation: rows of the images of each split.
+        batch_images, max_length: images in a batch and longest caption, a value for each phase.
+        label_smoothing: share of the target spread over the vocabulary, in training only.
+        scorer: further validation scores; None for the loss alone.
+    """
+
+    def __init__(
+        self,
+        model: Captioner,
+        store: FeatureStore,
+        tokens: TokenTable,
+        *,
+        train: np.ndarray,
+        validation: np.ndarray,
+        batch_images: list[int],
+        max_length: list[int],
+        label_smoothing: float,
+        seed: int,
+        device: torch.device,
+        scorer: Scorer | None = None,
+    ) -> None:
+        self.model: Captioner = model
+        self._store, self._tokens = store, tokens
+        self._train, self._validation = train, validation
+        self._batch_images, self._max_length = batch_images, max_length
+        self._smoothing, self._seed, self._device, self._scorer = label_smoothing, seed, device, scorer
+
+    def _open(self, rows: np.ndarray, phase: int, **options: Any) -> CaptionBatches:
+        return CaptionBatches(
+            self._store,
+            {"ids": self._tokens.ids, "offsets": self._tokens.offsets, "image_row": self._tokens.image_row},
+            rows,
+            batch_images=self._batch_images[phase],
+            max_length=self._max_length[phase],
+            arrays=self.model.arrays,
+            **options,
+        )
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
+        return iter(self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start))
+
+    def steps(self, phase: int) -> int:
+        return len(self._open(self._train, phase, seed=self._seed, epoch=0))
+
+    def _logits(self, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
+        """Logits (n, V) and targets (n,) of the n words to be predicted."""
+        device = self._device
+        features = {name: array.to(device).float() for name, array in batch.features.items()}
+        tokens = batch.tokens.to(device)
+        targets = tokens[:, 1:]
+        mask = targets != PAD
+        memory = self.model.encode(features)
+        return self.model(memory, tokens[:, :-1], mask, batch.image_index.to(device)), targets[mask]
+
+    def loss(self, batch: CaptionBatch) -> tuple[Tensor, int]:
+        logits, targets = self._logits(batch)
+        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
+
+    def validate(self) -> dict[str, float]:
+        """Mean cross-entropy a word in nats, without smoothing, and what the scorer adds."""
+        total, words = 0.0, 0
+        for batch in self._open(self._validation, len(self._max_length) - 1, seed=0, epoch=0, shuffle=False):
+            logits, targets = self._logits(batch)
+            total += float(nn.functional.cross_entropy(logits, targets, reduction="sum"))
+            words += len(targets)
+        return {"validation_loss": total / words, **(self._scorer(self.model) if self._scorer else {})}

@@ -1,0 +1,233 @@
+"""One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.errors import Preempted, UserError
+from vitcapr.features.precision import autocast
+from vitcapr.progress import Reporter, Tracker
+from vitcapr.training import checkpoints
+from vitcapr.training.average import WeightAverage
+from vitcapr.training.schedule import Phase
+from vitcapr.training.signals import StopRequest, stop_on_signal
+
+Batch = TypeVar("Batch")
+
+
+class Task(Protocol[Batch]):
+    """What is trained: its batches, its loss and its validation."""
+
+    @property
+    def model(self) -> nn.Module: ...
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
+        """The batches of an epoch from batch ``start`` on; the same for the same arguments, whatever came before.
+
+        ``epoch`` counts from 1 over all phases.
+        """
+        ...
+
+    def steps(self, phase: int) -> int:
+        """Batches in an epoch of a phase."""
+        ...
+
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+        """The mean loss over a batch's items, and how many items those are."""
+        ...
+
+    def validate(self) -> dict[str, float]:
+        """Scores on the validation split, ``validation_loss`` among them; the model is in evaluation mode."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained; the fields are those of ``vitcapr.config.captioner.TrainingConfig``."""
+
+    phases: tuple[Phase, ...]
+    optimizer: Literal["adam", "adamw"] = "adam"
+    weight_decay: float = 0.0
+    clip_norm: float | None = 5.0
+    ema_decay: float = 0.0
+    patience: int | None = None
+    select_by: str = "validation_loss"
+    """The column of the history that chooses the best epoch; a loss is best when lowest, anything else when highest."""
+    save_every_steps: int = 200
+
+
+@dataclass
+class Position:
+    """Where in the training the next step is, and what has been seen up to there."""
+
+    phase: int = 0
+    epoch: int = 0
+    """Epoch within the phase."""
+    step: int = 0
+    """Step within the epoch."""
+    loss_sum: float = 0.0
+    loss_items: int = 0
+    best_epoch: int = 0
+    """Number of the best epoch over all phases, counted from 1; 0 before the first validation."""
+    best_score: float | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+class Trainer(Generic[Batch]):
+    """Trains a task's model, and continues where an earlier run of the same command stopped.
+
+    Args:
+        folder: where the state lives; it survives a stop and is never a declared output.
+        identity: names everything the training depends on; a state of another identity is not continued.
+    """
+
+    def __init__(
+        self,
+        task: Task[Batch],
+        recipe: Recipe,
+        *,
+        device: torch.device,
+        dtype: torch.dtype,
+        folder: Path,
+        identity: str,
+        reporter: Reporter,
+    ) -> None:
+        self.task, self.recipe, self.device, self.dtype = task, recipe, device, dtype
+        self.folder, self.identity, self.reporter = folder, identity, reporter
+        self.model = task.model.to(device)
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
+        self.optimizer = kind(self.model.parameters(), lr=0.0, weight_decay=recipe.weight_decay, fused=True)
+        self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
+        self.average = WeightAverage(self.model, recipe.ema_decay)
+        self.position = Position()
+
+    @property
+    def best_file(self) -> Path:
+        """The best weights so far, once an epoch has been validated."""
+        return self.folder / "best.safetensors"
+
+    def run(self) -> Position:
+        """Train to the end.
+
+        Raises:
+            Preempted: a signal came; the state is saved and the same command continues it.
+            UserError: the loss is no longer a number.
+        """
+        self._resume()
+        plan = self._steps_of_phases()
+        done = sum(plan[: self.position.phase]) + self._step_of_phase()
+        with stop_on_signal() as stop, self.reporter.track("training", sum(plan), "batches", done) as tracker:
+            for phase in range(self.position.phase, len(self.recipe.phases)):
+                for epoch in range(self.position.epoch, self.recipe.phases[phase].epochs):
+                    if self._out_of_patience():
+                        self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
+                        return self.position
+                    self._epoch(phase, epoch, tracker, stop)
+                self.position.phase, self.position.epoch = phase + 1, 0
+        return self.position
+
+    def _steps_of_phases(self) -> list[int]:
+        return [phase.epochs * self.task.steps(number) for number, phase in enumerate(self.recipe.phases)]
+
+    def _step_of_phase(self) -> int:
+        if self.position.phase == len(self.recipe.phases):
+            return 0
+        return self.position.epoch * self.task.steps(self.position.phase) + self.position.step
+
+    def _epoch(self, phase: int, epoch: int, tracker: Tracker, stop: StopRequest) -> None:
+        position, settings = self.position, self.recipe.phases[phase]
+        steps = self.task.steps(phase)
+        number = len(position.history) + 1
+        self.model.train()
+        for batch in self.task.batches(phase, number, position.step):
+            self._step(batch, settings.rate_at(epoch * steps + position.step, settings.epochs * steps))
+            position.step += 1
+            tracker.advance(note=f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}")
+            if stop:
+                self._save()
+                raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {stop.name}")
+            if position.step % self.recipe.save_every_steps == 0:
+                self._save()
+        self._validate(number, phase, settings.rate_at((epoch + 1) * steps - 1, settings.epochs * steps))
+        position.epoch, position.step, position.loss_sum, position.loss_items = epoch + 1, 0, 0.0, 0
+        self._save()
+
+    def _step(self, batch: Batch, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with autocast(self.device, self.dtype):
+            loss, items = self.task.loss(batch)
+        value = float(loss.detach())
+        if value != value:
+            raise UserError(
+                f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
+                remedy="lower the learning rate, or train in float32",
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        if self.recipe.clip_norm is not None:
+            self.scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.average.update()
+        self.position.loss_sum += value * items
+        self.position.loss_items += items
+
+    def _validate(self, number: int, phase: int, rate: float) -> None:
+        position = self.position
+        self.model.eval()
+        with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
+            scores = self.task.validate()
+        row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
+        position.history.append({**row, **scores, "learning_rate": rate})
+        score = scores[self.recipe.select_by]
+        lower_is_better = self.recipe.select_by.endswith("loss")
+        best = position.best_score
+        if best is None or (score < best if lower_is_better else score > best):
+            position.best_score, position.best_epoch = score, number
+            checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
+        told = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
+        self.reporter.line(f"epoch {number}: {told}{', best so far' if position.best_epoch == number else ''}")
+
+    def _out_of_patience(self) -> bool:
+        patience = self.recipe.patience
+        return patience is not None and len(self.position.history) - self.position.best_epoch >= patience
+
+    def _save(self) -> None:
+        tensors = {
+            **checkpoints.with_prefix("model", self.model.state_dict()),
+            **checkpoints.with_prefix("average", self.average.state()),
+            **checkpoints.with_prefix("optimizer", checkpoints.optimizer_tensors(self.optimizer)),
+            **checkpoints.with_prefix("random", checkpoints.random_tensors()),
+        }
+        # Tensors that share memory (the average without decay) are written twice: safetensors refuses aliases.
+        tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+        facts: dict[str, Any] = {
+            "identity": self.identity,
+            "position": asdict(self.position),
+            "average_updates": self.average.updates,
+            "scaler": self.scaler.state_dict(),
+        }
+        checkpoints.write_tensors(self.folder / "state.safetensors", tensors, facts)
+
+    def _resume(self) -> None:
+        found = checkpoints.read_tensors(self.folder / "state.safetensors")
+        if found is None:
+            return
+        tensors, facts = found
+        if facts["identity"] != self.identity:
+            self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
+            return
+        self.model.load_state_dict(checkpoints.below("model", tensors))
+        checkpoints.restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
+        checkpoints.restore_random(checkpoints.below("random", tensors))
+        self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
+        self.scaler.load_state_dict(facts["scaler"])
+        self.position = Position(**facts["position"])
+        position = self.position
+        self.reporter.line(f"continuing at epoch {len(position.history) + 1}, batch {position.step + 1}")

@@ -1,0 +1,29 @@
+"""The learning rate over a phase of training."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of training: how long, and how fast."""
+
+    epochs: int
+    learning_rate: float
+    schedule: Literal["constant", "cosine", "linear"] = "constant"
+    final_fraction: float = 0.0
+    warmup_steps: int = 0
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """The learning rate of step ``step`` of the phase's ``steps``, counted from 0.
+
+        A linear warm-up, then from ``learning_rate`` to ``final_fraction`` of it along the schedule.
+        """
+        if step < self.warmup_steps:
+            return self.learning_rate * (step + 1) / self.warmup_steps
+        if self.schedule == "constant":
+            return self.learning_rate
+        done = (step - self.warmup_steps) / max(1, steps - self.warmup_steps - 1)
+        left = 0.5 * (1 + math.cos(math.pi * done)) if self.schedule == "cosine" else 1 - done
+        return self.learning_rate * (self.final_fraction + (1 - self.final_fraction) * left)
