@@ -22,7 +22,7 @@ OFFICIAL_LISTS = {
     "Flickr_8k.devImages.txt": "validation",
     "Flickr_8k.testImages.txt": "test",
 }
-OFFICIAL_SIZES = {"train": 6000, "validation": 1000, "test": 1000}
+TRAIN, HELD_OUT = 6000, 1000
 OFFICIAL_CAPTIONS = "Flickr8k.token.txt"
 KAGGLE_CAPTIONS = "captions.txt"
 
@@ -56,13 +56,14 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
 
 
 def random_splits(names: Iterable[str], seed: int) -> dict[str, str]:
-    """The split of each image, in the official sizes, or in their proportions if there are fewer than 8,000.
+    """The split of each image, in the official sizes; of fewer than 8,000, an eighth each is validation and test.
 
     Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
     """
     ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
-    share = min(1.0, len(ranked) / sum(OFFICIAL_SIZES.values()))
-    order = [split for split, size in OFFICIAL_SIZES.items() for _ in range(round(size * share))]
+    held_out = min(HELD_OUT, len(ranked) // 8)
+    train = min(TRAIN, len(ranked) - 2 * held_out)
+    order = ["train"] * train + ["validation"] * held_out + ["test"] * held_out
     return dict(zip(ranked, order, strict=False))
 
 

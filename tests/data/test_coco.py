@@ -1,0 +1,213 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from vitcapr.cli.data_coco import main
+from vitcapr.data.coco import list_coco, list_karpathy
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+
+
+def annotations(images: dict[int, str], captions: list[tuple[object, int, str]]) -> str:
+    return json.dumps(
+        {
+            "images": [{"id": number, "file_name": name} for number, name in images.items()],
+            "annotations": [{"id": i, "image_id": image, "caption": text} for i, image, text in captions],
+        }
+    )
+
+
+TRAIN = annotations({30: "000000000030.jpg", 4: "000000000004.jpg"}, [(7, 30, "Thirty.\n"), (3, 4, "Four.")])
+VAL = annotations(
+    {500: "000000000500.jpg", 21: "000000000021.jpg", 22: "000000000022.jpg", 23: "000000000023.jpg"},
+    [
+        (9, 21, "Twenty one."),
+        (8, 21, "One more."),
+        (8, 21, "Again eight."),
+        (500, 500, "Cut."),
+        (11, 22, ""),
+        (12, 23, "Lost."),
+        (13, 99, "?"),
+    ],
+)
+
+
+@pytest.fixture
+def coco(tmp_path, picture, write_files):
+    return write_files(
+        tmp_path / "coco",
+        {
+            "annotations/captions_train2017.json": TRAIN,
+            "annotations/captions_val2017.json": VAL,
+            "train2017/000000000030.jpg": picture(),
+            "train2017/000000000004.jpg": picture(size=(5, 8)),
+            "val2017/000000000500.jpg": b"",
+            "val2017/000000000021.jpg": picture((1, 1, 1)),
+            "val2017/000000000022.jpg": picture((2, 2, 2)),
+        },
+    )
+
+
+def run(output_dir: Path, **coco: object) -> Path:
+    main(output_dir, json.dumps({"coco": coco}))
+    return output_dir / "manifest.json"
+
+
+def files_of(coco: Path, *names: str) -> list[str]:
+    return [str(coco / "annotations" / f"captions_{name}.json") for name in names]
+
+
+def test_images_come_in_the_order_of_their_numbers_and_dirt_is_listed(tmp_path, coco):
+    path = run(tmp_path / "out", images=str(coco), annotations=files_of(coco, "val2017", "train2017"))
+    manifest = read_manifest(path)
+    columns = ["image_id", "path", "split", "width", "height"]
+    assert manifest.images[columns].to_numpy().tolist() == [
+        ["4", "train2017/000000000004.jpg", "train", 5, 8],
+        ["21", "val2017/000000000021.jpg", "validation", 6, 4],
+        ["30", "train2017/000000000030.jpg", "train", 6, 4],
+    ]
+    assert manifest.captions.to_numpy().tolist() == [
+        ["3", "4", "en", "Four.", "train"],
+        ["9", "21", "en", "Twenty one.", "validation"],
+        ["8", "21", "en", "One more.", "validation"],
+        ["7", "30", "en", "Thirty.", "train"],
+    ]
+    header, *rejected = (tmp_path / "out" / "rejected.csv").read_text().splitlines()
+    assert header == "item,reason"
+    assert rejected == [
+        "11,empty caption",
+        "12,caption of an image left out",
+        "13,caption without an image",
+        "22,image without a caption",
+        "23,no such file",
+        "500,caption of an image left out",
+        "500,empty file",
+        "8,duplicate caption id",
+    ]
+
+
+def test_one_folder_of_photographs_and_a_zip_give_the_same_rows(tmp_path, coco, write_zip):
+    files = files_of(coco, "val2017")
+    whole = read_manifest(run(tmp_path / "a", images=str(coco), annotations=files))
+    bare = read_manifest(run(tmp_path / "b", images=str(coco / "val2017"), annotations=files))
+    packed = write_zip(
+        tmp_path / "val2017.zip", {f"val2017/{p.name}": p.read_bytes() for p in (coco / "val2017").iterdir()}
+    )
+    zipped = read_manifest(run(tmp_path / "c", images=str(packed), annotations=files))
+    assert bare.images["path"].tolist() == ["000000000021.jpg"]
+    assert whole.images.equals(zipped.images)
+    assert whole.images.drop(columns="path").equals(bare.images.drop(columns="path"))
+
+
+def test_files_that_share_an_image_would_leak(coco, write_files):
+    write_files(coco / "annotations", {"captions_val2014.json": TRAIN})
+    with pytest.raises(UserError, match=r"image 30 is also in captions_train2017\.json .*files of one year"):
+        list_coco([], [coco / "annotations" / f"captions_{name}.json" for name in ("train2017", "val2014")])
+
+
+def test_an_image_twice_in_one_file_counts_once(tmp_path, write_files):
+    entry = {"id": 5, "file_name": "5.jpg"}
+    content = {"images": [entry, entry], "annotations": [{"id": 1, "image_id": 5, "caption": "Five."}]}
+    folder = write_files(tmp_path, {"captions_val2017.json": json.dumps(content)})
+    listing = list_coco(["5.jpg"], [folder / "captions_val2017.json"])
+    assert [image.image_id for image in listing.images] == ["5"]
+    assert listing.rejected == [("5", "duplicate image id")]
+
+
+def karpathy_image(number: int, split: str, folder: str = "val2014") -> dict[str, object]:
+    return {
+        "cocoid": number,
+        "filepath": folder,
+        "filename": f"COCO_{folder}_{number:012d}.jpg",
+        "split": split,
+        "sentences": [{"sentid": 10 * number + i, "raw": f"Caption {i} of {number}."} for i in range(2)],
+    }
+
+
+@pytest.mark.parametrize(("restval", "split"), [(True, "train"), (False, "none")])
+def test_karpathys_split(tmp_path, picture, write_files, restval, split):
+    listed = [(42, "test"), (8, "restval"), (17, "val"), (3, "train")]
+    photographs = {f"COCO_val2014_{number:012d}.jpg": picture() for number, _ in listed}
+    write_files(tmp_path / "coco" / "val2014", photographs)
+    content = json.dumps({"images": [karpathy_image(number, name) for number, name in listed], "dataset": "coco"})
+    write_files(tmp_path, {"dataset_coco.json": content})
+    path = run(
+        tmp_path / "out",
+        images=str(tmp_path / "coco"),
+        karpathy=str(tmp_path / "dataset_coco.json"),
+        restval=restval,
+    )
+    manifest = read_manifest(path)
+    assert manifest.images[["image_id", "split"]].to_numpy().tolist() == [
+        ["3", "train"],
+        ["8", split],
+        ["17", "validation"],
+        ["42", "test"],
+    ]
+    assert manifest.images["path"][0] == "val2014/COCO_val2014_000000000003.jpg"
+    assert manifest.captions["caption_id"].tolist() == ["30", "31", "80", "81", "170", "171", "420", "421"]
+    assert manifest.captions["text"][0] == "Caption 0 of 3."
+
+
+def test_karpathys_image_twice_counts_once(tmp_path, write_files):
+    content = {"images": [karpathy_image(3, "train"), karpathy_image(3, "test")]}
+    folder = write_files(tmp_path, {"dataset_coco.json": json.dumps(content)})
+    listing = list_karpathy([], folder / "dataset_coco.json", restval=True)
+    assert [(image.image_id, image.split) for image in listing.images] == [("3", "train")]
+    assert len(listing.captions) == 2
+    assert listing.rejected == [("3", "duplicate image id")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("captions.json", VAL, "the file name does not tell whether it is train or val"),
+        ("captions_trainval2014.json", VAL, "the file name does not tell whether it is train or val"),
+        ("instances_val2017.json", '{"images": [], "annotations": [{"id": 1, "image_id": 1}]}', "has no 'caption'"),
+        ("captions_val2017.json", '{"info": {}}', "it has no 'images'"),
+        ("captions_val2017.json", "[]", "not a caption file of COCO: .*not instances_"),
+        ("captions_val2017.json", "{", "not a JSON file"),
+    ],
+)
+def test_a_foreign_annotation_file_is_named(tmp_path, write_files, name, content, message):
+    write_files(tmp_path, {name: content})
+    with pytest.raises(UserError, match=message) as caught:
+        list_coco([], [tmp_path / name])
+    assert name in str(caught.value)
+
+
+def test_a_foreign_karpathy_file_is_named(tmp_path, write_files):
+    write_files(tmp_path, {"dataset_flickr8k.json": '{"images": [{"filename": "a.jpg", "split": "train"}]}'})
+    with pytest.raises(UserError, match=r"data\.coco\.karpathy: not the file dataset_coco\.json: it has no 'cocoid'"):
+        list_karpathy([], tmp_path / "dataset_flickr8k.json", restval=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": ""}, r"data\.coco\.images is not set"),
+        ({"annotations": []}, r"data\.coco\.annotations is not set"),
+        ({"images": "gone"}, r"data\.coco\.images: no such folder or zip \(gone\)"),
+        ({"annotations": ["captions_val2017.json"]}, r"data\.coco\.annotations: no such file \(captions_val2017"),
+        ({"karpathy": "gone.json"}, r"data\.coco\.karpathy: no such file \(gone\.json\)"),
+        ({"images": "coco/annotations"}, r"data\.coco\.images: none of the 4 listed photographs is there"),
+    ],
+)
+def test_a_wrong_path_names_its_key(tmp_path, monkeypatch, coco, change, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        run(tmp_path / "out", **{"images": str(coco), "annotations": files_of(coco, "val2017"), **change})
+
+
+@pytest.mark.data
+def test_the_real_coco_captions(tmp_path, real_data):
+    """val2017 lists 5,000 images; those that are not on this disk are rejected one by one."""
+    coco = real_data / "coco"
+    photographs = len(list((coco / "val2017").glob("*.jpg")))
+    manifest = read_manifest(run(tmp_path, images=str(coco), annotations=files_of(coco, "val2017")))
+    assert len(manifest.images) == photographs
+    assert set(manifest.images["split"]) == {"validation"}
+    assert manifest.captions.groupby("image_id").size().min() >= 5
+    rejected = (tmp_path / "rejected.csv").read_text().splitlines()
+    assert len([line for line in rejected if line.endswith(",no such file")]) == 5000 - photographs

@@ -1,0 +1,330 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitcapr.cli.data_flickr8k import main
+from vitcapr.data.flickr8k import list_flickr8k, random_splits
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+
+
+@pytest.fixture
+def photographs(picture) -> dict[str, bytes]:
+    whole = picture()
+    return {
+        "a.jpg": whole,
+        "b.jpg": picture((1, 2, 3), size=(3, 9)),
+        "bomb.jpg": picture(size=(50, 41)),
+        "c.jpg": picture((9, 9, 9)),
+        "cut.jpg": whole[: len(whole) // 2],
+        "d.jpg": picture((7, 7, 7)),
+        "html.jpg": b"<!DOCTYPE html><html>gone</html>",
+        "mute.jpg": picture((8, 8, 8)),
+        "silent.jpg": picture((5, 5, 5)),
+        "zero.jpg": b"",
+        "readme.txt": b"no picture",
+    }
+
+
+TOKENS = "\n".join(
+    [
+        "zero.jpg#0\tnothing",
+        "b.jpg#0\tA second picture .",
+        "a.jpg#0\tA first  picture , it is\u2028red .",
+        "a.jpg#1\t ",
+        "a.jpg#2\tThe red one .\r",
+        "a.jpg#0\tSaid twice .",
+        "a.jpg.1#0\tBelongs to no picture .",
+        "absent.jpg#0\tA picture that is listed and lost .",
+        "b.jpg#1 no tab here",
+        "",
+        "bomb.jpg#0\tToo large .",
+        "c.jpg#0\tC .",
+        "cut.jpg#0\tCut .",
+        "d.jpg#0\tD .",
+        "html.jpg#0\tHtml .",
+        "mute.jpg#0\t",
+        "",
+    ]
+)
+TEXT = {
+    "Flickr8k.token.txt": TOKENS,
+    "Flickr_8k.trainImages.txt": "b.jpg\na.jpg\nabsent.jpg\nzero.jpg\n",
+    "Flickr_8k.devImages.txt": "c.jpg\r\n",
+    "Flickr_8k.testImages.txt": "html.jpg\ncut.jpg\nbomb.jpg",
+    "readme.txt": "read me",
+}
+REJECTED = """\
+item,reason
+Flickr8k.token.txt:9,not a line 'image#number<tab>caption'
+a.jpg#0,duplicate caption id
+a.jpg#1,empty caption
+a.jpg.1#0,caption without an image
+absent.jpg,no such file
+absent.jpg#0,caption of an image left out
+bomb.jpg,"claims 50 x 41 pixels, more than 2000"
+bomb.jpg#0,caption of an image left out
+cut.jpg,CUT
+cut.jpg#0,caption of an image left out
+html.jpg,"a web page, not an image"
+html.jpg#0,caption of an image left out
+mute.jpg,image without a caption
+mute.jpg#0,empty caption
+silent.jpg,image without a caption
+zero.jpg,empty file
+zero.jpg#0,caption of an image left out
+"""
+
+
+def run(output_dir: Path, images: Path, text: Path, *, on_bad_image: str = "reject", **flickr8k: object) -> Path:
+    options = {"images": str(images), "text": str(text), **flickr8k}
+    settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000}
+    main(output_dir, json.dumps(settings))
+    return output_dir / "manifest.json"
+
+
+@pytest.fixture
+def folders(tmp_path, write_files, photographs):
+    return write_files(tmp_path / "Flicker8k_Dataset", photographs), write_files(tmp_path / "Flickr8k_text", TEXT)
+
+
+def test_dirt_is_left_out_and_listed_and_the_rest_is_there_in_order(tmp_path, folders):
+    manifest = read_manifest(run(tmp_path / "out", *folders))
+    rejected = (tmp_path / "out" / "rejected.csv").read_text().splitlines()
+    cut = next(line for line in rejected if line.startswith("cut.jpg,"))
+    assert cut.startswith(("cut.jpg,damaged: ", 'cut.jpg,"damaged: ')), "Pillow's own words follow"
+    assert "\n".join(rejected).replace(cut, "cut.jpg,CUT") + "\n" == REJECTED
+
+    assert manifest.image_root == folders[0]
+    columns = ["image_id", "path", "split", "width", "height"]
+    assert manifest.images[columns].to_numpy().tolist() == [
+        ["a.jpg", "a.jpg", "train", 6, 4],
+        ["b.jpg", "b.jpg", "train", 3, 9],
+        ["c.jpg", "c.jpg", "validation", 6, 4],
+        ["d.jpg", "d.jpg", "none", 6, 4],
+    ]
+    assert manifest.captions.to_numpy().tolist() == [
+        ["a.jpg#0", "a.jpg", "en", "A first picture , it is red .", "train"],
+        ["a.jpg#2", "a.jpg", "en", "The red one .", "train"],
+        ["b.jpg#0", "b.jpg", "en", "A second picture .", "train"],
+        ["c.jpg#0", "c.jpg", "en", "C .", "validation"],
+        ["d.jpg#0", "d.jpg", "en", "D .", "none"],
+    ]
+
+
+def test_everything_listed_is_kept_or_rejected(tmp_path, folders):
+    """Nothing vanishes without a word."""
+    manifest = read_manifest(run(tmp_path / "out", *folders))
+    rejected = len((tmp_path / "out" / "rejected.csv").read_text().splitlines()) - 1
+    lines = len([line for line in TOKENS.split("\n") if line])
+    pictures = 10 + 1  # on disk, and the one that only the training list knows
+    assert len(manifest.images) + len(manifest.captions) + rejected == lines + pictures
+
+
+def test_zips_give_the_same_rows_as_folders(tmp_path, folders, write_zip, photographs):
+    images = write_zip(
+        tmp_path / "Flickr8k_Dataset.zip",
+        {f"Flicker8k_Dataset/{name}": content for name, content in photographs.items()},
+    )
+    text = write_zip(tmp_path / "Flickr8k_text.zip", TEXT)
+    unpacked = read_manifest(run(tmp_path / "unpacked", *folders))
+    packed = read_manifest(run(tmp_path / "packed", images, text))
+    assert packed.image_root == images
+    assert packed.images["path"].tolist() == [f"Flicker8k_Dataset/{path}" for path in unpacked.images["path"]]
+    assert packed.images.drop(columns="path").equals(unpacked.images.drop(columns="path"))
+    for name in ("captions.parquet", "rejected.csv"):
+        assert (tmp_path / "packed" / name).read_bytes() == (tmp_path / "unpacked" / name).read_bytes()
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path, folders):
+    run(tmp_path / "one", *folders)
+    run(tmp_path / "two", *folders)
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes(), file.name
+
+
+def test_a_picture_that_breaks_moves_nothing_but_the_gap_it_leaves(tmp_path, folders):
+    before = read_manifest(run(tmp_path / "before", *folders))
+    (folders[0] / "b.jpg").write_bytes(b"")
+    after = read_manifest(run(tmp_path / "after", *folders))
+    kept = before.images[before.images["image_id"] != "b.jpg"].reset_index(drop=True)
+    assert after.images.equals(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("zero.jpg", "empty file"), ("absent.jpg", "no such file"), ("bomb.jpg", "claims 50 x 41")],
+)
+def test_fail_stops_at_a_bad_image(tmp_path, folders, name, reason):
+    images, text = folders
+    for bad in {"zero.jpg", "absent.jpg", "bomb.jpg", "cut.jpg", "html.jpg"} - {name}:
+        (images / bad).unlink(missing_ok=True)
+        for file in text.iterdir():
+            file.write_text(file.read_text().replace(f"{bad}\n", "").replace(bad, "a.jpg"))
+    (text / "Flickr_8k.testImages.txt").write_text("bomb.jpg" if name == "bomb.jpg" else "")
+    with pytest.raises(UserError, match=rf"image '{name}': {reason}.*data\.on_bad_image: reject"):
+        run(tmp_path / "out", images, text, on_bad_image="fail")
+    assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_fail_tolerates_captions_that_are_dirty(tmp_path, write_files, picture):
+    """The official captions name a picture that never was: fail must not refuse the data set as published."""
+    images = write_files(tmp_path / "images", {"a.jpg": picture()})
+    text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,An a .\na.jpg.1,No a .\na.jpg,\n"})
+    manifest = read_manifest(run(tmp_path / "out", images, text / "captions.txt", splits="random", on_bad_image="fail"))
+    assert manifest.captions["text"].tolist() == ["An a ."]
+
+
+def test_on_the_command_line_a_mistake_is_one_line(tmp_path, folders):
+    options = {"flickr8k": {"images": str(folders[0]), "text": str(folders[1])}, "on_bad_image": "fail"}
+    command = [sys.executable, "-m", "vitcapr.cli.data_flickr8k", "--output-dir", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--settings", json.dumps(options)], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: image 'absent.jpg': no such file (")
+    assert done.stderr.count("\n") == 1
+
+
+def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):
+    text = write_files(
+        tmp_path,
+        {
+            "captions.txt": '\ufeffimage,caption\r\nb.jpg,"A dog , running ."\r\na.jpg,A cat .\r\n'
+            'b.jpg,"He said ""no"" ."\r\n\r\nb.jpg,A dog, unquoted .\r\n,lost\r\nalone\r\n'
+        },
+    )
+    listing = list_flickr8k(["Images/b.jpg", "Images/a.jpg"], text / "captions.txt", splits="random", seed=0)
+    assert [(c.caption_id, c.text) for c in listing.captions] == [
+        ("b.jpg#0", "A dog , running ."),
+        ("a.jpg#0", "A cat ."),
+        ("b.jpg#1", 'He said "no" .'),
+        ("b.jpg#2", "A dog, unquoted ."),
+    ]
+    assert [(image.image_id, image.path) for image in listing.images] == [
+        ("a.jpg", "Images/a.jpg"),
+        ("b.jpg", "Images/b.jpg"),
+    ]
+    assert listing.rejected == [
+        ("captions.txt:7", "not a line 'image,caption'"),
+        ("captions.txt:8", "not a line 'image,caption'"),
+    ]
+
+
+def test_kaggle_captions_give_the_rows_of_the_official_ones(tmp_path, write_files):
+    official = write_files(
+        tmp_path / "official", {**TEXT, "Flickr8k.token.txt": "a.jpg#0\tx\nb.jpg#0\ty\nb.jpg#1\tz\n"}
+    )
+    kaggle = write_files(tmp_path / "kaggle", {**TEXT, "captions.txt": "image,caption\na.jpg,x\nb.jpg,y\nb.jpg,z\n"})
+    (kaggle / "Flickr8k.token.txt").unlink()
+    files = ["a.jpg", "b.jpg"]
+    assert list_flickr8k(files, official, splits="official", seed=0) == list_flickr8k(
+        files, kaggle, splits="official", seed=0
+    )
+
+
+def test_official_splits_need_their_lists(tmp_path, write_files):
+    text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,A .\n", "Flickr_8k.devImages.txt": "a.jpg"})
+    message = (
+        r"data\.flickr8k\.splits: official needs Flickr_8k\.trainImages\.txt, Flickr_8k\.testImages\.txt beside"
+        r".*set data\.flickr8k\.splits: random"
+    )
+    with pytest.raises(UserError, match=message):
+        list_flickr8k(["a.jpg"], text / "captions.txt", splits="official", seed=0)
+
+
+def test_an_image_in_two_splits_is_refused(tmp_path, write_files):
+    text = write_files(tmp_path, {**TEXT, "Flickr_8k.testImages.txt": "a.jpg"})
+    with pytest.raises(UserError, match=r"image 'a\.jpg' is in the train split and in the test split"):
+        list_flickr8k(["a.jpg"], text, splits="official", seed=0)
+
+
+def test_random_splits_have_the_official_sizes():
+    names = [f"{i}.jpg" for i in range(8091)]
+    split_of = random_splits(names, seed=0)
+    counts = {split: list(split_of.values()).count(split) for split in ("train", "validation", "test")}
+    assert counts == {"train": 6000, "validation": 1000, "test": 1000}
+    assert random_splits(reversed(names), seed=0) == split_of
+    assert random_splits(names, seed=1) != split_of
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(4, 400), st.integers(0, 3), st.data())
+def test_losing_an_image_moves_at_most_one_other_across_each_border(number, seed, data):
+    names = [f"{i}.jpg" for i in range(number)]
+    lost = data.draw(st.sampled_from(names))
+    before, after = random_splits(names, seed), random_splits([name for name in names if name != lost], seed)
+    moved = [name for name in names if name != lost and before.get(name) != after.get(name)]
+    assert len(moved) <= 3
+
+
+@pytest.mark.parametrize(("number", "sizes"), [(8, (6, 1, 1)), (16, (12, 2, 2)), (3, (3, 0, 0)), (100, (76, 12, 12))])
+def test_fewer_images_are_split_in_proportion(number, sizes):
+    splits = list(random_splits([f"{i}.jpg" for i in range(number)], seed=0).values())
+    assert tuple(splits.count(split) for split in ("train", "validation", "test")) == sizes
+
+
+def test_a_trial_run_takes_the_first_good_listed_images_of_each_split(tmp_path, folders):
+    images, text = folders
+    (text / "Flickr_8k.trainImages.txt").write_text("absent.jpg\nmute.jpg\nd.jpg\nb.jpg")
+    manifest = read_manifest(run(tmp_path / "out", images, text, limit=1))
+    assert manifest.images[["image_id", "split"]].to_numpy().tolist() == [
+        ["a.jpg", "none"],
+        ["b.jpg", "train"],
+        ["c.jpg", "validation"],
+    ]
+
+
+def test_of_two_files_of_one_name_the_shallower_counts(tmp_path, write_files):
+    text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,A .\n"})
+    files = ["backup/2/a.jpg", "b/a.jpg", "c/a.jpg"]
+    assert list_flickr8k(files, text, splits="random", seed=0).images[0].path == "b/a.jpg"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": ""}, r"data\.flickr8k\.images is not set"),
+        ({"text": ""}, r"data\.flickr8k\.text is not set"),
+        ({"images": "gone"}, r"data\.flickr8k\.images: no such folder or zip \(gone\).*Flicker8k_Dataset"),
+        ({"text": "gone"}, r"data\.flickr8k\.text: no such file or folder \(gone\).*Flickr8k_text"),
+        ({"text": "empty"}, r"data\.flickr8k\.text: neither Flickr8k\.token\.txt nor captions\.txt is there"),
+        ({"text": "empty/other.txt"}, r"data\.flickr8k\.text: other\.txt begins neither"),
+        ({"images": "bare"}, r"data\.flickr8k\.images: no photographs there"),
+    ],
+)
+def test_a_wrong_path_names_its_key(tmp_path, monkeypatch, folders, write_files, change, message):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"empty/other.txt": "hello\n", "bare/readme.txt": ""})
+    options = {"images": str(folders[0]), "text": str(folders[1]), **change}
+    with pytest.raises(UserError, match=message):
+        run(tmp_path / "out", **options)
+
+
+@pytest.mark.data
+def test_the_real_flickr8k(tmp_path, real_data):
+    """Hodosh et al. 2013: 6,000 / 1,000 / 1,000 images and five captions each; the files hold 91 images more."""
+    corpus = real_data / "flickr8k"
+    options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
+    main(tmp_path, json.dumps({"flickr8k": options, "on_bad_image": "fail"}))
+    manifest = read_manifest(tmp_path / "manifest.json")
+    assert manifest.images["split"].value_counts().to_dict() == {
+        "train": 6000,
+        "validation": 1000,
+        "test": 1000,
+        "none": 91,
+    }
+    assert set(manifest.captions.groupby("image_id").size()) == {5}
+    assert manifest.images["image_id"].is_monotonic_increasing
+    assert (tmp_path / "rejected.csv").read_text() == (
+        "item,reason\n"
+        "2258277193_586949ec62.jpg#1,caption without an image\n"
+        "2258277193_586949ec62.jpg#2,caption without an image\n"
+        "2258277193_586949ec62.jpg#3,caption without an image\n"
+        "2258277193_586949ec62.jpg#4,caption without an image\n"
+        "2258277193_586949ec62.jpg.1#0,caption without an image\n"
+    )
