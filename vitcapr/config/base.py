@@ -40,8 +40,9 @@ def parse(model: type[S], values: Any, where: object) -> S:
             what = f"unknown configuration key '{key}'"
             remedy = f"did you mean '{meant}'?" if meant else "see config.yaml for the keys there are"
         else:
-            what = f"configuration key '{key}': {first['msg'].removeprefix('Value error, ')}" if key else first["msg"]
-            remedy = f"it was {json.dumps(first['input'], default=str)[:80]}"
+            message = first["msg"].removeprefix("Value error, ")
+            what = f"configuration key '{key}': {message}" if key else message
+            remedy = f"it was {json.dumps(first['input'], default=str)[:80]}" if key else "correct the configuration"
         if len(problems) > 1:
             remedy += f" ({len(problems) - 1} more after this one)"
         raise UserError(what, where=where, remedy=remedy) from error

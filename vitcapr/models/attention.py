@@ -35,8 +35,8 @@ def additive_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tens
     if scoring == "tanh":
         # tanh(a + b) = 1 - 2 / (1 + exp(2a) exp(2b)): the exponentials are taken per patch and per word, not per pair.
         limit = _LARGEST_EXPONENT
-        return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return, no-untyped-call]
-    return _ReluScores.apply(patches, words, weight, counts)  # type: ignore[no-any-return, no-untyped-call]
+        return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return]
+    return _ReluScores.apply(patches, words, weight, counts)  # type: ignore[no-any-return]
 
 
 def _tiles(shape: tuple[int, int, int, int], counts: Tensor) -> Iterator[tuple[slice, slice]]:

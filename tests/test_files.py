@@ -1,0 +1,48 @@
+"""Files are whole or absent."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, canonical_json, read_json, sha256_bytes, sha256_file, write_json, write_text
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert [child.name for child in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(UserError, match="no space left on the disk"), atomic_path(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert not path.exists()
+
+
+def test_json_is_deterministic(tmp_path: Path) -> None:
+    write_json(tmp_path / "a.json", {"b": 1, "a": ["猫"]})
+    write_json(tmp_path / "b.json", {"a": ["猫"], "b": 1})
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+    assert read_json(tmp_path / "a.json") == {"a": ["猫"], "b": 1}
+    assert canonical_json({"b": 1, "a": [2]}) == '{"a":[2],"b":1}'
+
+
+def test_unreadable_json_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        read_json(tmp_path / "none.json")
+    write_text(tmp_path / "bad.json", "{")
+    with pytest.raises(UserError, match="not a JSON file"):
+        read_json(tmp_path / "bad.json")
+
+
+def test_checksums(tmp_path: Path) -> None:
+    write_text(tmp_path / "abc", "abc")
+    known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sha256_file(tmp_path / "abc") == sha256_bytes(b"abc") == known

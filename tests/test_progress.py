@@ -1,0 +1,44 @@
+"""Progress in a log file and on a stream that is no terminal."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from vitcapr.progress import Reporter, format_seconds
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (75.9, "1:15"), (3700, "1:01:40"), (-3, "0:00")])
+def test_durations(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+def test_lines_reach_the_log_and_the_stream(tmp_path: Path) -> None:
+    stream = StringIO()
+    with (
+        Reporter(tmp_path / "logs" / "stage.log", interval=0, stream=stream) as reporter,
+        reporter.track("reading", total=4, unit="images", done=1) as tracker,
+    ):
+        tracker.advance(2, note="loss 0.5")
+        tracker.advance(1)
+        reporter.line("a [bracketed] message")
+    log = (tmp_path / "logs" / "stage.log").read_text().splitlines()
+    assert "reading: 3/4 images" in log[0]
+    assert "left, loss 0.5" in log[0]
+    assert log[2].endswith("a [bracketed] message")
+    assert "reading: 4/4 images in 0:00" in log[3]
+    assert stream.getvalue().count("reading:") == 3
+
+
+def test_resumed_work_does_not_count_for_the_rate() -> None:
+    reporter = Reporter(stream=StringIO())
+    with reporter.track("reading", total=1_000_000, unit="images", done=999_000) as tracker:
+        tracker.advance(1)
+        assert tracker.rate < 900_000
+
+
+def test_a_log_is_appended_to(tmp_path: Path) -> None:
+    for message in ("one", "two"):
+        with Reporter(tmp_path / "log", stream=StringIO()) as reporter:
+            reporter.line(message)
+    assert len((tmp_path / "log").read_text().splitlines()) == 2
