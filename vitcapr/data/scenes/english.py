@@ -24,7 +24,7 @@ HELD_RELATIONS = {
     "right": ("to its right", "on its right", "on the right"),
     "above": ("above it", "over it"),
     "below": ("below it", "under it"),
-    "in_front": ("in front of it", "before it"),
+    "in_front": ("in front of it", "right in front of it"),
     "behind": ("behind it", "partly hidden behind it"),
 }
 PLURAL_HELD = {"it": "them", "its": "their"}

@@ -1,0 +1,241 @@
+"""A small ViT trained from scratch on pictures whose objects are known patch by patch.
+
+Dense supervision is what lets so small a set of pictures do: every patch says what it shows, of what colour and how
+many of the kind there are; the words of the captions are found by the CLS vector, and by the patches together, each
+word needing only the patches that show it.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import ViTConfig, ViTModel
+
+from vitcapr.features.precision import autocast
+from vitcapr.files import atomic_path, write_json
+from vitcapr.progress import Reporter
+from vitcapr.training.backbone_targets import IGNORED, Names, Targets
+
+WEIGHT_DECAY, CLIP_NORM, WARMUP = 0.05, 1.0, 0.05
+MEAN = STD = 0.5
+WELL_COVERED = 0.5
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class SceneReader(nn.Module):
+    """A ViT and linear heads on its last hidden state; only the ViT is kept."""
+
+    def __init__(self, vit: ViTModel, names: Names) -> None:
+        super().__init__()
+        width = vit.config.hidden_size
+        kinds, colors, words, counts = len(names.kinds), len(names.colors), len(names.words), names.most + 1
+        self.vit = vit
+        self.kind = nn.Linear(width, kinds + 1)
+        self.color = nn.Linear(width, colors + 1)
+        self.count = nn.Linear(width, counts)
+        self.patch_words = nn.Linear(width, words)
+        self.cls_words = nn.Linear(width, words)
+        self.present = nn.Linear(width, kinds * colors)
+        self.numbers = nn.Linear(width, kinds * counts)
+
+    def forward(self, pixels: Tensor) -> dict[str, Tensor]:
+        """``pixels: (B, 3, S, S)`` -> logits: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``, ``count (B, P, n)``,
+        ``patch_words (B, W)``, ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``, all float32."""
+        hidden = self.vit(pixel_values=pixels).last_hidden_state
+        cls, patches = hidden[:, 0], hidden[:, 1:]
+        numbers = self.numbers(cls)
+        outputs = {
+            "kind": self.kind(patches),
+            "color": self.color(patches),
+            "count": self.count(patches),
+            # A word is in the caption if some patch shows it: a smooth maximum over the patches.
+            "patch_words": self.patch_words(patches).float().logsumexp(dim=1) - math.log(patches.shape[1]),
+            "cls_words": self.cls_words(cls),
+            "present": self.present(cls),
+            "numbers": numbers.view(len(cls), -1, self.count.out_features),
+        }
+        return {name: logits.float() for name, logits in outputs.items()}
+
+
+def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
+    """The sum of the heads' losses, means over patches or images: cross entropies, and for several-of-many targets
+    binary cross entropies summed over the classes and scaled down to the size of the others."""
+
+    def choice(name: str) -> Tensor:
+        return functional.cross_entropy(outputs[name].flatten(0, 1), targets[name].flatten(), ignore_index=IGNORED)
+
+    def several(name: str, target: str) -> Tensor:
+        return functional.binary_cross_entropy_with_logits(outputs[name], targets[target], reduction="sum")
+
+    images = len(targets["words"])
+    patches = choice("kind") + choice("color") + 0.5 * choice("count")
+    words = several("patch_words", "words") + several("cls_words", "words")
+    whole = several("present", "present") / 5 / images + choice("numbers")
+    return patches + words / 20 / images + whole
+
+
+@dataclass
+class Scores:
+    """Sums of what is right and of what is counted, over batches."""
+
+    right: dict[str, float]
+    total: dict[str, float]
+
+    @classmethod
+    def empty(cls) -> "Scores":
+        return cls({}, {})
+
+    def add(self, name: str, right: Tensor, counted: Tensor) -> None:
+        self.right[name] = self.right.get(name, 0.0) + float((right & counted).sum())
+        self.total[name] = self.total.get(name, 0.0) + float(counted.sum())
+
+    def shares(self) -> dict[str, float]:
+        return {name: self.right[name] / total if total else math.nan for name, total in self.total.items()}
+
+
+def add_scores(scores: Scores, outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> None:
+    """Accuracies: of patches at least half covered by an object (kind, colour, count), of background patches, of the
+    kinds in the picture (their number) and of kind-colour pairs present or wrongly seen (Jaccard index), and of words
+    that are in most captions of the picture (recall)."""
+    well = targets["covered"] >= WELL_COVERED
+    for name in ("kind", "color", "count"):
+        scores.add(name, outputs[name].argmax(-1) == targets[name], well)
+    scores.add("background", outputs["kind"].argmax(-1) == 0, targets["kind"] == 0)
+    numbers = outputs["numbers"].argmax(-1)
+    scores.add("numbers", numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0))
+    for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):
+        seen, true = outputs[name] > 0, targets[target] > 0.5
+        scores.add(name, seen & true, seen | true)
+
+
+def batches(
+    pixels: Pixels, targets: Targets, order: npt.NDArray[np.int64], size: int, device: torch.device
+) -> Iterator[tuple[Tensor, dict[str, Tensor]]]:
+    """Normalised pixels (B, 3, S, S) float32 and the targets of each batch of ``order``."""
+    for begin in range(0, len(order), size):
+        rows = order[begin : begin + size]
+        images = torch.from_numpy(pixels[rows]).to(device).permute(0, 3, 1, 2).float()
+        chosen = {name: torch.from_numpy(values[rows]).to(device) for name, values in vars(targets).items()}
+        yield (images / 255 - MEAN) / STD, chosen
+
+
+def train_backbone(
+    train: tuple[Pixels, Targets],
+    validation: tuple[Pixels, Targets],
+    names: Names,
+    *,
+    patch_size: int,
+    hidden_size: int,
+    layers: int,
+    heads: int,
+    epochs: int,
+    batch: int,
+    learning_rate: float,
+    seed: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    reporter: Reporter,
+    on_epoch: Callable[[dict[str, float]], None],
+) -> ViTModel:
+    """Train with AdamW and a cosine schedule after a short warm-up.
+
+    Args:
+        train: pictures (N, S, S, 3) uint8 and their targets; ``validation`` likewise, may be empty.
+        on_epoch: receives ``epoch, train_loss, validation_loss, learning_rate`` and the validation accuracies.
+
+    Returns:
+        The ViT of the last epoch, in float32 on the CPU.
+    """
+    torch.manual_seed(seed)
+    shuffle = np.random.default_rng(seed)
+    config = ViTConfig(
+        image_size=train[0].shape[1],
+        patch_size=patch_size,
+        hidden_size=hidden_size,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden_size,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = SceneReader(ViTModel(config), names).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=WEIGHT_DECAY)
+    steps = epochs * math.ceil(len(train[0]) / batch)
+    warmup = max(1, round(WARMUP * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min((step + 1) / warmup, 0.5 * (1 + math.cos(math.pi * min(step / steps, 1.0)))),
+    )
+    with reporter.track("backbone", epochs * len(train[0]), "images") as tracker:
+        note = ""
+        for epoch in range(1, epochs + 1):
+            model.train()
+            order = shuffle.permutation(len(train[0]))
+            total = 0.0
+            for pixels, targets in batches(*train, order, batch, device):
+                with autocast(device, dtype):
+                    outputs = model(pixels)
+                loss = loss_of(outputs, targets)
+                optimizer.zero_grad(set_to_none=True)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM)
+                optimizer.step()
+                schedule.step()
+                total += float(loss.detach()) * len(pixels)
+                tracker.advance(len(pixels), note)
+            row = {"epoch": float(epoch), "train_loss": total / len(train[0])}
+            row["learning_rate"] = float(schedule.get_last_lr()[0])
+            row |= evaluate(model, validation, batch, device, dtype)
+            on_epoch(row)
+            note = f"epoch {epoch}, validation loss {row['validation_loss']:.3f}, kinds {row['kind']:.3f}"
+    return model.vit.to("cpu")
+
+
+@torch.no_grad()
+def evaluate(
+    model: SceneReader, data: tuple[Pixels, Targets], batch: int, device: torch.device, dtype: torch.dtype
+) -> dict[str, float]:
+    """``validation_loss`` and the accuracies of :func:`add_scores`; nan where there is nothing to count."""
+    model.eval()
+    scores, total, number = Scores.empty(), 0.0, len(data[0])
+    for pixels, targets in batches(*data, np.arange(number), batch, device):
+        with autocast(device, dtype):
+            outputs = model(pixels)
+        total += float(loss_of(outputs, targets)) * len(pixels)
+        add_scores(scores, outputs, targets)
+    return {"validation_loss": total / number if number else math.nan} | scores.shares()
+
+
+def save_backbone(vit: ViTModel, directory: Path) -> None:
+    """Write ``config.json``, ``model.safetensors`` and ``preprocessor_config.json`` as transformers reads them."""
+    from safetensors.torch import save_file
+
+    directory.mkdir(parents=True, exist_ok=True)
+    config = vit.config.to_dict() | {"architectures": ["ViTModel"]}
+    config.pop("_name_or_path", None)
+    write_json(directory / "config.json", config)
+    weights = {name: value.detach().contiguous() for name, value in vit.state_dict().items()}
+    with atomic_path(directory / "model.safetensors") as temporary:
+        save_file(weights, temporary, metadata={"format": "pt"})
+    size = vit.config.image_size
+    write_json(
+        directory / "preprocessor_config.json",
+        {
+            "image_processor_type": "ViTImageProcessor",
+            "do_resize": True,
+            "size": {"height": size, "width": size},
+            "resample": 2,
+            "do_rescale": True,
+            "rescale_factor": 1 / 255,
+            "do_normalize": True,
+            "image_mean": [MEAN] * 3,
+            "image_std": [STD] * 3,
+        },
+    )

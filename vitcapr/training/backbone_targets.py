@@ -1,0 +1,148 @@
+"""What a backbone learns to tell from a picture: its objects patch by patch, and the words of its captions."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from PIL import Image
+
+from vitcapr.errors import UserError
+
+IGNORED = -100
+# A patch shows an object if it fills this share of it, and nothing if all objects together fill less than the other.
+COVERED, EMPTY = 0.3, 0.05
+COMMON_WORD, EVERYWHERE_WORD = 0.01, 0.95
+
+Array = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the numbers of the targets mean; 0 stands for no object among kinds and colours."""
+
+    kinds: list[str]
+    colors: list[str]
+    words: list[str]
+    most: int
+    """The largest number of objects of one kind that is told apart; more count as this many."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Targets of N images with P patches, K kinds (besides none), C colours, W words.
+
+    Attributes:
+        kind: (N, P) what the patch shows: 0 background, else 1 + number of the kind; IGNORED where undecided.
+        color: (N, P) the same for its colour.
+        count: (N, P) how many of that kind the picture has; IGNORED where no object is.
+        covered: (N, P) share of the patch filled by its object.
+        numbers: (N, K) objects of each kind.
+        present: (N, K * C) 1 where an object of this kind and colour is in the picture.
+        words: (N, W) share of the picture's captions that have the word.
+    """
+
+    kind: Array
+    color: Array
+    count: Array
+    covered: npt.NDArray[np.float32]
+    numbers: Array
+    present: npt.NDArray[np.float32]
+    words: npt.NDArray[np.float32]
+
+
+def caption_words(text: str) -> set[str]:
+    """The words of a caption in Latin letters, lower case."""
+    return set(re.findall(r"[a-z]+", text.lower()))
+
+
+def collect_names(objects: pd.DataFrame, captions: pd.DataFrame, images: int) -> Names:
+    """The kinds, colours and words to learn, from the captions and objects of ``images`` training images."""
+    seen: Counter[str] = Counter()
+    for _, texts in captions.groupby("image_id", sort=False)["text"]:
+        seen.update(set().union(*(caption_words(text) for text in texts)))
+    words = sorted(word for word, number in seen.items() if COMMON_WORD <= number / images <= EVERYWHERE_WORD)
+    most = int(objects.groupby(["image_id", "kind"]).size().max())
+    return Names(sorted(objects["kind"].unique()), sorted(objects["color"].unique()), words, most)
+
+
+def build_targets(
+    image_ids: list[str],
+    objects: pd.DataFrame,
+    captions: pd.DataFrame,
+    names: Names,
+    *,
+    image_root: Path,
+    grid: int,
+    size: int,
+) -> Targets:
+    """Targets of ``image_ids``, from label pictures at ``size`` pixels a side, cut into ``grid`` patches a side.
+
+    Raises:
+        UserError: a label picture is missing or unreadable.
+    """
+    number, patches = len(image_ids), grid * grid
+    kinds = {name: place for place, name in enumerate(names.kinds)}
+    colors = {name: place for place, name in enumerate(names.colors)}
+    words = {name: place for place, name in enumerate(names.words)}
+    targets = Targets(
+        kind=np.zeros((number, patches), np.int64),
+        color=np.zeros((number, patches), np.int64),
+        count=np.full((number, patches), IGNORED, np.int64),
+        covered=np.zeros((number, patches), np.float32),
+        numbers=np.zeros((number, len(kinds)), np.int64),
+        present=np.zeros((number, len(kinds) * len(colors)), np.float32),
+        words=np.zeros((number, len(words)), np.float32),
+    )
+    rows = {image_id: row for row, image_id in enumerate(image_ids)}
+
+    for image_id, texts in captions.groupby("image_id", sort=False)["text"]:
+        row = rows.get(str(image_id))
+        for text in texts if row is not None else ():
+            for word in caption_words(text) & words.keys():
+                targets.words[row, words[word]] += 1 / len(texts)
+
+    for image_id, found in objects.groupby("image_id", sort=False):
+        row = rows.get(str(image_id))
+        if row is None:
+            continue
+        known = found[found["kind"].isin(kinds) & found["color"].isin(colors)]
+        if known.empty:
+            continue
+        for name, amount in known["kind"].value_counts().items():
+            targets.numbers[row, kinds[str(name)]] = min(int(amount), names.most)
+        kind = known["kind"].map(kinds).to_numpy()
+        color = known["color"].map(colors).to_numpy()
+        targets.present[row, kind * len(colors) + color] = 1
+        labels = _read_labels(image_root / str(known["mask"].iloc[0]), size)
+        cover = patch_coverage(labels, known["label"].to_numpy(), grid)
+        best = cover.argmax(axis=0)
+        shown = cover.max(axis=0)
+        undecided = (shown < COVERED) & (cover.sum(axis=0) >= EMPTY)
+        is_object = shown >= COVERED
+        targets.kind[row] = np.where(is_object, 1 + kind[best], np.where(undecided, IGNORED, 0))
+        targets.color[row] = np.where(is_object, 1 + color[best], np.where(undecided, IGNORED, 0))
+        targets.count[row] = np.where(is_object, targets.numbers[row, kind[best]], IGNORED)
+        targets.covered[row] = shown
+    return targets
+
+
+def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:
+    """The share of each patch that has each value: ``labels`` (S, S), ``values`` (n,) -> (n, grid * grid)."""
+    side = labels.shape[0] // grid
+    cut = labels[: grid * side, : grid * side].reshape(grid, side, grid, side)
+    same = cut[None] == values[:, None, None, None, None]
+    share: npt.NDArray[np.float32] = same.mean(axis=(2, 4), dtype=np.float32).reshape(len(values), grid * grid)
+    return share
+
+
+def _read_labels(path: Path, size: int) -> npt.NDArray[np.uint8]:
+    try:
+        with Image.open(path) as picture:
+            labels = picture if picture.size == (size, size) else picture.resize((size, size), Image.Resampling.NEAREST)
+            return np.array(labels, dtype=np.uint8)
+    except OSError as error:
+        raise UserError("a label picture cannot be read", where=path, remedy="run the data stage again") from error
