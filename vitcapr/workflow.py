@@ -103,7 +103,11 @@ class Experiment:
             files |= self._vector_files(name)
         for key, path in files.items():
             if not path.exists():
-                raise UserError(f"{key}: no such file or folder", where=path)
+                raise UserError(
+                    f"{key}: no such file or folder",
+                    where=path,
+                    remedy="give its path, from here or from the folder that VITCAPR_DATA names",
+                )
 
     # What there is.
 
@@ -231,7 +235,7 @@ class Experiment:
         return " ".join(f"--word-vectors {path}" for path in self.word_vectors_of(wildcards))
 
     def vector_file(self, wildcards: Wildcards) -> str:
-        return self.config.word_vectors[wildcards.vectors].path
+        return str(find_data(self.config.word_vectors[wildcards.vectors].path))
 
     def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
         """The weights that the DAG trains, for the backbones that are these."""
@@ -280,16 +284,15 @@ class Experiment:
         data = self.config.data
         if data.dataset == "flickr8k":
             return {
-                "data.flickr8k.images": Path(data.flickr8k.images),
-                "data.flickr8k.text": Path(data.flickr8k.text),
+                "data.flickr8k.images": find_data(data.flickr8k.images),
+                "data.flickr8k.text": find_data(data.flickr8k.text),
             }
         if data.dataset == "coco":
-            files = {"data.coco.images": Path(data.coco.images)}
+            files = {"data.coco.images": find_data(data.coco.images)}
             if data.coco.karpathy:
-                return files | {"data.coco.karpathy": Path(data.coco.karpathy)}
-            return files | {
-                f"data.coco.annotations.{place}": Path(name) for place, name in enumerate(data.coco.annotations)
-            }
+                return files | {"data.coco.karpathy": find_data(data.coco.karpathy)}
+            named = enumerate(data.coco.annotations)
+            return files | {f"data.coco.annotations.{place}": find_data(name) for place, name in named}
         return {}
 
     def backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
@@ -298,26 +301,41 @@ class Experiment:
         if self.is_trained(name):
             return {}
         source = self.config.backbones[name].source
-        shelves = [Path(shelf) for shelf in (os.environ.get("VITCAPR_BACKBONES"), ".") if shelf]
-        folders = [shelf / source for shelf in shelves if (shelf / source).is_dir()]
-        return {f"backbones.{name}.source": folders[0]} if folders else {}
+        folder = _find(source, "VITCAPR_BACKBONES")
+        return {f"backbones.{name}.source": folder} if folder.is_dir() else {}
 
     def _vector_files(self, name: str) -> dict[str, Path]:
-        return {f"word_vectors.{name}.path": Path(self.config.word_vectors[name].path)}
+        return {f"word_vectors.{name}.path": find_data(self.config.word_vectors[name].path)}
 
     # The stages.
 
     @cached_property
     def data(self) -> Stage:
-        data = self.config.data
-        builders: dict[str, Callable[[], Section]] = {
-            "scenes": lambda: ScenesSettings(scenes=data.scenes),
-            "flickr8k": lambda: Flickr8kSettings(
-                flickr8k=data.flickr8k, on_bad_image=data.on_bad_image, max_pixels=data.max_pixels
-            ),
-            "coco": lambda: CocoSettings(coco=data.coco, on_bad_image=data.on_bad_image, max_pixels=data.max_pixels),
+        dataset = self.config.data.dataset
+        builders: dict[str, Callable[[Wildcards], Section]] = {
+            "scenes": lambda _: ScenesSettings(scenes=self.config.data.scenes),
+            "flickr8k": self._flickr8k_settings,
+            "coco": self._coco_settings,
         }
-        return Stage(f"data_{data.dataset}", lambda _: builders[data.dataset](), sources=self.data_files)
+        return Stage(f"data_{dataset}", builders[dataset], sources=self.data_files)
+
+    def _flickr8k_settings(self, _: Wildcards) -> Flickr8kSettings:
+        data = self.config.data
+        found = {"images": str(find_data(data.flickr8k.images)), "text": str(find_data(data.flickr8k.text))}
+        return Flickr8kSettings(
+            flickr8k=data.flickr8k.model_copy(update=found), on_bad_image=data.on_bad_image, max_pixels=data.max_pixels
+        )
+
+    def _coco_settings(self, _: Wildcards) -> CocoSettings:
+        data = self.config.data
+        found = {
+            "images": str(find_data(data.coco.images)),
+            "annotations": [str(find_data(name)) for name in data.coco.annotations],
+            "karpathy": str(find_data(data.coco.karpathy)) if data.coco.karpathy else None,
+        }
+        return CocoSettings(
+            coco=data.coco.model_copy(update=found), on_bad_image=data.on_bad_image, max_pixels=data.max_pixels
+        )
 
     @cached_property
     def vocabulary(self) -> Stage:
@@ -427,6 +445,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return values
 
 
+def find_data(name: str) -> Path:
+    """Where a data file or folder of the configuration is: under VITCAPR_DATA, else where its path says."""
+    return _find(name, "VITCAPR_DATA")
+
+
 def use_this_python() -> None:
     """Make ``python`` in the rules the one that runs Snakemake, whether or not its environment is activated.
 
@@ -436,6 +459,13 @@ def use_this_python() -> None:
     search = os.environ.get("PATH", "").split(os.pathsep)
     if search[:1] != [folder]:
         os.environ["PATH"] = os.pathsep.join([folder, *search])
+
+
+def _find(name: str, variable: str) -> Path:
+    shelf = os.environ.get(variable)
+    if shelf and (Path(shelf) / name).exists():
+        return Path(shelf) / name
+    return Path(name)
 
 
 def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:

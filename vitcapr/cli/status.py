@@ -1,0 +1,169 @@
+"""What a run would compute again, and why, in plain words."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vitcapr.cli.stage import launch
+from vitcapr.errors import UserError
+from vitcapr.workflow import load_experiment
+
+SOURCE = Path("vitcapr")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that Snakemake's dry run lists."""
+
+    rule: str
+    name: str
+    reason: str
+
+    @property
+    def causes(self) -> list[str]:
+        """What makes this job stale by itself; empty if only jobs before it do."""
+        return list(_causes(self.reason))
+
+
+def main(
+    configfile: Annotated[
+        list[Path] | None,
+        typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also list the jobs that only follow from others.")
+    ] = False,
+) -> None:
+    """Say which stages a run would compute again and why; computes nothing."""
+    files = configfile or []
+    name = load_experiment(*files).name
+    jobs = dry_run(files)
+    print("\n".join(describe(name, jobs, verbose)))
+
+
+def dry_run(configfiles: list[Path]) -> list[Job]:
+    """The jobs that ``snakemake`` would run.
+
+    Raises:
+        UserError: Snakemake refuses; the last line of what it says is the reason.
+    """
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor"]
+    if configfiles:
+        command += ["--configfile", *map(str, configfiles)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = said[-1:] or [f"exit code {done.returncode}"]
+        raise UserError(f"snakemake --dry-run: {said[0].removeprefix('error: ')}", where=Path.cwd())
+    return parse_jobs(done.stdout + done.stderr)
+
+
+def parse_jobs(text: str) -> list[Job]:
+    """The jobs in the output of a dry run, in its order, target rules left out."""
+    jobs = []
+    for block in re.split(r"^(?:local)?rule (?=\w+:$)", text, flags=re.MULTILINE)[1:]:
+        rule = block.partition(":")[0]
+        fields = dict(re.findall(r"^    (\w+): (.*)$", block, flags=re.MULTILINE))
+        if "output" not in fields:
+            continue
+        wildcards = [item.partition("=")[2] for item in fields.get("wildcards", "").split(", ")]
+        # The first wildcard is the experiment, which all jobs share.
+        name = " ".join([rule.removesuffix("_attentively"), "/".join(wildcards[1:])]).strip()
+        jobs.append(Job(rule, name, fields.get("reason", "")))
+    return jobs
+
+
+def describe(experiment: str, jobs: list[Job], verbose: bool = False) -> list[str]:
+    if not jobs:
+        return [f"{experiment}: everything is up to date"]
+    width = max(len(job.name) for job in jobs)
+    stale = [(job, job.causes) for job in jobs]
+    lines = [f"{experiment}: {len(jobs)} jobs to run", ""]
+    lines += [f"  {job.name:{width}}  {'; '.join(causes)}" for job, causes in stale if causes]
+    following = [job.name for job, causes in stale if not causes]
+    if following and verbose:
+        lines += ["", "and because of these:", *(f"  {name}" for name in following)]
+    elif following:
+        lines += ["", f"and {len(following)} that follow from these (--verbose lists them)"]
+    return lines
+
+
+def _causes(reason: str) -> Iterator[str]:
+    if "Missing output files" in reason:
+        yield "not computed yet"
+    if "Incomplete output files" in reason:
+        yield "was interrupted"
+    if "Updated input files" in reason:
+        yield f"newer input: {_after(reason, 'Updated input files: ')}"
+    if "Set of input files has changed" in reason:
+        yield "it reads other files than before"
+    if "Software environment definition has changed" in reason:
+        yield "its environment changed"
+    if "Code has changed" in reason:
+        yield "its rule changed"
+    if "Params have changed" in reason:
+        yield from _changes(reason)
+    if "Forced" in reason:
+        yield "forced"
+
+
+def _after(reason: str, marker: str) -> str:
+    return reason.partition(marker)[2].partition(";")[0].strip()
+
+
+def _changes(reason: str) -> Iterator[str]:
+    """What differs between the recorded and the present ``made_from`` of a job."""
+    literals = re.findall(r"'(?:[^'\\]|\\.)*'", reason.partition("Params have changed")[2])
+    recorded = [value for value in map(ast.literal_eval, literals) if value.startswith('{"code":')]
+    if len(recorded) < 2:
+        yield "its parameters changed"
+        return
+    # Snakemake prints what was before first, and the present value, of which there is one, last.
+    before, now = json.loads(recorded[0]), json.loads(recorded[-1])
+    yield from _code_changes(before["code"], now["code"])
+    for key, old, new in _differences(before["settings"], now["settings"]):
+        yield f"{key} {old} -> {new}"
+    for key in sorted(before["sources"].keys() | now["sources"].keys()):
+        if before["sources"].get(key) != now["sources"].get(key):
+            yield f"the content of {key} changed"
+
+
+def _code_changes(before: dict[str, str], now: dict[str, str]) -> Iterator[str]:
+    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+    modules = [name for name in changed if name.startswith("vitcapr.")]
+    if modules:
+        edited = [_file_of(name) for name in modules if name in before and name in now] or list(map(_file_of, modules))
+        more = f" and {len(edited) - 3} more" if len(edited) > 3 else ""
+        yield f"its code changed ({', '.join(edited[:3])}{more})"
+    for name in changed:
+        if name not in modules:
+            yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
+
+
+def _file_of(module: str) -> str:
+    path = SOURCE.joinpath(*module.split(".")[1:])
+    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+
+
+def _differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
+    """The (dotted key, old, new) of every leaf that differs."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for name in sorted(before.keys() | now.keys()):
+            yield from _differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for place, (old, new) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(old, new, f"{key}.{place}")
+    elif before != now:
+        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)
+
+
+if __name__ == "__main__":
+    launch(main)
