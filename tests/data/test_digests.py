@@ -149,3 +149,10 @@ def test_reading_the_snakefile_stays_light():
     code = f"import sys, vitcapr.data.digests; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_name_that_is_not_utf8_is_a_name(tmp_path, folder, hashed):
+    os.link(folder / "a.jpg", os.fsencode(folder) + b"/\xff.jpg")
+    cache = tmp_path / "digests.json"
+    assert content_digest(folder, cache) == content_digest(folder, cache)
+    assert len(hashed) == 3

@@ -192,3 +192,8 @@ def test_nothing_left_is_the_users_to_mend(tmp_path):
         write(tmp_path, images=images().iloc[:0], captions=captions().iloc[:0], objects=None)
     with pytest.raises(UserError, match="no caption is left"):
         write(tmp_path, captions=captions().iloc[:0])
+
+
+def test_an_item_that_is_not_utf8_is_listed(tmp_path):
+    write(tmp_path, rejected=[("\udcff.jpg", "image without a caption")])
+    assert (tmp_path / "rejected.csv").read_text() == "item,reason\n\\udcff.jpg,image without a caption\n"

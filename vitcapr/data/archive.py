@@ -50,19 +50,22 @@ class Archive:
         root: a folder or a zip file.
 
     Raises:
-        UserError: there is nothing at ``root``, or it is a file but no zip.
+        UserError: there is nothing at ``root``, it may not be read, or it is a file but no zip.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._zip: zipfile.ZipFile | None = None
         self._lock = threading.Lock()
-        if root.is_dir():
-            return
         try:
-            self._zip = zipfile.ZipFile(root)
+            if root.is_dir():
+                os.scandir(root).close()
+            else:
+                self._zip = zipfile.ZipFile(root)
         except FileNotFoundError as error:
             raise UserError("no such folder or zip", where=root) from error
+        except PermissionError as error:
+            raise UserError("permission denied", where=root) from error
         except zipfile.BadZipFile as error:
             raise UserError("neither a folder nor a whole zip", where=root, remedy="fetch or copy it again") from error
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
@@ -13,8 +14,10 @@ from vitcapr.data.manifest import SPLITS, write_manifest
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
+OnBadImage = Literal["reject", "fail"]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class ListedImage:
     """An image that the data set names.
 
@@ -27,14 +30,14 @@ class ListedImage:
     split: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ListedCaption:
     caption_id: str
     image_id: str
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Listing:
     """What a data set claims to hold, dirt included.
 
@@ -57,7 +60,7 @@ def collect(
     dataset: str,
     language: str,
     max_pixels: int,
-    on_bad_image: str,
+    on_bad_image: OnBadImage,
     limit: int | None,
     reporter: Reporter,
 ) -> Path:
@@ -127,8 +130,9 @@ def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dic
     seen: set[str] = set()
     usable: dict[str, list[ListedCaption]] = defaultdict(list)
     for caption in listing.captions:
-        # A line break inside a caption would be read as two captions by every scorer that works line by line.
-        text = " ".join(caption.text.split())
+        # A line break inside a caption would be read as two captions by every scorer that works line by line;
+        # half a surrogate pair, which JSON can spell, is no text that can be written.
+        text = " ".join(caption.text.encode("utf-8", "ignore").decode("utf-8").split())
         if caption.caption_id in seen:
             rejected.append((caption.caption_id, "duplicate caption id"))
         elif caption.image_id not in known:
@@ -147,7 +151,7 @@ def _refuse(
     captions: dict[str, list[ListedCaption]],
     rejected: list[tuple[str, str]],
     source: ImageSource,
-    on_bad_image: str,
+    on_bad_image: OnBadImage,
 ) -> None:
     if on_bad_image == "fail":
         raise UserError(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from vitcapr.data.archive import scan
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_file, write_text
+from vitcapr.files import canonical_json, sha256_file, write_bytes
 
 FORMAT = "vitcapr-digests-1"
 ANNOUNCED_BYTES = 64 << 20
@@ -50,11 +50,11 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
     for source in [sources] if isinstance(sources, Path) else sources:
         hashes, folder_changed = _hashes(source, remembered, key)
         changed |= folder_changed
-        digest.update(canonical_json(hashes).encode())
+        digest.update(_encoded(hashes))
     if changed:
         # The cache only saves time: a read-only or full disk must not stop the run.
         with suppress(OSError, UserError):
-            write_text(cache, canonical_json({"format": FORMAT, "folders": remembered}))
+            write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
     return digest.hexdigest()
 
 
@@ -100,6 +100,11 @@ def _hashes(source: Path, remembered: dict[str, Remembered], key: str | None) ->
         raise UserError(f"{prefix}cannot be read: {error.strerror}", where=error.filename) from error
     remembered[entry] = fresh
     return sorted(hashes.items()), fresh != known
+
+
+def _encoded(value: object) -> bytes:
+    """File names need not be UTF-8; Python carries their odd bytes as lone surrogates."""
+    return canonical_json(value).encode("utf-8", "surrogatepass")
 
 
 def _announce(source: Path, sizes: list[int]) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ FORMATS = tuple(
 )
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
 BACKGROUND = (255, 255, 255)
+
+# What is wrong with a file is said once, by BadImage, and not beside it in lines of Pillow's own.
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class BadImage(Exception):

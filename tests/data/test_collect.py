@@ -1,0 +1,99 @@
+"""Whatever a data set lists, nothing vanishes and nothing moves."""
+
+import csv
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing, collect
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+IDS = "abcdef"
+
+listings = st.builds(
+    Listing,
+    images=st.lists(
+        st.tuples(st.sampled_from(IDS), st.sampled_from(["good", "bad", "absent"]), st.sampled_from(["train", "none"])),
+        unique_by=lambda image: image[0],
+        max_size=6,
+    ).map(
+        lambda images: [
+            ListedImage(name, None if state == "absent" else f"{state}/{name}.png", split)
+            for name, state, split in images
+        ]
+    ),
+    captions=st.lists(
+        st.builds(
+            ListedCaption,
+            caption_id=st.integers(0, 15).map(str),
+            image_id=st.sampled_from(f"{IDS}z"),
+            text=st.sampled_from(["A dog .", " ", "two\r\nlines", "\ud83d"]),
+        ),
+        max_size=15,
+    ),
+    rejected=st.lists(st.just(("line 1", "broken")), max_size=1),
+)
+
+
+def run(listing: Listing, folder: Path, **options: object) -> tuple[Path, Counter[str], list[list[str]]]:
+    """Collect a listing; the manifest, the rejected items counted, and the rows of rejected.csv."""
+    arguments = {"limit": None, "on_bad_image": "reject", **options}
+    with ImageSource(folder) as source, Reporter() as reporter:
+        path = collect(
+            listing,
+            source,
+            folder / "out",
+            dataset="tiny",
+            language="en",
+            max_pixels=100,
+            reporter=reporter,
+            **arguments,
+        )
+    with (folder / "out" / "rejected.csv").open(newline="") as stream:
+        rows = list(csv.reader(stream))[1:]
+    return path, Counter(item for item, _ in rows), rows
+
+
+def usable_images(listing: Listing) -> list[str]:
+    """The ids, in order, of good pictures with a caption whose number is new and whose text is words."""
+    first = {caption.caption_id: caption for caption in reversed(listing.captions)}
+    captioned = {caption.image_id for caption in first.values() if caption.text not in (" ", "\ud83d")}
+    return [i.image_id for i in listing.images if i.path and i.path.startswith("good/") and i.image_id in captioned]
+
+
+@settings(max_examples=60, deadline=None)
+@given(listings)
+def test_every_item_is_kept_in_order_or_rejected_with_a_reason(listing):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for state in ("good", "bad"):
+            (folder / state).mkdir()
+        for image_id in IDS:
+            Image.new("RGB", (2, 2)).save(folder / "good" / f"{image_id}.png")
+            (folder / "bad" / f"{image_id}.png").write_bytes(b"")
+        expected = usable_images(listing)
+        if not expected:
+            with pytest.raises(UserError, match="no image is left"):
+                run(listing, folder)
+            return
+        path, rejected, rows = run(listing, folder)
+        manifest = read_manifest(path)
+
+    kept = [*manifest.images["image_id"], *manifest.captions["caption_id"]]
+    items = [*(i.image_id for i in listing.images), *(c.caption_id for c in listing.captions)]
+    items += [item for item, _ in listing.rejected]
+    assert Counter(kept) + rejected == Counter(items)
+    assert all(reason for _, reason in rows)
+
+    assert manifest.images["image_id"].tolist() == expected
+    assert set(manifest.images["path"].str.split("/").str[0]) == {"good"}
+    assert set(manifest.captions["text"]) <= {"A dog .", "two lines"}
+    assert set(manifest.captions["image_id"]) == set(manifest.images["image_id"])
