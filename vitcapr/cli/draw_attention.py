@@ -50,11 +50,6 @@ def main(
             figure = attended_words(read_picture(data, source, row), caption.words, weights)
             for path in save_figure(figure, output_dir, f"attention-{number}", options.formats):
                 reporter.line(f"{path}: image {image_ids[row]}, {caption.text}")
-        # A figure of an earlier run with more images would pass for one of this run.
-        for format_ in options.formats:
-            for stale in output_dir.glob(f"attention-*.{format_}"):
-                if int(stale.stem.removeprefix("attention-")) > options.attended:
-                    stale.unlink()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training curves: loss, score and learning rate by epoch."""
+"""Training curves: loss, scores and learning rate by epoch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,7 +47,7 @@ def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
     columns = _columns(handles)
     legend_rows = -(-len(handles) // columns)
     figure = new_figure(PAGE_WIDTH, 2.3 + 0.17 * legend_rows, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    axes = dict(zip(panels, np.atleast_1d(figure.subplots(1, len(panels))), strict=True))
+    axes = dict(zip(panels, np.atleast_1d(figure.subplots(1, len(panels), sharex=True)), strict=True))
     for number, history in enumerate(histories.values()):
         look = series(number)
         if "loss" in axes:
@@ -62,14 +62,42 @@ def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
             _draw(axes["rate"], history, "learning_rate", color=look["color"], drawstyle="steps-mid")
             axes["rate"].set_ylim(bottom=0)
     for name, panel in axes.items():
-        panel.set_xlabel("epoch")
-        panel.set_title(_PANELS[name][0], loc="left")
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
-        panel.grid(axis="y")
+        _label(panel, _PANELS[name][0])
     # A legend fills its columns one after the other; read line by line, the models come first.
     by_line = [handle for column in range(columns) for handle in handles[column::columns]]
     figure.legend(handles=by_line, loc="outside lower center", ncols=columns)
     return figure
+
+
+@styled
+def backbone_curves(history: pd.DataFrame) -> Figure:
+    """The loss of the backbone that is trained here, and how well it sees what is in the pictures.
+
+    Args:
+        history: ``epoch``, ``train_loss``, ``validation_loss``; every column but these and ``learning_rate``
+            is a score of the validation split between 0 and 1.
+    """
+    scores = [c for c in history.columns if c not in ("epoch", "train_loss", "validation_loss", "learning_rate")]
+    figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    losses, accuracies = figure.subplots(1, 2, sharex=True)
+    _draw(losses, history, "train_loss", label="training", color=INK, linestyle=_DASHES, linewidth=1.0)
+    _draw(losses, history, "validation_loss", label="validation", color=INK)
+    losses.legend()
+    for number, score in enumerate(scores):
+        _draw(accuracies, history, score, label=score, **series(number))
+    accuracies.set_ylim(0, 1.02)
+    # Beside the panel: a score may be anywhere in it.
+    figure.legend(handles=accuracies.get_lines(), loc="outside right center")
+    _label(losses, "loss")
+    _label(accuracies, "scores on validation")
+    return figure
+
+
+def _label(axes: Axes, title: str) -> None:
+    axes.set_xlabel("epoch")
+    axes.set_title(title, loc="left")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
+    axes.grid(axis="y")
 
 
 def _has(history: pd.DataFrame, column: str) -> bool:

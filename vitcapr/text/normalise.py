@@ -9,8 +9,6 @@ from nltk.tokenize import TreebankWordTokenizer
 NonLetters = Literal["space", "remove", "keep"]
 
 _TREEBANK = TreebankWordTokenizer()
-_NOT_A_LETTER = re.compile(r"[\W\d_]")
-_NEITHER_LETTER_NOR_SPACE = re.compile(r"(?!\s)[\W\d_]")
 _HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
 
@@ -25,9 +23,9 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
     """
     lower = unicodedata.normalize("NFC", text.lower())
     if non_letters == "space":
-        return _NOT_A_LETTER.sub(" ", lower)
+        return "".join(sign if sign.isalpha() else " " for sign in lower)
     if non_letters == "remove":
-        return _NEITHER_LETTER_NOR_SPACE.sub("", lower)
+        return "".join(sign for sign in lower if sign.isalpha() or sign.isspace())
     return lower
 
 

@@ -1,0 +1,124 @@
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitcapr.cli import data_flickr8k
+from vitcapr.cli import vocabulary as vocabulary_stage
+from vitcapr.cli import word_vectors as word_vectors_stage
+from vitcapr.errors import UserError
+from vitcapr.text.tokens import TokenTable
+from vitcapr.text.vocabulary import Vocabulary
+
+
+@pytest.fixture
+def make(run, tmp_path, manifest):
+    def call(source=manifest, **text):
+        vocabulary, tokens = tmp_path / "vocabulary.json", tmp_path / "tokens.npz"
+        options = ["--manifest", source, "--output", vocabulary, "--tokens", tokens]
+        run(vocabulary_stage.main, *options, "--settings", json.dumps({"text": text}), "--log", tmp_path / "log")
+        return Vocabulary.read(vocabulary), TokenTable.read(tokens)
+
+    return call
+
+
+def spelled(vocabulary, table):
+    return [vocabulary.decode(table[row].tolist()) for row in range(len(table))]
+
+
+def test_words_are_counted_in_train_alone_and_captions_of_all_splits_are_written(make):
+    vocabulary, table = make(vocabulary={"min_count": 2})
+    assert vocabulary.words[4:] == ("dog", "a")
+    assert vocabulary.counts[4:] == (3, 2)
+    assert vocabulary.signature == "vocab:train,>=2,6"
+    assert spelled(vocabulary, table) == [
+        "a dog <unk>",
+        "<unk> dog",
+        "a <unk> <unk>",
+        "a <unk>",
+        "a <unk>",
+        "a dog <unk> <unk>",
+        "<unk>",
+    ]
+    assert table.image_row.tolist() == [0, 0, 1, 1, 2, 3, 3]
+    assert table.caption_row.tolist() == [0, 2, 3, 4, 5, 7, 8]
+
+
+def test_captions_without_a_known_word_are_left_out_and_counted(make, tmp_path):
+    vocabulary, table = make(vocabulary={"min_count": 2, "unknown": False})
+    assert table.caption_row.tolist() == [0, 2, 3, 4, 5, 7]
+    assert "2 of 8 captions have no known word" in (tmp_path / "log").read_text()
+    assert spelled(vocabulary, table)[0] == "a dog"
+
+
+def test_the_language_and_the_recipe_are_obeyed_and_kept(make):
+    vocabulary, table = make(language="zh", vocabulary={"min_count": 1})
+    assert set(vocabulary.words[4:]) == set("一只狗")
+    assert table.caption_row.tolist() == [1]
+    assert vocabulary.recipe == {
+        "language": "zh",
+        "normalise": {"non_letters": "remove", "drop_one_letter": False},
+        "vocabulary": {"min_count": 1, "threshold": "inclusive", "splits": ["train"], "unknown": True},
+    }
+
+
+def test_the_stage_writes_the_same_bytes_twice(make, tmp_path):
+    def written():
+        make(vocabulary={"min_count": 1})
+        return [(tmp_path / name).read_bytes() for name in ("vocabulary.json", "tokens.npz")]
+
+    assert written() == written()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ({"language": "de"}, "no caption in the language 'de' in train"),
+        ({"vocabulary": {"splits": ["none"]}}, "in none"),
+        ({"vocabulary": {"min_count": 99}}, "no word is seen 99 times"),
+    ],
+)
+def test_nothing_to_count_is_a_users_mistake(make, text, message):
+    with pytest.raises(UserError, match=message):
+        make(**text)
+
+
+def test_word_vectors_end_to_end(make, run, tmp_path):
+    vocabulary, _ = make(vocabulary={"min_count": 2})
+    (tmp_path / "glove.txt").write_text("dog 1 2 3\nhouse 4 5 6\n")
+    outputs = ["--output", tmp_path / "v.npy", "--coverage", tmp_path / "coverage.json", "--log", tmp_path / "log"]
+    inputs = ["--vocabulary", tmp_path / "vocabulary.json", "--vectors", tmp_path / "glove.txt"]
+    settings = json.dumps({"word_vectors": {"path": "glove.txt", "dimension": 3}})
+    run(word_vectors_stage.main, *inputs, *outputs, "--settings", settings)
+    matrix = np.load(tmp_path / "v.npy", allow_pickle=False)
+    assert matrix.shape == (len(vocabulary), 3)
+    assert matrix[vocabulary.index["dog"]].tolist() == [1, 2, 3]
+    coverage = json.loads((tmp_path / "coverage.json").read_text())
+    assert coverage["types"] == {"found": 1, "of": 2, "share": 0.5}
+    assert coverage["tokens"] == {"found": 3, "of": 5, "share": 0.6}
+    assert "1 of 2 words (50.0%), 60.0% of running words" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.data
+def test_the_papers_recipe_gives_its_1848_entries(make, run, tmp_path):
+    """Flickr8k, all 40,455 captions, words seen more than ten times: the count the ViTCap-R paper reports."""
+    if "VITCAPR_DATA" not in os.environ:
+        pytest.skip("VITCAPR_DATA does not name the folder with the real data")
+    flickr8k = Path(os.environ["VITCAPR_DATA"]) / "flickr8k"
+    settings = {"images": str(flickr8k / "Flicker8k_Dataset"), "text": str(flickr8k / "Flickr8k_text")}
+    options = ["--output-dir", tmp_path / "flickr8k", "--settings", json.dumps({"flickr8k": settings})]
+    run(data_flickr8k.main, *options)
+    vocabulary, _ = make(
+        source=tmp_path / "flickr8k" / "manifest.json",
+        normalise={"non_letters": "space", "drop_one_letter": True},
+        vocabulary={
+            "min_count": 10,
+            "threshold": "exclusive",
+            "splits": ["train", "validation", "test", "none"],
+            "unknown": False,
+        },
+    )
+    assert len(vocabulary) == 1848
+    assert vocabulary.signature == "vocab:train+validation+test+none,>10,1848"

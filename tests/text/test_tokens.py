@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitcapr.errors import UserError
+from vitcapr.text.tokens import TokenTable
+
+
+def table():
+    return TokenTable.build([[1, 5, 2], [1, 2], [1, 6, 7, 2]], image_row=[0, 0, 3], caption_row=[0, 1, 9])
+
+
+def test_captions_lie_end_to_end():
+    built = table()
+    assert built.ids.tolist() == [1, 5, 2, 1, 2, 1, 6, 7, 2]
+    assert built.offsets.tolist() == [0, 3, 5, 9]
+    assert built.lengths.tolist() == [3, 2, 4]
+    assert built[2].tolist() == [1, 6, 7, 2]
+    assert [array.dtype for array in (built.ids, built.offsets, built.image_row, built.caption_row)] == [
+        np.int32,
+        np.int64,
+        np.int32,
+        np.int32,
+    ]
+    with pytest.raises(IndexError):
+        built[3]
+    with pytest.raises(IndexError):
+        built[-1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=9), max_size=20))
+def test_files_bring_back_the_same_captions_in_the_same_bytes(tmp_path_factory, captions):
+    folder = tmp_path_factory.mktemp("tokens")
+    rows = list(range(len(captions)))
+    for name in ("one.npz", "two.npz"):
+        TokenTable.build(captions, rows, rows).write(folder / name)
+    back = TokenTable.read(folder / "one.npz")
+    assert [back[row].tolist() for row in rows] == captions
+    assert back.image_row.tolist() == back.caption_row.tolist() == rows
+    assert (folder / "one.npz").read_bytes() == (folder / "two.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"offsets": np.array([0, 3, 5], np.int64)},
+        {"offsets": np.array([0, 3, 5, 8], np.int64)},
+        {"offsets": np.array([0, 5, 3, 9], np.int64)},
+        {"ids": np.zeros(9, np.int64)},
+        {"caption_row": np.zeros((3, 1), np.int32)},
+        {"ids": np.array([{}] * 9, dtype=object)},
+    ],
+)
+def test_what_is_no_such_table_is_refused(tmp_path, change):
+    path = tmp_path / "tokens.npz"
+    np.savez(path, **(vars(table()) | change))
+    with pytest.raises(UserError, match="not a table of captions"):
+        TokenTable.read(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 truncated", b"plain text"])
+def test_a_damaged_file_is_refused(tmp_path, content):
+    path = tmp_path / "tokens.npz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="not a table of captions"):
+        TokenTable.read(path)
+
+
+def test_a_missing_file_is_a_users_mistake(tmp_path):
+    with pytest.raises(UserError, match="no such file"):
+        TokenTable.read(tmp_path / "tokens.npz")

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.text.vocabulary import Vocabulary
+from vitcapr.text.word_vectors import VectorFile, initial_embedding
+
+
+@pytest.fixture
+def vocabulary():
+    """a 3, dog 2, emu 1."""
+    return Vocabulary.build([["a", "dog"], ["a", "dog"], ["a", "emu"]], min_count=1, unknown=False)
+
+
+def vectors(tmp_path, text, dimension=2):
+    path = tmp_path / "vectors.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return VectorFile(path, dimension)
+
+
+def test_words_of_the_file_get_their_vectors_and_padding_is_zero(tmp_path, vocabulary):
+    matrix, coverage = initial_embedding(vocabulary, vectors(tmp_path, "the 9 9\na 1 2\ndog -3 4.5\n"), seed=0)
+    assert matrix.shape == (6, 2)
+    assert matrix.dtype == np.float32
+    assert matrix[vocabulary.index["a"]].tolist() == [1, 2]
+    assert matrix[vocabulary.index["dog"]].tolist() == [-3, 4.5]
+    assert matrix[vocabulary.pad].tolist() == [0, 0]
+    assert coverage.as_dict() == {
+        "types": {"found": 2, "of": 3, "share": 2 / 3},
+        "tokens": {"found": 5, "of": 6, "share": 5 / 6},
+        "missing": {"count": 1, "words": ["emu"]},
+        "file": {"vectors": 3, "bad_lines": {"count": 0, "numbers": []}},
+    }
+
+
+def test_other_words_are_drawn_with_the_mean_and_spread_of_the_file(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = rng.normal([100.0, -2.0], [0.5, 3.0], size=(500, 2))
+    text = "".join(f"w{i} {x:.6f} {y:.6f}\n" for i, (x, y) in enumerate(rows))
+    many = Vocabulary.build([[f"m{i}" for i in range(4000)], ["w0"]], min_count=1)
+    matrix, _ = initial_embedding(many, vectors(tmp_path, text), seed=3)
+    drawn = matrix[[many.index[f"m{i}"] for i in range(4000)]]
+    assert drawn.mean(axis=0) == pytest.approx(rows.mean(axis=0), abs=0.2)
+    assert drawn.std(axis=0) == pytest.approx(rows.std(axis=0), rel=0.05)
+
+
+def test_the_draw_is_the_seeded_normal_scaled_and_shifted(tmp_path, vocabulary):
+    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\ndog 3 8\n"), seed=7)
+    plain = np.random.default_rng(7).standard_normal((6, 2))
+    for word in ("emu", "<start>", "<end>"):
+        number = vocabulary.index[word]
+        assert matrix[number] == pytest.approx(np.array([2, 5]) + np.array([1, 3]) * plain[number], rel=1e-6)
+
+
+def test_another_seed_is_another_draw_and_the_same_seed_the_same(tmp_path, vocabulary):
+    file = vectors(tmp_path, "a 1 2\ndog 3 8\n")
+    one, again, other = (initial_embedding(vocabulary, file, seed=seed)[0] for seed in (1, 1, 2))
+    assert one.tobytes() == again.tobytes()
+    assert one.tobytes() != other.tobytes()
+
+
+def test_a_word2vec_header_is_passed_over(tmp_path):
+    file = vectors(tmp_path, "2 2\na 1 2\ndog 3 4\n")
+    assert dict(file) == {"a": [1, 2], "dog": [3, 4]}
+    assert file.bad_lines == []
+
+
+def test_a_word_that_is_a_number_is_no_header(tmp_path):
+    assert dict(vectors(tmp_path, "7 1 2\n8 3 4\n")) == {"7": [1, 2], "8": [3, 4]}
+
+
+def test_words_may_contain_spaces_and_lines_windows_ends(tmp_path):
+    assert dict(vectors(tmp_path, "dog 1 2\r\n. . . 3 4\r\nat name@x.org 5 6")) == {
+        "dog": [1, 2],
+        ". . .": [3, 4],
+        "at name@x.org": [5, 6],
+    }
+
+
+def test_damaged_lines_are_passed_over_and_named(tmp_path, vocabulary):
+    text = b"a 1 2\ndog 3\nemu 1 x\n\nemu nan 2\n\xff\xfe 1 2\ndog 3 4\nemu 1 inf\n"
+    file = vectors(tmp_path, text)
+    assert dict(file) == {"a": [1, 2], "dog": [3, 4]}
+    assert file.bad_lines == [2, 3, 4, 5, 6, 8]
+    _, coverage = initial_embedding(vocabulary, file, seed=0)
+    assert coverage.bad_lines == (2, 3, 4, 5, 6, 8)
+    assert any("2, 3, 4, 5, 6, 8" in line for line in coverage.lines())
+
+
+def test_the_first_of_two_vectors_of_a_word_counts(tmp_path, vocabulary):
+    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\na 3 4\n"), seed=0)
+    assert matrix[vocabulary.index["a"]].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("text", ["a 1 2 3\ndog 1 2 3\n", "100 3\na 1 2 3\n"])
+def test_another_dimension_is_named(tmp_path, vocabulary, text):
+    with pytest.raises(UserError, match=r"dimension 3, not 2 .*correct word_vectors.dimension"):
+        initial_embedding(vocabulary, vectors(tmp_path, text), seed=0)
+
+
+@pytest.mark.parametrize("text", ["the 1 2\n", ""])
+def test_a_file_without_any_word_of_the_vocabulary_is_a_mistake(tmp_path, vocabulary, text):
+    with pytest.raises(UserError, match="no word of the vocabulary"):
+        initial_embedding(vocabulary, vectors(tmp_path, text), seed=0)
+
+
+def test_a_missing_file_is_a_mistake(tmp_path, vocabulary):
+    with pytest.raises(UserError, match="cannot read the word vectors"):
+        initial_embedding(vocabulary, VectorFile(tmp_path / "none.txt", 2), seed=0)
