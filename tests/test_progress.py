@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vitcapr.errors import UserError
 from vitcapr.progress import Reporter, format_seconds
 
 
@@ -42,3 +43,9 @@ def test_a_log_is_appended_to(tmp_path: Path) -> None:
         with Reporter(tmp_path / "log", stream=StringIO()) as reporter:
             reporter.line(message)
     assert len((tmp_path / "log").read_text().splitlines()) == 2
+
+
+def test_the_log_says_why_a_stage_ended(tmp_path: Path) -> None:
+    with pytest.raises(UserError), Reporter(tmp_path / "log", stream=StringIO()):
+        raise UserError("no such file", where="here")
+    assert (tmp_path / "log").read_text().endswith("ended: no such file (here)\n")

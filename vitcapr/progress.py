@@ -113,5 +113,8 @@ class Reporter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """The log, too, says why a stage ended."""
+        if error is not None:
+            self.line(f"ended: {error or type(error).__name__}", to_terminal=False)
         self.close()

@@ -12,8 +12,8 @@ class DecodingConfig(Section):
     """1 is greedy decoding."""
     max_length: int = Field(35, ge=2)
     """Most words in a caption, the end token not counted."""
-    min_length: int = Field(0, ge=0)
-    """Fewest words before the end token is allowed."""
+    min_length: int = Field(1, ge=0)
+    """Fewest words before the end token is allowed; 0 allows captions without a word, which cannot be scored."""
     length_penalty: float = Field(0.0, ge=0)
     """A hypothesis is ranked by its log-probability divided by length ** length_penalty; 0 does not normalise."""
     block_ngram: int = Field(0, ge=0)
