@@ -35,6 +35,12 @@ def main(
 ) -> None:
     """Score the captions of a split against the references of its manifest."""
     chosen = parse_settings(ScoreSettings, settings)
+    if chosen.language != "en":
+        raise UserError(
+            f"captions in the language '{chosen.language}' cannot be scored",
+            where="text.language",
+            remedy="the tokenizer, METEOR and the list of function words are for English, 'en'",
+        )
     wanted = chosen.metrics.metrics
     if "spice" in wanted:
         spice.check_installed()

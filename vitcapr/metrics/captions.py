@@ -17,7 +17,7 @@ _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
 
 _TINY, _SMALL = 1e-15, 1e-9
-"""COCO's guards against a division by zero: no matches of no n-grams give 0, as without them."""
+"""COCO's guards against a division by zero. They do not smooth: without a match, BLEU-4 stays below 0.001."""
 
 
 def check_candidates(results: Iterable[Mapping[str, object]], images: Sequence[str]) -> list[str]:

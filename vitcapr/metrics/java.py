@@ -26,7 +26,7 @@ from vitcapr.errors import UserError
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
 )
-"""Tokens that COCO's evaluation leaves out after tokenising."""
+"""Tokens that COCO's evaluation leaves out after tokenising. Its -LRB- and the like never match lower-cased text."""
 
 METEOR_STATISTICS = 23
 """Numbers METEOR 1.5 keeps of a segment: its counts of words, matches and chunks."""

@@ -15,6 +15,7 @@ COLUMNS = (
     "experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol",
 )  # fmt: skip
 _TEXT = ("experiment", "dataset", "split", "model", "decoding", "metric", "protocol")
+_NO_SCORE = {column: [""] for column in ("value", "low", "high")}
 _LOCK_SECONDS = 60
 
 
@@ -53,18 +54,15 @@ def read_summary(path: Path) -> pd.DataFrame:
     """
     try:
         table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=_NO_SCORE)
+        if tuple(table.columns) != COLUMNS:
+            raise ValueError(f"its columns should be {', '.join(COLUMNS)}")
+        return _typed(table)
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
+    except ValueError as error:
         raise UserError(
             "not a summary of scores", where=path, remedy=f"delete it and make it again ({error})"
         ) from error
-    if tuple(table.columns) != COLUMNS:
-        raise UserError("not a summary of scores", where=path, remedy=f"its columns should be {', '.join(COLUMNS)}")
-    return _typed(table)
-
-
-_NO_SCORE = {column: [""] for column in ("value", "low", "high")}
 
 
 def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:

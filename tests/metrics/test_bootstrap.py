@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+from vitcapr.metrics import captions
+from vitcapr.metrics.bootstrap import Measure, compare, interval, mean_measure, ratio_measure
+
+RANDOM = np.random.default_rng(7)
+
+
+def naive_interval(values: list[str], references: list[list[str]], samples: int, seed: int) -> tuple[float, float]:
+    """Draw captions themselves and compute BLEU-2 of every draw from scratch."""
+    random = np.random.default_rng(seed)
+    scores = []
+    for _ in range(samples):
+        drawn = random.integers(0, len(values), (1, len(values)))[0]
+        measure = captions.bleu([values[i] for i in drawn], [references[i] for i in drawn])["bleu_2"]
+        scores.append(measure.value)
+    return np.quantile(scores, 0.025), np.quantile(scores, 0.975)
+
+
+def test_interval_of_bleu_equals_recomputing_it_for_every_draw() -> None:
+    words = list("abcdef")
+    candidates = [" ".join(RANDOM.choice(words, 5)) for _ in range(12)]
+    references = [[" ".join(RANDOM.choice(words, 6)) for _ in range(2)] for _ in range(12)]
+    measure = captions.bleu(candidates, references)["bleu_2"]
+    assert interval(measure, 50, 3) == pytest.approx(naive_interval(candidates, references, 50, 3))
+
+
+def test_draws_beyond_one_block_are_one_stream() -> None:
+    values = RANDOM.normal(size=20)
+    random = np.random.default_rng(5)
+    means = [values[random.integers(0, 20, (1, 20))[0]].mean() for _ in range(150)]
+    expected = np.quantile(means, [0.025, 0.975])
+    assert interval(mean_measure(values), 150, 5) == pytest.approx(tuple(expected))
+
+
+def test_interval_of_a_mean_is_that_of_the_normal() -> None:
+    values = RANDOM.normal(10, 2, size=2000)
+    found = interval(mean_measure(values), 4000, 0)
+    assert found is not None
+    half = 1.96 * values.std() / np.sqrt(2000)
+    assert found == pytest.approx((values.mean() - half, values.mean() + half), abs=0.01)
+
+
+def test_the_seed_decides() -> None:
+    measure = mean_measure(RANDOM.normal(size=30))
+    assert interval(measure, 100, 1) == interval(measure, 100, 1)
+    assert interval(measure, 100, 1) != interval(measure, 100, 2)
+
+
+def test_no_samples_no_interval() -> None:
+    assert interval(mean_measure([1, 2]), 0, 0) is None
+
+
+def test_a_ratio_counts_what_images_have() -> None:
+    measure = ratio_measure([1, 0, 3], [2, 0, 3])
+    assert measure.value == pytest.approx(4 / 5)
+    assert measure.n == 2
+    assert measure.per_image[0] == 0.5
+    assert np.isnan(measure.per_image[1])
+
+
+def test_a_ratio_of_nothing_has_neither_value_nor_interval() -> None:
+    measure = ratio_measure([0, 0], [0, 0])
+    assert np.isnan(measure.value)
+    assert interval(measure, 10, 0) is None
+
+
+def test_draws_in_which_nothing_counts_are_left_out() -> None:
+    assert interval(ratio_measure([1, 0], [1, 0]), 200, 0) == (1, 1)
+
+
+def test_a_system_against_itself() -> None:
+    measure = mean_measure(RANDOM.normal(size=40))
+    assert compare(measure, measure, 200, 0) == (0, 0, 0, 1)
+
+
+def test_a_system_that_is_better_everywhere() -> None:
+    """Only exchanging none or all of 20 images is as far apart: one draw in half a million."""
+    values = RANDOM.normal(size=20)
+    better = mean_measure(values + 1)
+    found = compare(better, mean_measure(values), 999, 0)
+    assert found == pytest.approx((1, 1, 1, 1 / 1000))
+    mirrored = compare(mean_measure(values), better, 999, 0)
+    assert mirrored == pytest.approx((-1, -1, -1, 1 / 1000))
+
+
+def test_p_value_of_three_images_by_enumeration() -> None:
+    """Differences 1, 2, -1: the mean is 2/3; of eight exchanges the six with |sum| >= 2 are as far apart."""
+    found = compare(mean_measure([1, 2, -1]), mean_measure([0, 0, 0]), 20_000, 0)
+    assert found.p_value == pytest.approx(6 / 8, abs=0.02)
+
+
+def test_p_values_of_equal_systems_are_even() -> None:
+    values = []
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        a, b = mean_measure(random.normal(size=30)), mean_measure(random.normal(size=30))
+        values.append(compare(a, b, 100, seed).p_value)
+    assert np.mean(np.array(values) <= 0.5) == pytest.approx(0.5, abs=0.12)
+    assert np.mean(np.array(values) <= 0.1) == pytest.approx(0.1, abs=0.07)
+
+
+def test_systems_of_other_images_are_refused() -> None:
+    with pytest.raises(ValueError, match="statistics of"):
+        compare(mean_measure([1, 2]), mean_measure([1, 2, 3]), 10, 0)
+
+
+def test_comparison_of_a_score_that_is_no_mean() -> None:
+    a = Measure(np.array([[1.0, 2.0], [3.0, 4.0]]), lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
+    b = Measure(np.array([[2.0, 2.0], [1.0, 4.0]]), a.aggregate)
+    found = compare(a, b, 500, 0)
+    assert found.difference == pytest.approx(4 / 6 - 3 / 6)
+    assert found.low == pytest.approx(1 / 2 - 1)
+    assert found.high == pytest.approx(3 / 4 - 1 / 4)

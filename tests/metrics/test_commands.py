@@ -1,0 +1,196 @@
+"""The commands score, ground, summary and table on a data set of four pictures."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from vitcapr.cli import ground, score, summary, table
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.text.vocabulary import Vocabulary
+
+SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
+TEXTS = {
+    "train.png": ["A dog runs.", "a cat sits"],
+    "one.png": ["A dog!", "the dog (a brown one)"],
+    "two.png": ["Two cats sit together.", "cats", "a pair of cats"],
+}
+WRITTEN = {"one.png": "a dog runs", "two.png": "cats and a dog"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    splits = {image: "train" if image == "train.png" else "test" for image in TEXTS}
+    labels = {"train.png": np.zeros((4, 4)), "one.png": np.zeros((4, 4)), "two.png": np.zeros((4, 4))}
+    labels["one.png"][:2, :2] = 1
+    labels["two.png"][2:, :2], labels["two.png"][2:, 2:] = 1, 2
+    for image, label in labels.items():
+        Image.fromarray(label.astype(np.uint8)).save(tmp_path / f"mask-{image}")
+    images = pd.DataFrame(
+        {"image_id": list(TEXTS), "path": list(TEXTS), "split": list(splits.values())},
+    ).assign(width=4, height=4, sha256="0" * 64)
+    captions = pd.DataFrame(
+        [(f"{i}#{n}", i, "en", text, splits[i]) for i, texts in TEXTS.items() for n, text in enumerate(texts)],
+        columns=["caption_id", "image_id", "language", "text", "split"],
+    )
+    named = [("one.png", 0, ["dog", "dogs"], 1), ("two.png", 0, ["cat", "cats"], 1), ("two.png", 1, ["cat", "cats"], 2)]
+    objects = pd.DataFrame(named, columns=["image_id", "object_id", "words", "label"])
+    objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown")
+    write_manifest(
+        tmp_path,
+        dataset="toys",
+        image_root=tmp_path,
+        images=images,
+        captions=captions,
+        rejected=[],
+        objects=objects,
+    )
+    Vocabulary.build([["a", "dog", "cats"]], min_count=1).write(tmp_path / "vocabulary.json")
+    write_captions(tmp_path, WRITTEN)
+    return tmp_path
+
+
+def write_captions(folder: Path, captions: dict[str, str]) -> None:
+    entries = [{"image_id": i, "caption": text, "tokens": text.split()} for i, text in captions.items()]
+    (folder / "captions.json").write_text(json.dumps(entries))
+
+
+def write_attention(folder: Path, lengths: list[int], patches: int = 4) -> None:
+    """Every word looks at the upper left patch only."""
+    weights = np.zeros((sum(lengths), patches), np.float16)
+    weights[:, 0] = 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = np.array([1, 2], np.int32)
+    np.savez(folder / "attention.npz", weights=weights, offsets=offsets, image_row=rows, grid=np.array([2, 2]))
+
+
+def run_score(folder: Path, settings: str = SETTINGS, output: str = "metrics.json") -> dict[str, dict[str, float]]:
+    score.main(
+        captions=folder / "captions.json",
+        manifest=folder / "manifest.json",
+        vocabulary=folder / "vocabulary.json",
+        split="test",
+        output=folder / output,
+        per_image=folder / "per_image.parquet",
+        model="attention",
+        decoding="beam",
+        settings=settings,
+    )
+    return json.loads((folder / output).read_text())["metrics"]
+
+
+def run_ground(folder: Path) -> dict[str, dict[str, float]]:
+    ground.main(
+        captions=folder / "captions.json",
+        attention=folder / "attention.npz",
+        manifest=folder / "manifest.json",
+        vocabulary=folder / "vocabulary.json",
+        split="test",
+        output=folder / "grounding.json",
+        model="attention",
+        decoding="beam",
+        settings=SETTINGS,
+    )
+    return json.loads((folder / "grounding.json").read_text())["metrics"]
+
+
+def test_score(folder: Path) -> None:
+    metrics = run_score(folder)
+    # 'a', 'dog' of the first, 'cats', 'a' of the second: four of seven words; lengths 3 + 4 against 2 + 4.
+    assert metrics["bleu_1"]["value"] == pytest.approx(4 / 7)
+    assert metrics["novel_share"]["value"] == 0.5
+    assert metrics["vocabulary_used"] == {"value": 5, "low": None, "high": None, "n": 2}
+    content = json.loads((folder / "metrics.json").read_text())
+    assert content["protocol"] == (
+        "tok:ptb|refs:2-3|images:2|split:test|lang:en|bleu:corpus,closest|rouge_l:beta=1.2|cider:d,idf=refs"
+        "|ci:95,samples=50,seed=0|vocab:train,>=1,7"
+    )
+    assert (content["dataset"], content["model"], content["decoding"]) == ("toys", "attention", "beam")
+    per_image = pd.read_parquet(folder / "per_image.parquet")
+    assert per_image["image_id"].tolist() == ["one.png", "two.png"]
+    assert per_image["bleu_1"].tolist() == pytest.approx([2 / 3, 2 / 4])
+
+
+def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:
+    run_score(folder, output="first.json")
+    write_captions(folder, dict(reversed(WRITTEN.items())))
+    run_score(folder, output="second.json")
+    assert (folder / "first.json").read_bytes() == (folder / "second.json").read_bytes()
+
+
+def test_spice_without_its_models_says_how_to_get_them(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"SPICE needs stanford-corenlp.*384 MB.*get_stanford_models"):
+        run_score(folder, json.dumps({"metrics": {"metrics": ["spice"]}}))
+
+
+def test_another_language_is_refused(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"'zh'.*English"):
+        run_score(folder, json.dumps({"language": "zh"}))
+
+
+def test_bad_captions_end_with_one_line_and_code_2(folder: Path) -> None:
+    write_captions(folder, {"one.png": "a dog", "two.png": ""})
+    command = [sys.executable, "-m", "vitcapr.cli.score"]
+    for option in ("captions", "manifest", "vocabulary"):
+        command += [f"--{option}", str(folder / f"{option}.json")]
+    command += ["--split", "test", "--output", str(folder / "metrics.json"), "--per-image", str(folder / "p.parquet")]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines()[0].startswith("error: an empty caption cannot be scored (image two.png)")
+    assert len(answer.stderr.splitlines()) == 1
+    assert not (folder / "metrics.json").exists()
+
+
+def test_ground(folder: Path) -> None:
+    """All words look at the upper left quarter, where the dog of the first picture is; the second has cats below."""
+    write_attention(folder, [3, 4])
+    metrics = run_ground(folder)
+    assert metrics["grounding"]["value"] == 0.5
+    assert metrics["grounding_chance"]["value"] == pytest.approx((1 / 4 + 1 / 2) / 2)
+    assert metrics["pointing_game"]["value"] == 0.5
+    assert metrics["object_hallucination"]["value"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "patches", "message"),
+    [([3, 3], 4, "attention for 3 words, not 4"), ([3, 4], 9, r"shape \(7, 9\) over a grid of \[2, 2\]")],
+)
+def test_attention_of_another_decoding_is_refused(folder: Path, lengths: list[int], patches: int, message: str) -> None:
+    write_attention(folder, lengths, patches)
+    with pytest.raises(UserError, match=message):
+        run_ground(folder)
+
+
+def test_a_damaged_attention_file_is_refused(folder: Path) -> None:
+    (folder / "attention.npz").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(UserError, match="not an attention file"):
+        run_ground(folder)
+
+
+def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    write_attention(folder, [3, 4])
+    run_score(folder)
+    run_ground(folder)
+    files = [folder / "metrics.json", folder / "grounding.json"]
+    results = folder / "results"
+    for experiment in ("demo", "other"):
+        home = results / experiment
+        summary.main(files, experiment, home / "summary.csv", home / "scores.md", results / "summary.csv")
+    collected = pd.read_csv(results / "summary.csv")
+    assert sorted(collected["experiment"].unique()) == ["demo", "other"]
+    assert "57.1" in (results / "demo" / "scores.md").read_text()
+
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "80")
+    table.main(results / "summary.csv", report=Path("results/demo/report.html"))
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) <= 80 + len(os.fspath(results))
+    assert any(line.split()[:3] == ["attention,", "beam", "57.1"] for line in printed)
+    assert printed[-1] == "Report:  results/demo/report.html"

@@ -1,0 +1,36 @@
+import math
+
+import pytest
+
+from vitcapr.metrics import diversity
+
+CAPTIONS = [text.split() for text in ("a dog runs", "a dog runs", "a cat on a", "birds")]
+
+
+def test_distinct_by_hand() -> None:
+    """11 words, of which a dog runs cat on birds; 7 pairs, of which 'a dog' and 'dog runs' occur twice."""
+    assert diversity.distinct(CAPTIONS, 1) == pytest.approx(6 / 11)
+    assert diversity.distinct(CAPTIONS, 2) == pytest.approx(5 / 7)
+    assert math.isnan(diversity.distinct([["birds"]], 2))
+
+
+def test_counts() -> None:
+    assert diversity.vocabulary_used(CAPTIONS) == 6
+    assert diversity.identical_captions(CAPTIONS) == 2
+    assert diversity.identical_captions([["a"], ["b"]]) == 0
+
+
+def test_length_and_dangling_endings() -> None:
+    assert diversity.length_mean(CAPTIONS).value == 11 / 4
+    assert diversity.dangling_share(CAPTIONS).per_image.tolist() == [0, 0, 1, 0]
+    assert diversity.dangling_share([["a", "man", "with"], ["a", "man"]]).value == 0.5
+
+
+def test_a_caption_is_new_or_not_whatever_its_punctuation() -> None:
+    training = ["A dog runs!", "Two 2 cats", "the man's hat"]
+    captions = ["a dog runs", "dog runs", "two cats", "a dog", "the mans hat", "dogruns here"]
+    assert diversity.novel_share(captions, training).per_image.tolist() == [0, 0, 0, 1, 0, 1]
+
+
+def test_chinese_characters_are_words() -> None:
+    assert diversity.novel_share(["一只 狗", "狗"], ["一只狗。"]).per_image.tolist() == [0, 1]

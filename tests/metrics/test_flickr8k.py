@@ -1,0 +1,69 @@
+"""People's captions of the Flickr8k test images against those of other people."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitcapr.metrics import captions, diversity
+from vitcapr.metrics.bootstrap import interval
+from vitcapr.metrics.java import Caption, meteor, tokenize
+
+
+@pytest.fixture(scope="module")
+def people() -> tuple[list[str], list[list[str]]]:
+    """1,000 image names and the five tokenised captions of each."""
+    if "VITCAPR_DATA" not in os.environ:
+        pytest.skip("set VITCAPR_DATA to a folder that has flickr8k/Flickr8k_text")
+    text = Path(os.environ["VITCAPR_DATA"], "flickr8k", "Flickr8k_text")
+    images = text.joinpath("Flickr_8k.testImages.txt").read_text().split()
+    written: dict[str, list[str]] = {image: [] for image in images}
+    for line in text.joinpath("Flickr8k.token.txt").read_text(encoding="utf-8").splitlines():
+        name, caption = line.split("\t")
+        if (image := name.split("#")[0]) in written:
+            written[image].append(caption)
+    flat = iter(tokenize([Caption(image, text) for image in images for text in written[image]], timeout=300))
+    return images, [[next(flat) for _ in written[image]] for image in images]
+
+
+@pytest.mark.data
+def test_people_against_people(people: tuple[list[str], list[list[str]]]) -> None:
+    """Each of the five against the other four.
+
+    Vinyals et al., Show and Tell (2015), table 2, give 0.70 for BLEU-1 of people on Flickr8k, corrected for the
+    fifth reference; the METEOR that papers give of people is about 0.25.
+    """
+    images, texts = people
+    assert (len(images), {len(five) for five in texts}) == (1000, {5})
+    rounds = []
+    for left_out in range(5):
+        candidates = [five[left_out] for five in texts]
+        references = [five[:left_out] + five[left_out + 1 :] for five in texts]
+        measures = captions.bleu(candidates, references)
+        measures |= {
+            "rouge_l": captions.rouge_l(candidates, references),
+            "cider": captions.cider(candidates, references),
+        }
+        measures["dangling"] = diversity.dangling_share([text.split() for text in candidates])
+        rounds.append({name: measure.value for name, measure in measures.items()})
+    found = {name: float(np.mean([values[name] for values in rounds])) for name in rounds[0]}
+    assert 0.60 < found["bleu_1"] < 0.72
+    assert 0.18 < found["bleu_4"] < 0.25
+    assert 0.45 < found["rouge_l"] < 0.55
+    assert 0.70 < found["cider"] < 1.00
+    assert found["dangling"] < 0.05
+
+
+@pytest.mark.data
+def test_meteor_of_people(people: tuple[list[str], list[list[str]]]) -> None:
+    images, texts = people
+    result = meteor([Caption(i, five[0]) for i, five in zip(images, texts, strict=True)], [t[1:] for t in texts], 300)
+    measure = captions.meteor(result)
+    assert 0.22 < result.score < 0.28
+    assert measure.value == pytest.approx(result.score, abs=1e-12)
+    assert measure.per_image == pytest.approx(result.segments, abs=1e-12)
+    found = interval(measure, 1000, 0)
+    assert found is not None
+    assert found.low < result.score < found.high
+    assert found.high - found.low < 0.02

@@ -1,0 +1,97 @@
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.metrics.summary import COLUMNS, collect, read_summary, tidy, write_summary
+from vitcapr.metrics.table import markdown, sections
+
+
+def report(model: str = "attention", decoding: str = "beam", **values: float | None) -> dict[str, Any]:
+    metrics = {
+        name: {"value": value, "low": None if value is None else value - 0.01, "high": value and value + 0.02, "n": 7}
+        for name, value in values.items()
+    }
+    place = {"dataset": "scenes", "split": "test", "protocol": 'tok:ptb|refs:5,"x"'}
+    return {"model": model, "decoding": decoding, "metrics": metrics, **place}
+
+
+def add_experiment(path: Path, number: int) -> None:
+    name = f"experiment-{number}"
+    collect(path, tidy([report(bleu_4=number / 100)], name), name)
+
+
+def test_a_row_a_score() -> None:
+    table = tidy([report(cider=0.5, bleu_4=0.25), report("baseline", cider=None)], "demo")
+    assert tuple(table.columns) == COLUMNS
+    assert table["metric"].tolist() == ["bleu_4", "cider", "cider"]
+    assert table["model"].tolist() == ["attention", "attention", "baseline"]
+    assert table.loc[0, ["value", "low", "high", "n"]].tolist() == [0.25, 0.24, 0.27, 7]
+    assert table["value"].isna().tolist() == [False, False, True]
+
+
+def test_a_score_given_twice_is_refused() -> None:
+    with pytest.raises(UserError, match="cider of model 'attention', decoding 'beam' is given twice"):
+        tidy([report(cider=0.5), report(cider=0.6)], "demo")
+
+
+def test_written_and_read(tmp_path: Path) -> None:
+    table = tidy([report("NA", "", cider=1 / 3), report("baseline", cider=None)], "demo")
+    write_summary(tmp_path / "summary.csv", table)
+    pd.testing.assert_frame_equal(read_summary(tmp_path / "summary.csv"), table, check_dtype=False)
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "\x00\x01\n", ",".join(COLUMNS) + "\nx,y\n"])
+def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "summary.csv"
+    path.write_text(content)
+    with pytest.raises(UserError, match="not a summary of scores"):
+        read_summary(path)
+
+
+def test_collecting_replaces_only_the_experiments_own_rows(tmp_path: Path) -> None:
+    path = tmp_path / "summary.csv"
+    collect(path, tidy([report(bleu_4=0.3, cider=0.5)], "second"), "second")
+    collect(path, tidy([report(bleu_4=0.1)], "first"), "first")
+    collect(path, tidy([report(bleu_4=0.4)], "second"), "second")
+    table = read_summary(path)
+    assert table[["experiment", "metric", "value"]].to_numpy().tolist() == [
+        ["first", "bleu_4", 0.1],
+        ["second", "bleu_4", 0.4],
+    ]
+
+
+def test_the_order_of_collecting_does_not_show(tmp_path: Path) -> None:
+    for number in (1, 2):
+        add_experiment(tmp_path / "a.csv", number)
+    for number in (2, 1, 2):
+        add_experiment(tmp_path / "b.csv", number)
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+def test_experiments_that_end_together_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "summary.csv"
+    with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+        for waiting in [pool.submit(add_experiment, path, number) for number in range(12)]:
+            waiting.result()
+    assert sorted(read_summary(path)["experiment"]) == sorted(f"experiment-{number}" for number in range(12))
+
+
+def test_markdown_shows_percent_and_says_so() -> None:
+    text = markdown(tidy([report(bleu_4=0.25, cider=0.5, novel_share=0.25, vocabulary_used=81)], "demo"))
+    assert "**Captions against references, x 100: scenes, test split, 7 images**" in text
+    assert "| attention, beam | 25.0 (24.0-27.0) | 50.0 (49.0-52.0) |" in text
+    assert "| attention, beam | 81 | 0.25 |" in text
+    assert '- `tok:ptb|refs:5,"x"`' in text
+
+
+def test_sections_keep_models_apart_and_leave_holes() -> None:
+    first, second = sections(tidy([report(cider=0.5, grounding=0.5), report("a|b", cider=None)], "demo"))
+    assert first.models == ["attention, beam", "a|b, beam"]
+    assert [cell.value for row in first.cells for cell in row] == ["50.0", "-"]
+    assert second.models == ["attention, beam"]
+    assert "a\\|b, beam" in markdown(tidy([report("a|b", cider=0.1)], "demo"))
