@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
@@ -12,7 +14,7 @@ from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.figures.attention import attended_words
-from vitcapr.figures.decoded import read_attention, read_captions
+from vitcapr.figures.decoded import AttentionTable, Caption, read_attention, read_captions
 from vitcapr.figures.examples import choose_long, read_picture, rows_of_split
 from vitcapr.figures.style import save_figure
 from vitcapr.progress import Reporter
@@ -37,19 +39,27 @@ def main(
     image_ids = data.images["image_id"].tolist()
     rows = rows_of_split(data, split, {str(captions): written})
     lengths = {row: len(written[image_ids[row]].words) for row in rows}
+    chosen = choose_long(lengths, options.attended, options.seed)
+    weights = [_attention_of(table, row, written[image_ids[row]], image_ids[row], attention) for row in chosen]
     with Reporter(log) as reporter, ImageSource(data.image_root) as source:
-        for number, row in enumerate(choose_long(lengths, options.attended, options.seed), start=1):
-            caption, weights = written[image_ids[row]], table.of_row(row)
-            if weights is None or len(weights) != len(caption.words):
-                found = "no attention" if weights is None else f"attention for {len(weights)} words"
-                raise UserError(
-                    f"{found} for the {len(caption.words)} words of image {image_ids[row]}",
-                    where=attention,
-                    remedy="give the captions and the attention of one decoding",
-                )
-            figure = attended_words(read_picture(data, source, row), caption.words, weights)
+        for number, (row, of_words) in enumerate(zip(chosen, weights, strict=True), start=1):
+            caption = written[image_ids[row]]
+            figure = attended_words(read_picture(data, source, row), caption.words, of_words)
             for path in save_figure(figure, output_dir, f"attention-{number}", options.formats):
                 reporter.line(f"{path}: image {image_ids[row]}, {caption.text}")
+
+
+def _attention_of(table: AttentionTable, row: int, caption: Caption, image_id: str, path: Path) -> NDArray[np.floating]:
+    """The attention (L, h, w) behind the L words of a caption."""
+    weights = table.of_row(row)
+    if weights is None or len(weights) != len(caption.words):
+        found = "no attention" if weights is None else f"attention for {len(weights)} words"
+        raise UserError(
+            f"{found} for the {len(caption.words)} words of image {image_id}",
+            where=path,
+            remedy="give the captions and the attention of one decoding",
+        )
+    return weights
 
 
 if __name__ == "__main__":

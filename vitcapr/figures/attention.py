@@ -46,7 +46,7 @@ def attended_words(picture: Image.Image, words: Sequence[str], weights: NDArray[
     """
     patches = weights.shape[1] * weights.shape[2]
     relative = np.asarray(weights, dtype=np.float32) * patches
-    most = max(float(np.quantile(relative, 0.995)), 1e-6)
+    most = max(float(np.quantile(relative, 0.995)), 1e-6) if relative.size else 1.0
     cell = (PAGE_WIDTH - 2 * _MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
     scale = cell / max(picture.width, picture.height / 1.4)
     width, height = picture.width * scale, picture.height * scale

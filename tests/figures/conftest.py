@@ -1,0 +1,81 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from typer import Typer
+from typer.testing import CliRunner
+
+from vitcapr.data.manifest import write_manifest
+
+GRID = (3, 4)
+
+
+@pytest.fixture
+def run():
+    """Run a stage's command in this process; a user's mistake is raised."""
+
+    def call(command, *arguments):
+        app = Typer()
+        app.command()(command)
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if result.exception is not None:
+            raise result.exception
+        return result
+
+    return call
+
+
+@pytest.fixture
+def picture():
+    """A landscape picture of smooth colours."""
+    x, y = np.meshgrid(np.linspace(0, 255, 60), np.linspace(0, 255, 40))
+    return Image.fromarray(np.stack([x, y, 255 - x], axis=-1).astype(np.uint8))
+
+
+@pytest.fixture
+def dataset(tmp_path, picture):
+    """Six test images of several shapes and one for training, with captions.json and attention.npz beside them."""
+    names = [f"i{number}" for number in range(7)]
+    sizes = [(60, 40), (40, 60), (64, 16), (30, 30), (60, 40), (60, 40), (60, 40)]
+    for name, size in zip(names, sizes, strict=True):
+        picture.resize(size).save(tmp_path / f"{name}.png")
+    splits = ["test"] * 6 + ["train"]
+    images = pd.DataFrame(
+        {
+            "image_id": names,
+            "path": [f"{name}.png" for name in names],
+            "split": splits,
+            "width": [width for width, _ in sizes],
+            "height": [height for _, height in sizes],
+            "sha256": "0" * 64,
+        }
+    )
+    captions = pd.DataFrame(
+        {
+            "caption_id": names,
+            "image_id": names,
+            "language": "en",
+            "text": [f"What a person wrote for {name} ." for name in names],
+            "split": splits,
+        }
+    )
+    manifest = write_manifest(
+        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+    words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
+    entries = [
+        {"image_id": name, "caption": " ".join(said), "tokens": said} for name, said in zip(names, words, strict=False)
+    ]
+    (tmp_path / "captions.json").write_text(json.dumps(entries))
+    lengths = [len(said) for said in words]
+    weights = np.random.default_rng(0).dirichlet(np.ones(12), size=sum(lengths)).astype(np.float16)
+    np.savez(
+        tmp_path / "attention.npz",
+        weights=weights,
+        offsets=np.cumsum([0, *lengths]),
+        image_row=np.arange(6, dtype=np.int32),
+        grid=np.array(GRID),
+    )
+    return manifest

@@ -1,0 +1,68 @@
+import matplotlib as mpl
+import pytest
+
+from vitcapr.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, save_figure, series, styled
+
+
+@styled
+def simple():
+    figure = new_figure(2, 2)
+    axes = figure.subplots()
+    axes.plot([1, 2, 3], label="a line")
+    axes.set_xlabel("costs $5 and $6")
+    axes.legend()
+    return figure
+
+
+def test_the_same_figure_is_the_same_bytes_in_every_format(tmp_path):
+    formats = ["png", "pdf", "svg"]
+    first = [path.read_bytes() for path in save_figure(simple(), tmp_path / "one", "f", formats)]
+    second = [path.read_bytes() for path in save_figure(simple(), tmp_path / "two", "f", formats)]
+    assert first == second
+    assert [content[:4] for content in first] == [b"\x89PNG", b"%PDF", b"<?xm"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["f.pdf", "f.png", "f.svg"]
+
+
+def test_no_file_tells_when_it_was_made(tmp_path):
+    _, pdf, svg = (path.read_bytes() for path in save_figure(simple(), tmp_path, "f", ["png", "pdf", "svg"]))
+    assert b"CreationDate" not in pdf
+    assert b"dc:date" not in svg
+
+
+def test_pdfs_embed_fonts_that_printers_and_editors_accept(tmp_path):
+    content = save_figure(simple(), tmp_path, "f", ["pdf"])[0].read_bytes()
+    assert b"/Type3" not in content
+    assert b"/CIDFontType2" in content
+
+
+def test_the_users_settings_neither_matter_nor_change(tmp_path):
+    plain = save_figure(simple(), tmp_path / "plain", "f", ["png"])[0].read_bytes()
+    with mpl.rc_context({"font.size": 30, "lines.linewidth": 9}):
+        changed = save_figure(simple(), tmp_path / "changed", "f", ["png"])[0].read_bytes()
+        assert mpl.rcParams["font.size"] == 30
+    assert changed == plain
+
+
+def test_nothing_is_smaller_than_seven_points():
+    assert min(SMALL_TEXT_SIZE, TEXT_SIZE) >= 7
+    labels = simple().axes[0].get_xticklabels()
+    assert labels[0].get_fontsize() == SMALL_TEXT_SIZE
+
+
+def test_dollars_are_no_formulas():
+    assert not simple().axes[0].xaxis.label.get_parse_math()
+
+
+def test_colour_and_marker_together_do_not_repeat_soon():
+    looks = [tuple(series(number).values()) for number in range(49)]
+    assert len(set(looks)) == 49
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_colours_stand_out_from_paper(number):
+    """A contrast of at least 2:1 with white, by WCAG's relative luminance."""
+    channels = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in mpl.colors.to_rgb(series(number)["color"])
+    ]
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
+    assert 1.05 / (luminance + 0.05) >= 2
