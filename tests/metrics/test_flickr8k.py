@@ -32,7 +32,7 @@ def test_people_against_people(people: tuple[list[str], list[list[str]]]) -> Non
     """Each of the five against the other four.
 
     Vinyals et al., Show and Tell (2015), table 2, give 0.70 for BLEU-1 of people on Flickr8k, corrected for the
-    fifth reference; the METEOR that papers give of people is about 0.25.
+    fifth reference.
     """
     images, texts = people
     assert (len(images), {len(five) for five in texts}) == (1000, {5})

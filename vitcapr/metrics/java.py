@@ -169,8 +169,8 @@ class _Dialogue:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with contextlib.suppress(ValueError):
-            for line in self._process.stdout:
+        with self._process.stdout as answers:
+            for line in answers:
                 self._answers.put(line.decode("utf-8", errors="replace").strip())
         self._answers.put(None)
 

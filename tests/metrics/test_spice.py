@@ -1,0 +1,47 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.metrics import java, spice
+from vitcapr.metrics.java import Caption
+
+CAPTIONS = [Caption("7.jpg", "a dog"), Caption("8.jpg", "a cat")]
+REFERENCES = [["the dog"], ["the cat", "a kitten"]]
+ANSWER = """[{"image_id": 1, "scores": {"All": {"f": 0.5}}}, {"image_id": 0, "scores": {"All": {"f": 0.25}}}]"""
+
+
+def test_missing_models_are_an_error_that_says_what_to_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(spice, "spice_folder", lambda: tmp_path)
+    with pytest.raises(UserError, match=r"384 MB.*get_stanford_models"):
+        spice.check_installed()
+    (tmp_path / "lib").mkdir()
+    for name in ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"):
+        (tmp_path / "lib" / name).touch()
+    spice.check_installed()
+
+
+def test_scores_go_to_their_images(
+    monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], tmp_path: Path
+) -> None:
+    """The fifth argument is the request, the ninth the file to answer in."""
+    asked = tmp_path / "asked.json"
+    program = fake_java(f'cp "$5" {asked}; echo \'{ANSWER}\' > "$9"')
+    monkeypatch.setattr(java, "find_java", lambda: program)
+    measure = spice.spice(CAPTIONS, REFERENCES, timeout=20)
+    assert measure.per_image.tolist() == [0.25, 0.5]
+    assert '"test": "a cat", "refs": ["the cat", "a kitten"]' in asked.read_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [("sleep 600 & wait", "gave no answer in 1 s"), ("exit 1", "failed with code 1"), ("exit 0", "wrote nothing")],
+)
+def test_a_scorer_that_misbehaves(
+    monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], script: str, problem: str
+) -> None:
+    program = fake_java(script)
+    monkeypatch.setattr(java, "find_java", lambda: program)
+    with pytest.raises(UserError, match=rf"SPICE {problem} \(image 7.jpg"):
+        spice.spice(CAPTIONS, REFERENCES, timeout=1)
