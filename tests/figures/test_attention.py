@@ -77,6 +77,11 @@ def test_panels_titles_and_scale_do_not_overlap(size, count):
         assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in panels[number + 1 :])
 
 
+def test_attention_that_is_spread_evenly_does_not_shine(picture):
+    figure = attended_words(picture, ["a"], np.full((1, 3, 4), 1 / 12))
+    assert figure.axes[1].images[1].get_clim() == (0, 3)
+
+
 def test_a_caption_of_no_words_is_the_picture_alone(picture):
     figure = attended_words(picture, [], np.zeros((0, 3, 4)))
     assert [axes.get_title() for axes in figure.axes] == ["picture"]

@@ -62,6 +62,7 @@ def test_models_without_cider_have_no_panel_for_it_and_missing_epochs_are_passed
 def test_one_epoch_can_be_drawn():
     figure = training_curves({"a": history((2.0,), (0.1,), (1e-3,), (1,))})
     assert stars(figure.axes[0]) == [(1, 2.0)]
+    assert all(line.get_marker() != "None" for axes in figure.axes for line in axes.get_lines())
 
 
 @pytest.mark.parametrize("models", [1, 3, 12])

@@ -15,6 +15,7 @@ COLUMNS = 6
 COLOR_MAP = "inferno"
 """Perceptually uniform, and dark to light in print without colour."""
 _OPACITY = 0.55
+_LEAST_SCALE = 3.0
 _MARGIN, _GAP, _BAR = 0.06, 0.08, 0.5  # inches
 _TITLE = TEXT_SIZE * LINE_SPACING / 72 + 0.04
 
@@ -37,7 +38,8 @@ def attended_words(picture: Image.Image, words: Sequence[str], weights: NDArray[
     """The picture, then the picture under the attention for each word of the caption, the word above it.
 
     One colour scale serves all words, from no attention to the 99.5th percentile of all weights, in multiples
-    of an attention spread evenly over the patches.
+    of an attention spread evenly over the patches; it reaches at least to three times that, so that a captioner
+    that looks everywhere does not seem to look somewhere.
 
     Args:
         picture: RGB, any size.
@@ -46,7 +48,7 @@ def attended_words(picture: Image.Image, words: Sequence[str], weights: NDArray[
     """
     patches = weights.shape[1] * weights.shape[2]
     relative = np.asarray(weights, dtype=np.float32) * patches
-    most = max(float(np.quantile(relative, 0.995)), 1e-6) if relative.size else 1.0
+    most = max(float(np.quantile(relative, 0.995)), _LEAST_SCALE) if relative.size else _LEAST_SCALE
     cell = (PAGE_WIDTH - 2 * _MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
     scale = cell / max(picture.width, picture.height / 1.4)
     width, height = picture.width * scale, picture.height * scale
