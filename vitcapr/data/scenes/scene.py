@@ -13,6 +13,7 @@ from vitcapr.data.scenes.lexicon import COLORS, KINDS, PLACES, SIZES, TEXTURES
 # Side of a thing's box. The smaller still spans more than one and a half of eight patches a side.
 SIDES = {"small": (0.20, 0.25), "large": (0.36, 0.44)}
 MARGIN = 0.02
+WOBBLE = 0.02
 HORIZONTAL, VERTICAL = 0, 1
 
 DIRECTIONS = ("left", "right", "above", "below")
@@ -118,9 +119,8 @@ def _thing(rng: random.Random, x: float, y: float, side: float, mirrored: bool |
     return Thing(x, y, side, rng.random() < 0.5 if mirrored is None else mirrored, rng.uniform(-7, 7))
 
 
-def _pack(rng: random.Random, widths: list[float]) -> list[float]:
-    """Middles of intervals of these widths, in this order, apart from each other, between the margins."""
-    gap = 0.01
+def _pack(rng: random.Random, widths: list[float], gap: float = 0.01) -> list[float]:
+    """Middles of intervals of these widths, in this order, at least ``gap`` apart, between the margins."""
     free = 1 - 2 * MARGIN - sum(widths) - gap * (len(widths) - 1)
     cuts = sorted(rng.uniform(0, max(free, 0.0)) for _ in widths)
     middles, used = [], MARGIN
@@ -137,9 +137,8 @@ def _place_along(axis: int, along: float, across: float) -> tuple[float, float]:
 def _line_up(rng: random.Random, axis: int, count: int, side: float, across: float) -> tuple[Thing, ...]:
     """A row or column of equal things."""
     mirrored = rng.random() < 0.5
-    wobble = 0.02
     return tuple(
-        _thing(rng, *_place_along(axis, along, across + rng.uniform(-wobble, wobble)), side, mirrored)
+        _thing(rng, *_place_along(axis, along, across + rng.uniform(-WOBBLE, WOBBLE)), side, mirrored)
         for along in _pack(rng, [side] * count)
     )
 
@@ -181,7 +180,7 @@ def _in_a_direction(rng: random.Random, place: str, kinds: list[str]) -> Scene:
         sides.append(_side(rng, size, most=0.94 / count - 0.01))
     first_before = rng.random() < 0.5
     order = (0, 1) if first_before else (1, 0)
-    middles = dict(zip(order, _pack(rng, [sides[number] for number in order]), strict=True))
+    middles = dict(zip(order, _pack(rng, [sides[number] for number in order], 2.5 * WOBBLE), strict=True))
     # One common height keeps "left of" from being just as much "above".
     across = rng.uniform(0.40, 0.60)
     groups: list[Group] = []
@@ -204,10 +203,11 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
     front = rng.choice((0, 1))
     sizes = ["large", "large"]
     sizes[front] = rng.choice(SIZES)
-    sides = [_side(rng, size) for size in sizes]
+    # What is in front is the smaller of two large things, so that enough of the other is left to be known by.
+    sides = [_side(rng, size, most=0.37 if number == front else 1.0) for number, size in enumerate(sizes)]
     back_side, front_side = sides[1 - front], sides[front]
-    sideways = rng.choice((-1, 1)) * (0.26 if sizes[front] == "small" else 0.48) * back_side
-    down = (0.22 if sizes[front] == "small" else 0.34) * back_side
+    sideways = rng.choice((-1, 1)) * (0.17 if sizes[front] == "small" else 0.37) * back_side
+    down = (0.14 if sizes[front] == "small" else 0.18) * back_side
     low = MARGIN + max(back_side / 2, front_side / 2 - sideways)
     high = 1 - MARGIN - max(back_side / 2, front_side / 2 + sideways)
     x = rng.uniform(low, high)
@@ -231,7 +231,8 @@ def _between(rng: random.Random, place: str, kinds: list[str]) -> Scene:
         kinds[1], kinds[2] = kinds[2], kinds[1]
     large = set(rng.sample(range(3), rng.choices((0, 1, 2), (0.3, 0.5, 0.2))[0]))
     sizes = ["large" if number in large else "small" for number in range(3)]
-    sides = [_side(rng, size, most=0.365) for size in sizes]
+    # Two large things and a small one just fit between the margins.
+    sides = [_side(rng, size, most=0.365 if size == "large" else 0.21) for size in sizes]
     left_to_right = (1, 0, 2)
     middles = dict(zip(left_to_right, _pack(rng, [sides[number] for number in left_to_right]), strict=True))
     across = rng.uniform(0.35, 0.65)

@@ -1,0 +1,186 @@
+"""Pictures, masks and manifest of the rendered data set, and its command."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from vitcapr.data.manifest import read_manifest
+from vitcapr.data.scenes.dataset import make_picture, split_of, write_scenes
+from vitcapr.data.scenes.scene import DEPTHS
+from vitcapr.progress import Reporter
+
+
+def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
+    with Reporter(stream=io.StringIO()) as reporter:
+        return write_scenes(
+            directory,
+            images=images,
+            size=size,
+            seed=seed,
+            validation=0.1,
+            test=0.1,
+            processes=processes,
+            reporter=reporter,
+        )
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
+    write(tmp_path / "one", 40)
+    write(tmp_path / "two", 40, processes=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_another_seed_gives_other_pictures() -> None:
+    assert make_picture(1, 0, 64).picture != make_picture(2, 0, 64).picture
+
+
+def test_more_pictures_leave_the_first_as_they_are(tmp_path: Path) -> None:
+    few, many = read_manifest(write(tmp_path / "few", 12)), read_manifest(write(tmp_path / "many", 30))
+    for name in ("images", "captions", "objects"):
+        table = getattr(few, name)
+        pd.testing.assert_frame_equal(table, getattr(many, name).iloc[: len(table)])
+    few_files, many_files = contents(tmp_path / "few"), contents(tmp_path / "many")
+    for name, content in few_files.items():
+        if name.startswith(("pictures/", "masks/")):
+            assert many_files[name] == content
+
+
+def test_the_manifest_tells_what_was_rendered(tmp_path: Path) -> None:
+    data = read_manifest(write(tmp_path / "set", 20))
+    assert data.image_root == (tmp_path / "set").resolve()
+    assert data.images["split"].value_counts().to_dict() == {"train": 16, "validation": 2, "test": 2}
+    assert len(data.captions) == 20 * 10
+    assert set(data.captions["language"]) == {"en", "zh"}
+    assert data.objects is not None
+    for index in range(20):
+        scene = make_picture(1, index, 64).scene
+        row = data.images.iloc[index]
+        expected = [(group.kind, group.color) for group in scene.groups for _ in group.things]
+        found = data.objects[data.objects["image_id"] == row["image_id"]]
+        assert list(zip(found["kind"], found["color"], strict=True)) == expected
+        picture = Image.open(data.image_root / row["path"])
+        assert (picture.mode, picture.size) == ("RGB", (row["width"], row["height"]))
+        labels = np.asarray(Image.open(data.image_root / found["mask"].iloc[0]))
+        assert set(np.unique(labels)) - {0} == set(found["label"])
+        texts = " ".join(data.captions[data.captions["image_id"] == row["image_id"]]["text"]).lower()
+        assert all(any(word in texts for word in words) for words in found["words"])
+
+
+def test_masks_lie_where_the_things_are() -> None:
+    for index in range(60):
+        made = make_picture(1, index, 112)
+        labels = pixels(made.mask)
+        things = [thing for group in made.scene.groups for thing in group.things]
+        for number, thing in enumerate(things):
+            y, x = np.nonzero(labels == number + 1)
+            reach = 0.62 * thing.side * 112 + 1
+            assert np.abs(x + 0.5 - 112 * thing.x).max() <= reach
+            assert np.abs(y + 0.5 - 112 * thing.y).max() <= reach
+            share = len(x) / (thing.side * 112) ** 2
+            assert share > 0.2
+
+
+def test_the_mask_is_the_thing_and_not_the_background() -> None:
+    """In a plain thing most pixels have its colour, and around it few."""
+    from vitcapr.data.scenes.lexicon import COLORS
+
+    checked = 0
+    for index in range(80):
+        made = make_picture(1, index, 112)
+        picture, labels = pixels(made.picture).astype(int), pixels(made.mask)
+        label = 1
+        for group in made.scene.groups:
+            for _ in group.things:
+                if group.texture == "plain" and group.kind in ("ball", "star", "box", "tree"):
+                    near = np.abs(picture - COLORS[group.color].rgb).max(axis=2) <= 24
+                    assert near[labels == label].mean() > 0.4
+                    assert near[labels == 0].mean() < 0.2
+                    checked += 1
+                label += 1
+    assert checked > 20
+
+
+def test_what_is_in_front_hides_a_part_of_what_is_behind_and_leaves_it_to_be_seen() -> None:
+    checked = 0
+    for index in range(400):
+        made = make_picture(1, index, 64)
+        if made.scene.relation not in DEPTHS:
+            continue
+        back = made.scene.drawn[0]
+        alone = pixels_alone(made.scene, back)
+        seen = (pixels(made.mask) == back + 1).sum()
+        assert 0.3 < seen / alone < 0.995
+        checked += 1
+    assert checked > 20
+
+
+def pixels_alone(scene: object, number: int) -> int:
+    """The pixels of one group's mask when nothing else is drawn."""
+    import dataclasses
+    import random
+
+    from vitcapr.data.scenes.render import render
+
+    only = dataclasses.replace(scene, drawn=(number,))  # type: ignore[type-var]
+    return int((np.asarray(render(only, 64, random.Random(0))[1]) == number + 1).sum())  # type: ignore[arg-type]
+
+
+def test_chance_of_the_pointing_game_is_small() -> None:
+    areas = [(pixels(make_picture(1, index, 64).mask) > 0).mean() for index in range(100)]
+    assert np.mean(areas) < 0.25
+
+
+def test_splits_have_exact_shares_wherever_one_looks() -> None:
+    splits = [split_of(index, 0.1, 0.1) for index in range(1000)]
+    for begin in range(0, 1000, 10):
+        assert sorted(set(splits[begin : begin + 10])) == ["test", "train", "validation"]
+    assert (splits.count("validation"), splits.count("test")) == (100, 100)
+    uneven = [split_of(index, 0.05, 0.2) for index in range(1000)]
+    assert (uneven.count("validation"), uneven.count("test")) == (50, 200)
+
+
+@pytest.mark.parametrize("size", [32, 200])
+def test_other_sizes(size: int) -> None:
+    assert pixels(make_picture(1, 3, size).picture).shape == (size, size, 3)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, check=False)
+
+
+def test_the_command_writes_a_data_set(tmp_path: Path) -> None:
+    settings = json.dumps({"scenes": {"images": 10, "size": 48}})
+    done = command(
+        "vitcapr.cli.data_scenes",
+        "--output-dir",
+        str(tmp_path / "set"),
+        "--settings",
+        settings,
+        "--log",
+        str(tmp_path / "log"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(read_manifest(tmp_path / "set" / "manifest.json").images) == 10
+    assert "10/10 pictures" in (tmp_path / "log").read_text()
+
+
+def test_the_command_refuses_a_mistyped_setting(tmp_path: Path) -> None:
+    done = command("vitcapr.cli.data_scenes", "--output-dir", str(tmp_path), "--settings", '{"scenes": {"image": 10}}')
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: unknown configuration key 'scenes.image'")
+    assert "did you mean 'scenes.images'?" in done.stderr
