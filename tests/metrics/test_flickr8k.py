@@ -8,7 +8,8 @@ import pytest
 
 from vitcapr.metrics import captions, diversity
 from vitcapr.metrics.bootstrap import interval
-from vitcapr.metrics.java import Caption, meteor, tokenize
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.java import meteor, tokenize
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java, spice
-from vitcapr.metrics.java import Caption
+from vitcapr.metrics.inputs import Caption
 
 CAPTIONS = [Caption("7.jpg", "a dog"), Caption("8.jpg", "a cat")]
 REFERENCES = [["the dog"], ["the cat", "a kitten"]]

