@@ -1,7 +1,6 @@
 """Whatever a data set lists, nothing vanishes and nothing moves."""
 
 import csv
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -43,9 +42,8 @@ listings = st.builds(
 )
 
 
-def run(listing: Listing, folder: Path, **options: object) -> tuple[Path, Counter[str], list[list[str]]]:
+def run(listing: Listing, folder: Path) -> tuple[Path, Counter[str], list[list[str]]]:
     """Collect a listing; the manifest, the rejected items counted, and the rows of rejected.csv."""
-    arguments = {"limit": None, "on_bad_image": "reject", **options}
     with ImageSource(folder) as source, Reporter() as reporter:
         path = collect(
             listing,
@@ -54,8 +52,9 @@ def run(listing: Listing, folder: Path, **options: object) -> tuple[Path, Counte
             dataset="tiny",
             language="en",
             max_pixels=100,
+            on_bad_image="reject",
+            limit=None,
             reporter=reporter,
-            **arguments,
         )
     with (folder / "out" / "rejected.csv").open(newline="") as stream:
         rows = list(csv.reader(stream))[1:]
@@ -69,23 +68,27 @@ def usable_images(listing: Listing) -> list[str]:
     return [i.image_id for i in listing.images if i.path and i.path.startswith("good/") and i.image_id in captioned]
 
 
-@settings(max_examples=60, deadline=None)
-@given(listings)
-def test_every_item_is_kept_in_order_or_rejected_with_a_reason(listing):
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for state in ("good", "bad"):
-            (folder / state).mkdir()
-        for image_id in IDS:
-            Image.new("RGB", (2, 2)).save(folder / "good" / f"{image_id}.png")
-            (folder / "bad" / f"{image_id}.png").write_bytes(b"")
-        expected = usable_images(listing)
-        if not expected:
-            with pytest.raises(UserError, match="no image is left"):
-                run(listing, folder)
-            return
-        path, rejected, rows = run(listing, folder)
-        manifest = read_manifest(path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    for state in ("good", "bad"):
+        (folder / state).mkdir()
+    for image_id in IDS:
+        Image.new("RGB", (2, 2)).save(folder / "good" / f"{image_id}.png")
+        (folder / "bad" / f"{image_id}.png").write_bytes(b"")
+    return folder
+
+
+@settings(max_examples=50, deadline=None)
+@given(listing=listings)
+def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
+    expected = usable_images(listing)
+    if not expected:
+        with pytest.raises(UserError, match="no image is left"):
+            run(listing, folder)
+        return
+    path, rejected, rows = run(listing, folder)
+    manifest = read_manifest(path)
 
     kept = [*manifest.images["image_id"], *manifest.captions["caption_id"]]
     items = [*(i.image_id for i in listing.images), *(c.caption_id for c in listing.captions)]
