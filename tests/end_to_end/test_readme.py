@@ -1,0 +1,92 @@
+"""Every command of the README is run, here on the small experiment in place of the demo."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("end_to_end")]
+
+REPOSITORY = Path(__file__).parents[2]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [line.split("  #")[0] for block in blocks("bash") for line in block.splitlines()]
+NEEDS_DATA = [command for command in COMMANDS if "experiments/" in command]
+MAKE = [command for command in COMMANDS if command.startswith("make ")]
+HERE = [command for command in COMMANDS if command not in NEEDS_DATA and command not in MAKE]
+
+
+def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    program, *arguments = shlex.split(command)
+    module = {"vitcapr": "vitcapr.cli.main", "snakemake": "snakemake"}[program]
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+
+
+def small(command: str) -> str:
+    """The same command for the small experiment; what needs a cluster is planned, not run."""
+    if command.startswith("snakemake"):
+        command += " --configfile tiny.yaml" + (" --dry-run" if "--profile" in command else "")
+    elif command == "vitcapr status":
+        command += " --configfile tiny.yaml"
+    return command.replace("results/demo", "results/tiny")
+
+
+def test_the_readme_has_the_commands() -> None:
+    assert MAKE == ["make demo", "make test"]
+    assert len(HERE) >= 7
+    assert len(NEEDS_DATA) >= 2
+
+
+@pytest.mark.parametrize("command", HERE)
+def test_command(project: Path, command: str) -> None:
+    done = run(project, small(command))
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("command", [*MAKE, "make bench", "make lint"])
+def test_make_knows_its_targets(command: str) -> None:
+    """What the targets do is done elsewhere: the demo by ``project``, the tests by whoever reads this."""
+    subprocess.run([*shlex.split(command), "--dry-run"], cwd=REPOSITORY, check=True, capture_output=True)
+
+
+def test_the_python_example(project: Path) -> None:
+    source = "".join(blocks("python")).replace("results/demo", "results/tiny")
+    check = "assert features['patches'][:64].shape[0] == 64 and features.attributes and len(features.image_ids) == 80"
+    subprocess.run([sys.executable, "-c", f"{source}\n{check}"], cwd=project, check=True)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("command", NEEDS_DATA)
+def test_command_on_real_data(project: Path, command: str) -> None:
+    for variable in ("VITCAPR_DATA", "VITCAPR_BACKBONES"):
+        if variable not in os.environ:
+            pytest.skip(f"set {variable} to plan the run on real data")
+    done = run(project, f"{command} --dry-run" if command.startswith("snakemake") else command)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_file_it_names_exists(project: Path) -> None:
+    links = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+    assert links
+    missing = [link for link in links if not (REPOSITORY / link).exists()]
+    listed = re.findall(r"^\| `([^`]+)`(?:, `([^`]+)`)? \|", README.split("What it leaves under")[1], re.MULTILINE)
+    made = [name for names in listed for name in names if name and "VITCAPR" not in name and "…" not in name]
+    missing += [name for name in made if name != "report.html" and not (project / "results/tiny" / name).exists()]
+    assert missing == []

@@ -1,0 +1,101 @@
+"""The whole DAG, very small: every stage for real, from rendering to the table, as a user types it."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("end_to_end")]
+
+
+def test_the_summary_is_tidy(project: Path) -> None:
+    with (project / "results/tiny/summary.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    columns = ["experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol"]
+    assert list(rows[0]) == columns
+    assert {(row["model"], row["decoding"]) for row in rows} == {
+        (model, decoding) for model in ("attention", "baseline") for decoding in ("greedy", "beam")
+    }
+    metrics = {row["metric"] for row in rows if (row["model"], row["decoding"]) == ("attention", "beam")}
+    assert {"bleu_1", "bleu_4", "meteor", "rouge_l", "cider", "grounding", "pointing_game"} <= metrics
+    shared = (project / "results/summary.csv").read_text()
+    assert shared == (project / "results/tiny/summary.csv").read_text()
+
+
+def test_every_figure_is_there(project: Path) -> None:
+    found = {path.name for path in (project / "results/tiny/figures").rglob("*.png")}
+    assert found == {"curves.png", "vocabulary.png", "lengths.png", "captions.png", "attention-1.png"}
+
+
+def test_captions_are_in_coco_result_format(project: Path) -> None:
+    captions = json.loads((project / "results/tiny/captions/attention/beam/test/captions.json").read_text())
+    assert len(captions) == 8
+    assert {"image_id", "caption"} <= captions[0].keys()
+
+
+def test_nothing_is_left_to_do(project: Path, snakemake: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    again = snakemake(project, "--dry-run")
+    assert again.returncode == 0, again.stdout
+    assert "Nothing to be done" in again.stdout
+
+
+def test_a_notebook_opens_the_features_in_two_lines(project: Path) -> None:
+    import vitcapr
+
+    features = vitcapr.open_features(project / "results/tiny/features/vit/manifest.json")
+    assert features["patches"].shape == (80, 16, 32)
+    assert features["cls"][3].shape == (32,)
+    assert len(features.image_ids) == 80
+
+
+def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, tmp_path: Path) -> None:
+    results = project / "results/tiny"
+    settings = {
+        "captioner": {
+            "backbone": "vit",
+            "embedding_dim": 16,
+            "hidden_dim": 16,
+            "attention_dim": 16,
+            "training": {
+                "phases": [{"epochs": 30, "batch_images": 4, "learning_rate": 0.01}],
+                "ema_decay": 0.9,
+                "label_smoothing": 0.1,
+            },
+        }
+    }
+
+    def start(output: Path) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "vitcapr.cli.train_captioner", "--settings", json.dumps(settings)),
+                *("--features", str(results / "features/vit/manifest.json")),
+                *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
+                *("--vocabulary", str(results / "text/vocabulary.json"), "--output-dir", str(output)),
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+
+    whole = start(tmp_path / "whole")
+    assert whole.wait() == 0
+    state = tmp_path / "parts/last/state.safetensors"
+    stopped = start(tmp_path / "parts")
+    deadline = time.monotonic() + 120
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    stopped.send_signal(signal.SIGUSR1)
+    assert stopped.wait() == 75, stopped.communicate()[1]
+    assert not (tmp_path / "parts/card.json").exists()
+    continued = start(tmp_path / "parts")
+    assert continued.wait() == 0
+    assert "continuing at epoch" in (continued.stderr.read() if continued.stderr else "")
+    for name in ("best.safetensors", "history.csv", "card.json"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
