@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from vitcapr.decoding.checks import check_found, check_lengths
-from vitcapr.decoding.choices import block_repeats, next_log_probs, top_k
+from vitcapr.decoding.choices import block_repeats, next_log_probs
 from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.decoding.ranking import best, top_k
 from vitcapr.decoding.trail import Trail
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
@@ -98,15 +99,13 @@ def beam_search(
         if block_ngram:
             block_repeats(log_probs, history, block_ngram)
         word_log_probs, words = top_k(log_probs, min(beam_size, log_probs.shape[2]))
-        total, order = _best((live[..., None] + word_log_probs).flatten(1), beam_size)
+        total, order = best((live[..., None] + word_log_probs).flatten(1), beam_size)
         parents = order // words.shape[2]
         words, word_log_probs = words.flatten(1).gather(1, order), word_log_probs.flatten(1).gather(1, order)
 
         ended = live + ends
-        ahead = _best(torch.cat([ended, total], dim=1), beam_size)[1]
-        among_best = torch.zeros(ended.shape[0], ended.shape[1] + total.shape[1], dtype=torch.bool, device=device)
-        among_best = among_best.scatter_(1, ahead, True)[:, : ended.shape[1]]
-        finished.offer(rows, length, ended.masked_fill(~among_best, -torch.inf), ends, length_penalty)
+        ended = torch.where(_among_best(ended, total, beam_size), ended, -torch.inf)
+        finished.offer(rows, length, ended, ends, length_penalty)
 
         promising = total / longest > finished.threshold(rows)[:, None]
         left = promising.any(1)
@@ -124,14 +123,15 @@ def beam_search(
             history = torch.cat([history[kept[:, None], parents], tokens[..., None]], dim=2)
         trail.append(rows, parents, tokens, word_log_probs[kept, :width])
 
-    check_found(bool(torch.isfinite(finished.score[:, 0]).all()))
+    check_found(finished.score[:, 0])
     return finished.captions(trail)
 
 
-def _best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Up to k largest of each row of a short matrix, in descending order; of equal ones the first."""
-    ordered, indices = values.sort(dim=1, descending=True, stable=True)
-    return ordered[:, :k], indices[:, :k]
+def _among_best(ended: Tensor, going_on: Tensor, beam_size: int) -> Tensor:
+    """Which of the ended captions are among the best continuations: (B, W) bool from (B, W) and (B, K)."""
+    chosen = best(torch.cat([ended, going_on], dim=1), beam_size)[1]
+    among = torch.zeros(len(ended), ended.shape[1] + going_on.shape[1], dtype=torch.bool, device=ended.device)
+    return among.scatter_(1, chosen, True)[:, : ended.shape[1]]
 
 
 class _Finished:
@@ -153,7 +153,7 @@ class _Finished:
         keep = self.score.shape[1]
         slots = torch.arange(log_prob.shape[1], device=log_prob.device).expand(log_prob.shape)
         joined = torch.cat([self.score[rows], log_prob / float(words + 1) ** length_penalty], dim=1)
-        self.score[rows], order = _best(joined, keep)
+        self.score[rows], order = best(joined, keep)
         for kept, new in (
             (self.log_prob, log_prob),
             (self.end_log_prob, end_log_prob),

@@ -85,7 +85,7 @@ def greedy(
             memory = {name: tensor[kept] for name, tensor in memory.items()}
             state = {name: tensor[kept] for name, tensor in state.items()}
 
-    check_found(bool(torch.isfinite(log_probs).all()))
+    check_found(log_probs)
     return _collect(words, log_probs, attention, end)
 
 
@@ -101,7 +101,7 @@ def _collect(words: Tensor, log_probs: Tensor, attention: Tensor | None, end: in
                 token_log_probs=values[: length + 1],
                 log_prob=log_prob,
                 score=log_prob,
-                attention=None if weights is None else weights[image, :length],
+                attention=None if weights is None else weights[image, :length].copy(),
             )
         )
     return hypotheses

@@ -1,0 +1,84 @@
+"""Greedy decoding is a beam of one."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
+
+from vitcapr.decoding.beam import beam_search
+from vitcapr.decoding.greedy import greedy
+from vitcapr.errors import UserError
+
+SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    images=st.integers(1, 12),
+    vocabulary=st.sampled_from([9, 40, 200]),
+    sharpness=st.sampled_from([0.1, 0.5, 1.5]),
+    max_length=st.integers(1, 9),
+    min_length=st.integers(0, 4),
+    block_ngram=st.integers(0, 3),
+    seed=st.integers(0, 10_000),
+)
+def test_equals_a_beam_of_one(images, vocabulary, sharpness, max_length, min_length, block_ngram, seed):
+    model = RandomCaptioner(vocabulary, sharpness=sharpness, seed=seed)
+    memory = model.images(images)
+    options = {
+        **SPECIALS,
+        "max_length": max_length,
+        "min_length": min(min_length, max_length),
+        "block_ngram": block_ngram,
+        "keep_attention": True,
+    }
+    for one, (other,) in zip(
+        greedy(model, memory, **options), beam_search(model, memory, beam_size=1, **options), strict=True
+    ):
+        assert one.tokens == other.tokens
+        assert one.token_log_probs == pytest.approx(other.token_log_probs, abs=1e-5)
+        assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
+        assert one.score == one.log_prob == pytest.approx(sum(one.token_log_probs))
+        np.testing.assert_allclose(one.attention, other.attention, atol=1e-3)
+
+
+def test_follows_the_most_probable_word():
+    logits = torch.full((7, 7), -9.0)
+    logits[START, 4] = logits[4, 5] = logits[5, 6] = 0.0
+    logits[6, END], logits[6, 4] = math.log(0.6), math.log(0.4)
+    (caption,) = greedy(model := MarkovCaptioner(logits), model.images(1), **SPECIALS, max_length=9)
+    assert caption.tokens == [4, 5, 6]
+    assert caption.token_log_probs[-1] == pytest.approx(math.log(0.6 / (1 + 5 * math.exp(-9))), abs=1e-5)
+    assert caption.attention is None
+
+
+def test_the_shortest_allowed_caption_and_the_longest():
+    logits = torch.zeros(6, 6)
+    logits[:, END] = 5.0
+    model = MarkovCaptioner(logits)
+    (short,) = greedy(model, model.images(1), **SPECIALS, max_length=9, min_length=3)
+    assert short.tokens == [4, 4, 4]
+    logits[:, END] = -5.0
+    (long,) = greedy(model, model.images(1), **SPECIALS, max_length=4)
+    assert long.tokens == [4, 4, 4, 4]
+    assert long.token_log_probs[-1] == pytest.approx(-5 - math.log(5 + math.exp(-5)))
+
+
+def test_an_impossible_minimum_is_told():
+    model = MarkovCaptioner(torch.zeros(6, 6))
+    with pytest.raises(UserError, match="every word is blocked"):
+        greedy(model, model.images(2), **SPECIALS, max_length=5, min_length=3, block_ngram=1)
+    with pytest.raises(UserError, match="min_length 6 is above"):
+        greedy(model, model.images(2), **SPECIALS, max_length=5, min_length=6)
+
+
+def test_a_diverged_model_is_told():
+    model = MarkovCaptioner(torch.full((6, 6), torch.nan))
+    with pytest.raises(UserError, match="not numbers"):
+        greedy(model, model.images(2), **SPECIALS, max_length=5)
+    with pytest.raises(UserError, match="not numbers"):
+        beam_search(model, model.images(2), **SPECIALS, max_length=5, beam_size=3)
