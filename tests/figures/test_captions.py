@@ -46,7 +46,7 @@ def test_every_word_of_every_caption_is_there():
     drawn = "".join(text.get_text() for text in sheet().texts).replace(" ", "")
     for caption, _ in AWKWARD:
         assert "".join(caption.split()) in drawn
-    assert drawn.count("aperson") == 6
+    assert drawn.count("reference") == 6
     assert drawn.count("attention/beam") == 6
     assert "(nothing)" in drawn
 

@@ -32,6 +32,8 @@ def test_images_that_every_model_captioned(dataset):
     assert rows_of_split(manifest, "test", captions) == [2]
     with pytest.raises(UserError, match="no image of the split train has a caption by one and two"):
         rows_of_split(manifest, "train", captions)
+    with pytest.raises(UserError, match="there is no split 'tset'"):
+        rows_of_split(manifest, "tset", captions)
 
 
 def test_a_picture_that_has_gone_is_a_users_mistake(dataset, tmp_path):

@@ -23,7 +23,7 @@ def main(
     manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
     split: Annotated[str, typer.Option(help="The split that was captioned.")],
     output_dir: Annotated[Path, typer.Option(help="Receives captions.<format>.")],
-    language: Annotated[str, typer.Option(help="Language of the person's caption shown beside.")] = "en",
+    language: Annotated[str, typer.Option(help="Language of the reference caption shown below.")] = "en",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

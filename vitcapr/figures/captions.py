@@ -1,4 +1,4 @@
-"""A sheet of pictures with the captions that models wrote for them, and what a person wrote."""
+"""A sheet of pictures with the captions that models wrote for them, and one reference."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from vitcapr.figures.wrapping import LINE_SPACING, wrap
 COLUMNS = 4
 _MARGIN, _GAP, _UNDER_PICTURE, _BETWEEN_CAPTIONS = 0.06, 0.16, 0.05, 0.05  # inches
 _LINE = SMALL_TEXT_SIZE * LINE_SPACING / 72
-_REFERENCE = "a person"
+_REFERENCE = "reference"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Captioned:
     Attributes:
         picture: RGB, any size.
         captions: the caption by each model, in the order of the models' names.
-        reference: one caption by a person.
+        reference: one caption of the data set.
     """
 
     picture: Image.Image

@@ -108,7 +108,7 @@ def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
     if _has(history, column):
         spread = max(1, len(history) // 8)
         if len(history) == 1:  # a line through one point is invisible
-            look = {"marker": "_", "markersize": 10, **look}
+            look = {"marker": "_", **look}
         axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), markevery=spread, **look)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.manifest import Manifest
+from vitcapr.data.manifest import SPLITS, Manifest
 from vitcapr.errors import UserError
 from vitcapr.figures.decoded import Caption
 
@@ -18,8 +18,10 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
         captions: by the model's name, then by image id.
 
     Raises:
-        UserError: there is no such image.
+        UserError: there is no such split or no such image.
     """
+    if split not in SPLITS:
+        raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
     image_ids = manifest.images["image_id"].tolist()
     rows = [int(row) for row in manifest.rows(split) if all(image_ids[row] in found for found in captions.values())]
     if not rows:
