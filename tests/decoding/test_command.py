@@ -1,0 +1,141 @@
+"""``vitcapr decode`` as a user runs it, on a random captioner and random features."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from vitcapr.cli.decode import main
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.layout import ArrayLayout
+from vitcapr.features.seal import seal, write_part
+from vitcapr.features.writer import StoreWriter, store_folder
+from vitcapr.model_folder import write_model
+from vitcapr.models.captioners import build_captioner
+from vitcapr.text.vocabulary import Vocabulary
+
+IMAGES, PATCHES, WIDTH = 9, 6, 8
+WORDS = ["a", "dog", "runs", "on", "the", "grass", "while", "two", "cats", "sleep"]
+PLAIN = '{"decoding": {"beam_size": 3, "n_best": 2, "max_length": 6, "min_length": 1, "batch_images": 2}}'
+ENTRIES = len(WORDS) + 4
+
+
+def captioner(folder, kind, vocabulary=ENTRIES, width=WIDTH, seed=3):
+    architecture = {"kind": kind, "vocabulary": vocabulary, "feature_dim": width, "embedding_dim": 5, "hidden_dim": 7}
+    torch.manual_seed(seed)
+    write_model(folder, build_captioner(architecture).state_dict(), {"architecture": architecture})
+    return folder
+
+
+def dataset(folder, names):
+    images = pd.DataFrame(
+        {
+            "image_id": names,
+            "path": [f"{name}.png" for name in names],
+            "split": ["test" if number % 2 else "train" for number in range(len(names))],
+            "width": 8,
+            "height": 8,
+            "sha256": "0" * 64,
+        }
+    )
+    captions = pd.DataFrame(
+        {
+            "caption_id": [f"{name}#0" for name in names],
+            "image_id": names,
+            "language": "en",
+            "text": "a dog",
+            "split": images["split"],
+        }
+    )
+    return write_manifest(folder, dataset="toy", image_root=folder, images=images, captions=captions, rejected=[])
+
+
+@pytest.fixture
+def files(tmp_path):
+    names = [f"image{number}" for number in range(IMAGES)]
+    layouts = {
+        "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "feature")),
+        "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "feature")),
+    }
+    fingerprint = "f" * 64
+    writer = StoreWriter(store_folder(tmp_path / "stores", fingerprint), layouts)
+    writer.begin({"fingerprint": fingerprint, "grid": [2, 3]}, names)
+    draw = np.random.default_rng(0)
+    for chunk in range(3):
+        writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})
+    write_part(tmp_path / "part.json", fingerprint, writer, range(3))
+    seal([tmp_path / "part.json"], tmp_path / "stores", names, tmp_path / "features.json")
+    vocabulary = Vocabulary.build([WORDS], min_count=1)
+    vocabulary.write(tmp_path / "vocabulary.json")
+    return {
+        "features": tmp_path / "features.json",
+        "manifest": dataset(tmp_path / "data", names),
+        "vocabulary": tmp_path / "vocabulary.json",
+        "captioner": captioner(tmp_path / "captioner", "patch_attention"),
+        "split": "test",
+        "output": tmp_path / "captions.json",
+        "settings": PLAIN,
+    }
+
+
+def test_captions_and_attention(files, tmp_path):
+    main(**files, attention=tmp_path / "attention.npz", log=tmp_path / "log")
+    entries = json.loads(files["output"].read_text())
+    assert [entry["image_id"] for entry in entries] == ["image1", "image3", "image5", "image7"]
+    for entry in entries:
+        assert entry["caption"] == " ".join(entry["tokens"])
+        assert 1 <= len(entry["tokens"]) <= 6
+        assert set(entry["tokens"]) <= set(WORDS)
+        assert len(entry["token_log_probs"]) == len(entry["tokens"]) + 1
+        assert entry["log_prob"] == pytest.approx(sum(entry["token_log_probs"]), abs=1e-4)
+        first, second = entry["candidates"]
+        assert {name: entry[name] for name in first} == first
+        assert first["score"] >= second["score"]
+    with np.load(tmp_path / "attention.npz") as stored:
+        assert stored["offsets"].tolist() == np.cumsum([0, *(len(entry["tokens"]) for entry in entries)]).tolist()
+        assert stored["image_row"].tolist() == [1, 3, 5, 7]
+        assert stored["grid"].tolist() == [2, 3]
+        np.testing.assert_allclose(stored["weights"].astype(float).sum(1), 1, atol=5e-3)
+    assert "4/4 captions" in (tmp_path / "log").read_text()
+
+
+def test_the_same_files_again(files, tmp_path):
+    main(**files, attention=tmp_path / "one.npz")
+    first = files["output"].read_bytes()
+    main(**files, attention=tmp_path / "two.npz")
+    assert files["output"].read_bytes() == first
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+
+
+def test_greedy_is_a_beam_of_one_whatever_the_length_penalty(files):
+    main(**{**files, "settings": '{"decoding": {"beam_size": 1, "length_penalty": 1.0}}'})
+    greedy = [entry["tokens"] for entry in json.loads(files["output"].read_text())]
+    main(**{**files, "settings": '{"decoding": {"beam_size": 1, "batch_images": 3}}'})
+    assert [entry["tokens"] for entry in json.loads(files["output"].read_text())] == greedy
+
+
+def test_the_baseline_reads_cls_and_has_no_attention(files, tmp_path):
+    files["captioner"] = captioner(tmp_path / "baseline", "baseline")
+    main(**files)
+    assert len(json.loads(files["output"].read_text())) == 4
+    with pytest.raises(UserError, match="does not attend"):
+        main(**files, attention=tmp_path / "attention.npz")
+
+
+def test_inputs_that_do_not_belong_together_are_told(files, tmp_path):
+    def message(**changes):
+        with pytest.raises(UserError) as caught:
+            main(**{**files, **changes})
+        return str(caught.value)
+
+    assert "has 20 words and the vocabulary 14" in message(
+        captioner=captioner(tmp_path / "words", "patch_attention", vocabulary=20)
+    )
+    assert "width 3, these are 8" in message(captioner=captioner(tmp_path / "width", "patch_attention", width=3))
+    assert "not those of the data set" in message(manifest=dataset(tmp_path / "other", ["x", "y"]))
+    assert "no image in the split 'validation'" in message(split="validation")
+    assert "n_best 3 is above" in message(settings='{"decoding": {"beam_size": 2, "n_best": 3}}')
+    assert not files["output"].exists()
