@@ -166,20 +166,20 @@ class FeatureArray:
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
-        if first is Ellipsis or first is None:
-            rest, first = [first, *rest], slice(None)
-        if isinstance(first, slice):
-            picked = self.gather(np.arange(*first.indices(len(self)), dtype=np.int64))
-        elif isinstance(first, (int, np.integer)):
+        if first is Ellipsis:
+            return np.asarray(self.gather(np.arange(len(self)))[key])
+        if isinstance(first, (int, np.integer)):
             if not -len(self) <= first < len(self):
                 raise IndexError(f"row {first} of an array of {len(self)} rows")
-            picked = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
-            return np.asarray(picked[tuple(rest)]) if rest else picked
+            row = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
+            return np.asarray(row[tuple(rest)]) if rest else row
+        if isinstance(first, slice):
+            rows = np.arange(*first.indices(len(self)), dtype=np.int64)
         else:
             rows = np.asarray(first)
             rows = np.flatnonzero(rows) if rows.dtype == bool else np.where(rows < 0, rows + len(self), rows)
-            picked = self.gather(rows.astype(np.int64))
-        return picked[(slice(None), *rest)] if rest and rest[0] is not Ellipsis else picked
+        picked = self.gather(rows)
+        return picked[(slice(None), *rest)] if rest else picked
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:

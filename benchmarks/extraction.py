@@ -1,0 +1,129 @@
+"""Photographs to sealed store, against the bare forward pass of the same model.
+
+Both are measured in turns in one run, at the same dtype, batch and threads, so that what else the machine does falls
+on both alike. Prints JSON: images a second of each turn, and the ratio of the medians.
+
+    python benchmarks/extraction.py --manifest results/demo/data/manifest.json --backbone vit-tiny-patch16-224-augreg
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.features.backbones import Backbone, locate, model_image_size
+from vitcapr.features.extract import Photograph, extract_chunks
+from vitcapr.features.layout import ArrayLayout
+from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.preprocess import Preprocessing, read_preprocessing
+from vitcapr.features.seal import seal, write_part
+from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.progress import Reporter
+
+
+def bare_forward(backbone: Backbone, batch: int, batches: int) -> float:
+    """Images a second of the model alone, on one batch of pixels that is ready in memory."""
+    pixels = torch.randn(batch, 3, *backbone.size).to(backbone.device, backbone.dtype)
+    start = time.perf_counter()
+    for _ in range(batches):
+        cls, _ = backbone(pixels)
+    cls.sum().item()
+    return batch * batches / (time.perf_counter() - start)
+
+
+def whole_extraction(
+    data: Manifest, backbone: Backbone, preprocessing: Preprocessing, images: int, batch: int, chunk: int
+) -> float:
+    """Images a second from files to a sealed store, the model already loaded."""
+    table = data.images.head(images)
+    photographs = [
+        Photograph(i, p, w * h, d) for i, p, w, h, d in table[["image_id", "path", "width", "height", "sha256"]].values
+    ]
+    grid = backbone.grid
+    layouts = {
+        "patches": ArrayLayout((images, grid[0] * grid[1], backbone.dim), chunk, "float16", ("image", "patch", "c")),
+        "cls": ArrayLayout((images, backbone.dim), chunk, "float16", ("image", "c")),
+    }
+    with tempfile.TemporaryDirectory() as folder, ImageSource(data.image_root) as source:
+        quiet = Reporter(Path(folder) / "log", interval=1e9)
+        quiet.console.quiet = True
+        start = time.perf_counter()
+        fingerprint = fingerprint_of({"benchmark": images})
+        writer = StoreWriter(store_folder(Path(folder), fingerprint), layouts)
+        ids = table["image_id"].tolist()
+        writer.begin({"fingerprint": fingerprint, "grid": list(grid)}, ids)
+        chunks = range(-(-images // chunk))
+        with quiet.track("extract", images, "images") as tracker:
+            extract_chunks(
+                chunks,
+                photographs,
+                source,
+                preprocessing,
+                backbone,
+                writer,
+                batch,
+                torch.get_num_threads(),
+                tracker,
+            )
+        part = Path(folder) / "part.json"
+        write_part(part, fingerprint, writer, chunks)
+        seal([part], Path(folder), ids, Path(folder) / "manifest.json")
+        return images / (time.perf_counter() - start)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--backbone", required=True)
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--images", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--chunk", type=int, default=64)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+
+    device = resolve_device("auto")
+    dtype = resolve_dtype(options.dtype, device)
+    checkpoint = locate(options.backbone, "main")
+    preprocessing, _ = read_preprocessing(checkpoint.folder, model_image_size(checkpoint.folder))
+    backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
+    data = read_manifest(options.manifest)
+    images = min(options.images, len(data.images))
+    measures: dict[str, Callable[[], float]] = {
+        "forward": lambda: bare_forward(backbone, options.batch, -(-images // options.batch)),
+        "extraction": lambda: whole_extraction(data, backbone, preprocessing, images, options.batch, options.chunk),
+    }
+    bare_forward(backbone, options.batch, 2)
+    turns: dict[str, list[float]] = {name: [] for name in measures}
+    for _ in range(options.turns):
+        for name, measure in measures.items():
+            turns[name].append(round(measure(), 1))
+    medians = {name: statistics.median(values) for name, values in turns.items()}
+    result = {
+        "benchmark": "extraction",
+        "backbone": options.backbone,
+        "dtype": dtype_name(dtype),
+        "device": device.type,
+        "threads": torch.get_num_threads(),
+        "batch": options.batch,
+        "images_per_second": turns,
+        "ratio": round(medians["extraction"] / medians["forward"], 3),
+        "target": 0.85,
+    }
+    text = json.dumps(result, indent=2)
+    print(text)
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
