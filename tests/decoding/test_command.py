@@ -17,7 +17,7 @@ from vitcapr.model_folder import write_model
 from vitcapr.models.captioners import build_captioner
 from vitcapr.text.vocabulary import Vocabulary
 
-IMAGES, PATCHES, WIDTH = 9, 6, 8
+IMAGES, PATCHES, WIDTH, ENTRIES = 9, 6, 8, 14
 WORDS = ["a", "dog", "runs", "on", "the", "grass", "while", "two", "cats", "sleep"]
 PLAIN = '{"decoding": {"beam_size": 3, "n_best": 2, "max_length": 6, "min_length": 1, "batch_images": 2}}'
 ENTRIES = len(WORDS) + 4
