@@ -1,0 +1,238 @@
+"""The backbone trained on pictures whose objects are known: its targets, its losses, and what it saves."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
+
+from vitcapr.data.manifest import write_manifest
+from vitcapr.data.scenes.dataset import write_scenes
+from vitcapr.progress import Reporter
+from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_frequencies
+from vitcapr.training.backbone_targets import (
+    IGNORED,
+    Names,
+    build_targets,
+    caption_words,
+    collect_names,
+    patch_coverage,
+)
+
+SETTINGS = {"training": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("scenes")
+    with Reporter(stream=io.StringIO()) as reporter:
+        return write_scenes(
+            directory, images=20, size=32, seed=1, validation=0.1, test=0.1, processes=1, reporter=reporter
+        )
+
+
+def train(manifest: Path, output: Path, **changes: int) -> subprocess.CompletedProcess[str]:
+    settings = json.dumps({"training": SETTINGS["training"] | changes})
+    arguments = ["--manifest", str(manifest), "--output-dir", str(output), "--settings", settings]
+    return subprocess.run(
+        [sys.executable, "-m", "vitcapr.cli.train_backbone", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("backbone")
+    done = train(scenes, output)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def test_patch_coverage_by_hand() -> None:
+    labels = np.zeros((4, 4), np.uint8)
+    labels[0, 0] = 1
+    labels[:2, 2:] = 2
+    labels[3, 1:3] = 1
+    coverage = patch_coverage(labels, np.array([1, 2]), grid=2)
+    np.testing.assert_allclose(coverage, [[0.25, 0, 0.25, 0.25], [0, 1, 0, 0]])
+
+
+def test_targets_by_hand(tmp_path: Path) -> None:
+    """A 4 x 4 picture in four patches: a red ball, a blue box that fills too little to tell, and nothing."""
+    labels = np.zeros((4, 4), np.uint8)
+    labels[:2, :2] = 1
+    labels[0, 2] = 2
+    labels[2:, :2] = 3
+    Image.fromarray(labels).save(tmp_path / "mask.png")
+    objects = pd.DataFrame(
+        {
+            "image_id": ["a"] * 3,
+            "label": [1, 2, 3],
+            "kind": ["ball", "box", "ball"],
+            "color": ["red", "blue", "green"],
+            "mask": ["mask.png"] * 3,
+        }
+    )
+    captions = pd.DataFrame({"image_id": ["a", "a"], "text": ["A red ball.", "Two balls, one red!"]})
+    names = Names(["ball", "box"], ["blue", "green", "red"], ["ball", "red"], most=4)
+    targets = build_targets(["a", "b"], objects, captions, names, image_root=tmp_path, grid=2, size=4)
+    assert targets.kind[0].tolist() == [1, IGNORED, 1, 0]
+    assert targets.color[0].tolist() == [3, IGNORED, 2, 0]
+    assert targets.count[0].tolist() == [2, IGNORED, 2, IGNORED]
+    assert targets.numbers.tolist() == [[2, 1], [0, 0]]
+    assert targets.present[0].tolist() == [0, 1, 1, 1, 0, 0]
+    assert targets.words.tolist() == [[0.5, 1.0], [0.0, 0.0]]
+    assert targets.kind[1].tolist() == [0, 0, 0, 0]
+
+
+def test_words_that_are_rare_or_everywhere_are_not_learnt() -> None:
+    texts = ["a red ball"] * 100 + ["a blue ball"] * 100 + ["a green ball"]
+    captions = pd.DataFrame({"image_id": [str(number) for number in range(201)], "text": texts})
+    objects = pd.DataFrame({"image_id": ["0", "0", "1"], "kind": ["ball"] * 3, "color": ["red", "red", "blue"]})
+    names = collect_names(objects, captions, images=201)
+    assert names == Names(["ball"], ["blue", "red"], ["blue", "red"], most=2)
+
+
+def test_words_of_a_caption_are_those_in_latin_letters() -> None:
+    assert caption_words("A Red-ball, 草地上!") == {"a", "red", "ball"}
+
+
+def tiny(names: Names) -> SceneReader:
+    torch.manual_seed(0)
+    config = ViTConfig(
+        image_size=16, patch_size=8, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    return SceneReader(ViTModel(config), names)
+
+
+def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
+    names = Names(["ball", "box"], ["red"], ["a", "b", "c"], most=2)
+    torch.manual_seed(1)
+    outputs = tiny(names)(torch.randn(2, 3, 16, 16))
+    targets = {
+        "kind": torch.tensor([[0, 1, 2, IGNORED], [0, 0, 1, 1]]),
+        "color": torch.tensor([[0, 1, 1, IGNORED], [0, 0, 1, 1]]),
+        "count": torch.tensor([[IGNORED, 1, 2, IGNORED], [IGNORED, IGNORED, 1, 1]]),
+        "numbers": torch.tensor([[1, 2], [1, 0]]),
+        "present": torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
+        "words": torch.tensor([[1.0, 0.2, 0.0], [0.4, 0.0, 0.6]]),
+    }
+
+    def choice(name: str) -> float:
+        losses = [
+            -float(torch.log_softmax(outputs[name][i, j], 0)[target])
+            for i, row in enumerate(targets[name].tolist())
+            for j, target in enumerate(row)
+            if target != IGNORED
+        ]
+        return sum(losses) / len(losses)
+
+    def several(name: str, target: str) -> float:
+        share = torch.sigmoid(outputs[name].double())
+        true = targets[target].double()
+        return -float((true * share.log() + (1 - true) * (1 - share).log()).sum()) / 2
+
+    expected = choice("kind") + choice("color") + 0.5 * choice("count") + choice("numbers")
+    expected += several("present", "present") / 5
+    expected += (several("patch_words", "words") + several("cls_words", "words")) / 20
+    assert float(loss_of(outputs, targets)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_scores_by_hand() -> None:
+    logits = torch.tensor([[[9.0, 0, 0], [0, 9, 0], [0, 9, 0], [0, 0, 9]]])
+    outputs = {"kind": logits, "color": logits, "count": logits, "numbers": torch.tensor([[[9.0, 0], [0, 9]]])}
+    outputs |= {name: torch.tensor([[1.0, -1.0, 1.0]]) for name in ("present", "cls_words", "patch_words")}
+    targets = {
+        "kind": torch.tensor([[0, 1, 2, 2]]),
+        "color": torch.tensor([[0, 1, 1, 1]]),
+        "count": torch.tensor([[IGNORED, 1, 1, 1]]),
+        "covered": torch.tensor([[0.0, 1.0, 0.6, 0.4]]),
+        "numbers": torch.tensor([[1, 1]]),
+        "present": torch.tensor([[1.0, 1.0, 0.0]]),
+        "words": torch.tensor([[0.6, 0.4, 1.0]]),
+    }
+    scores = Scores.empty()
+    add_scores(scores, outputs, targets)
+    assert scores.shares() == pytest.approx(
+        {
+            "kind": 1 / 2,
+            "color": 1,
+            "count": 1,
+            "background": 1,
+            "numbers": 1 / 2,
+            "present": 1 / 3,
+            "cls_words": 1,
+            "patch_words": 1,
+        }
+    )
+
+
+def test_the_first_filters_see_mean_colours() -> None:
+    vit = tiny(Names(["ball"], ["red"], [], 1)).vit
+    start_from_frequencies(vit)
+    picture = torch.full((1, 3, 8, 8), 0.5)
+    picture[0, 2] = -1.0
+    seen = vit.embeddings.patch_embeddings.projection.weight.flatten(1) @ picture.flatten()
+    np.testing.assert_allclose(seen.detach(), [0.5, 0.5, -1.0] + [0.0] * 13, atol=1e-6)
+    positions = vit.embeddings.position_embeddings[0, 1:].detach().numpy()
+    assert len({tuple(row.round(4)) for row in positions}) == len(positions)
+
+
+def test_it_loads_as_any_checkpoint_does_with_no_key_missing_or_left_over(trained: Path) -> None:
+    model, info = AutoModel.from_pretrained(trained, output_loading_info=True)
+    assert not any(info.values()), info
+    assert type(model) is ViTModel
+    processor = AutoImageProcessor.from_pretrained(trained)
+    white = processor(Image.new("RGB", (50, 40), "white"), return_tensors="pt")["pixel_values"]
+    assert tuple(white.shape) == (1, 3, 32, 32)
+    torch.testing.assert_close(white, torch.ones_like(white))
+    hidden = model(pixel_values=white).last_hidden_state
+    assert tuple(hidden.shape) == (1, 1 + 16, 16)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
+    scenes: Path, trained: Path, tmp_path: Path
+) -> None:
+    again, other = tmp_path / "again", tmp_path / "other"
+    assert train(scenes, again).returncode == 0
+    assert train(scenes, other, seed=1).returncode == 0
+    names = {path.name for path in trained.iterdir()}
+    assert names == {"config.json", "model.safetensors", "preprocessor_config.json", "history.csv"}
+    for name in names:
+        assert (again / name).read_bytes() == (trained / name).read_bytes(), name
+    assert (other / "model.safetensors").read_bytes() != (trained / "model.safetensors").read_bytes()
+
+
+def test_history_has_a_row_an_epoch(trained: Path) -> None:
+    history = pd.read_csv(trained / "history.csv")
+    assert history["epoch"].tolist() == [1, 2]
+    assert history["train_loss"].is_monotonic_decreasing
+    assert {"validation_loss", "learning_rate", "kind", "color", "count", "present", "numbers"} <= set(history)
+
+
+def test_a_data_set_without_objects_is_refused_in_one_line(tmp_path: Path) -> None:
+    images = pd.DataFrame(
+        {"image_id": ["a"], "path": ["a.png"], "split": ["train"], "width": [8], "height": [8], "sha256": ["0" * 64]}
+    )
+    captions = pd.DataFrame(
+        {"caption_id": ["a0"], "image_id": ["a"], "language": ["en"], "text": ["A ball."], "split": ["train"]}
+    )
+    manifest = write_manifest(
+        tmp_path, dataset="plain", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+    done = train(manifest, tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: the data set plain has no objects to learn from")
+
+
+def test_a_patch_size_that_does_not_divide_the_pictures_is_refused(scenes: Path, tmp_path: Path) -> None:
+    done = train(scenes, tmp_path, patch_size=7)
+    assert done.returncode == 2
+    assert "patches of 7 pixels do not divide pictures of 32" in done.stderr
