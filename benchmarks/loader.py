@@ -69,7 +69,6 @@ def main() -> None:
             turns["store"].append(rate(array.gather, batches))
             turns["memory_map"].append(rate(lambda batch: plain[batch], batches))
             turns["zarr_oindex"].append(rate(lambda batch: ordinary.oindex[batch], batches[:2]))
-        del plain
         array.close()
     medians = {name: statistics.median(values) for name, values in turns.items()}
     result = {

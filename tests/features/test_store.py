@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import vitcapr
 from vitcapr.errors import UserError
 from vitcapr.features.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
-from vitcapr.features.store import FeatureArray, _Files, open_features
+from vitcapr.features.store import FeatureArray, open_features
 
 
 def write_array(folder: Path, values: np.ndarray, chunk: int) -> FeatureArray:
@@ -99,13 +99,14 @@ def test_a_short_chunk_is_one_line(tmp_path: Path, values: np.ndarray) -> None:
         array.gather(np.array([9]))
 
 
-def test_few_files_stay_open_and_threads_do_not_disturb_each_other(tmp_path: Path, values: np.ndarray) -> None:
-    array = write_array(tmp_path, values, 1)
-    array._files = _Files(2)
+@pytest.mark.parametrize("budget", [0, 3 * 5 * 12, 10**9], ids=["read", "both", "mapped"])
+def test_mapped_or_read_is_the_same_from_many_threads(tmp_path: Path, values: np.ndarray, budget: int) -> None:
+    write_array(tmp_path, values, 5)
+    array = FeatureArray(tmp_path, values.shape, 5, values.dtype, mappable=budget)
     wrong = []
 
     def read(seed: int) -> None:
-        for rows in np.random.default_rng(seed).integers(0, 23, (200, 7)):
+        for rows in np.random.default_rng(seed).integers(0, 23, (50, 7)):
             if not np.array_equal(array.gather(rows), values[rows]):
                 wrong.append(rows)
 
@@ -115,9 +116,10 @@ def test_few_files_stay_open_and_threads_do_not_disturb_each_other(tmp_path: Pat
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(array._files._open) <= 2
+    assert len(array._chunks._maps) == min(5, budget // (5 * array.row_bytes))
+    kept = array.gather(np.array([4]))
     array.close()
-    assert not array._files._open
+    np.testing.assert_array_equal(kept, values[[4]])
 
 
 @given(ids=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1), min_size=1))

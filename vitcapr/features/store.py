@@ -1,13 +1,14 @@
 """The sealed feature store: a plain Zarr v3 group whose chunk files are read directly.
 
 A chunk holds whole images, is not compressed and is written whole, so its file *is* a little-endian C-order array.
-Any Zarr reader opens the group; this one gathers rows at the speed of a memory map and never keeps the store in
-memory, because it copies the rows it is asked for out of the files and maps nothing.
+Any Zarr reader opens the group; this one gathers rows at the speed of a memory map. It never keeps the store in
+memory: rows are copied out of the files, which are mapped only as far as the machine's memory goes.
 """
 
+import mmap
 import os
+import resource
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -22,52 +23,49 @@ REPAIR = (
     "see what else is damaged with vitcapr features verify, delete it, and run "
     "snakemake --forcerun extract --until seal: only what is missing is computed again"
 )
-_OPEN_FILES = 256
 
 
-class _Files:
-    """Open chunk files, the least recently used closed first; safe to use from several threads."""
+def _mappable_bytes() -> int:
+    """How much of the stores this process maps: half the machine's memory, less if its address space is limited."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return memory // 2 if limit == resource.RLIM_INFINITY else min(memory // 2, limit // 8)
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._open: OrderedDict[Path, int] = OrderedDict()
-        self._users: dict[int, int] = {}
-        self._stale: set[int] = set()
+
+class _Chunks:
+    """The chunk files of one array: mapped as they are first needed while the budget lasts, read one by one after.
+
+    A mapping is faster, but what it touches counts as the process's memory until the kernel takes it back. Safe to
+    use from several threads.
+    """
+
+    def __init__(self, array: "FeatureArray", budget: int) -> None:
+        self._array, self._left = array, budget
+        self._maps: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
 
-    def acquire(self, path: Path) -> int:
+    def mapped(self, index: int) -> np.ndarray | None:
+        """Chunk ``index`` as an array on its file, or None if there is no room for another map."""
         with self._lock:
-            descriptor = self._open.get(path)
-            if descriptor is None:
-                while len(self._open) >= self._limit:
-                    self._retire(self._open.popitem(last=False)[1])
-                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-                self._open[path] = descriptor
-            else:
-                self._open.move_to_end(path)
-            self._users[descriptor] = self._users.get(descriptor, 0) + 1
-            return descriptor
-
-    def release(self, descriptor: int) -> None:
-        with self._lock:
-            self._users[descriptor] -= 1
-            if not self._users[descriptor]:
-                del self._users[descriptor]
-                if descriptor in self._stale:
-                    self._stale.discard(descriptor)
-                    os.close(descriptor)
-
-    def _retire(self, descriptor: int) -> None:
-        """Close a file now, or as soon as the thread that is reading it is done."""
-        if descriptor in self._users:
-            self._stale.add(descriptor)
-        else:
-            os.close(descriptor)
+            found = self._maps.get(index)
+            size = self._array.chunk * self._array.row_bytes
+            if found is None and size <= self._left:
+                with self._array.chunk_path(index).open("rb") as file:
+                    if os.fstat(file.fileno()).st_size != size:
+                        return None
+                    try:
+                        pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+                    except OSError:
+                        self._left = 0
+                        return None
+                found = np.frombuffer(pages, self._array.dtype).reshape(self._array.chunk, *self._array.shape[1:])
+                self._maps[index] = found
+                self._left -= size
+            return found
 
     def close(self) -> None:
         with self._lock:
-            while self._open:
-                self._retire(self._open.popitem()[1])
+            self._maps.clear()
 
 
 class FeatureArray:
@@ -76,11 +74,18 @@ class FeatureArray:
     ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
     """
 
-    def __init__(self, directory: Path, shape: tuple[int, ...], chunk: int, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, directory: Path, shape: tuple[int, ...], chunk: int, dtype: np.dtype[Any], mappable: int | None = None
+    ) -> None:
+        """Args:
+        directory: the array's folder in the Zarr group.
+        chunk: rows in a chunk file.
+        mappable: bytes of it that may be mapped; None leaves that to the machine's memory.
+        """
         self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
-        self._files = _Files(_OPEN_FILES)
+        self._chunks = _Chunks(self, _mappable_bytes() if mappable is None else mappable)
 
     @property
     def ndim(self) -> int:
@@ -125,7 +130,6 @@ class FeatureArray:
             raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
         if not out.size:
             return out
-        view = out.reshape(-1).view(np.uint8).data
         row_list = rows.tolist()
         order = np.argsort(rows, kind="stable").tolist()
         position = 0
@@ -135,34 +139,22 @@ class FeatureArray:
             end = position
             while end < len(order) and row_list[order[end]] < last:
                 end += 1
-            self._read(chunk, [(row_list[at], at) for at in order[position:end]], view)
+            self._copy(chunk, [(row_list[at], at) for at in order[position:end]], out)
             position = end
         return out
 
-    def _read(self, chunk: int, wanted: list[tuple[int, int]], view: memoryview) -> None:
-        """Copy rows of one chunk to their places, neighbours that stay neighbours in one call."""
-        path, size = self.chunk_path(chunk), self.row_bytes
+    def _copy(self, chunk: int, wanted: list[tuple[int, int]], out: np.ndarray) -> None:
+        """Copy rows of one chunk, given as (row, position in ``out``)."""
+        first, path = chunk * self.chunk, self.chunk_path(chunk)
         try:
-            descriptor = self._files.acquire(path)
+            mapped = self._chunks.mapped(chunk)
+            if mapped is None:
+                _read(path, [(row - first, at) for row, at in wanted], self.row_bytes, out)
+                return
         except FileNotFoundError as error:
             raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
-        try:
-            position = 0
-            while position < len(wanted):
-                row, at = wanted[position]
-                count = 1
-                while position + count < len(wanted) and wanted[position + count] == (row + count, at + count):
-                    count += 1
-                place = view[at * size : (at + count) * size]
-                offset = (row - chunk * self.chunk) * size
-                while place:
-                    got = os.preadv(descriptor, [place], offset)
-                    if not got:
-                        raise UserError("a chunk of the feature store is cut short", where=path, remedy=REPAIR)
-                    place, offset = place[got:], offset + got
-                position += count
-        finally:
-            self._files.release(descriptor)
+        for row, at in wanted:
+            out[at] = mapped[row - first]
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -188,7 +180,20 @@ class FeatureArray:
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def close(self) -> None:
-        self._files.close()
+        self._chunks.close()
+
+
+def _read(path: Path, wanted: list[tuple[int, int]], size: int, out: np.ndarray) -> None:
+    """Copy rows of ``size`` bytes out of a chunk file, given as (row in the chunk, position in ``out``)."""
+    view = out.reshape(-1).view(np.uint8).data
+    with path.open("rb", buffering=0) as file:
+        for row, at in wanted:
+            place, offset = view[at * size : (at + 1) * size], row * size
+            while place:
+                got = os.preadv(file.fileno(), [place], offset)
+                if not got:
+                    raise UserError("a chunk of the feature store is cut short", where=path, remedy=REPAIR)
+                place, offset = place[got:], offset + got
 
 
 class FeatureStore(Mapping[str, FeatureArray]):
