@@ -116,7 +116,7 @@ def test_mapped_or_read_is_the_same_from_many_threads(tmp_path: Path, values: np
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(array._chunks._maps) == min(5, budget // (5 * array.row_bytes))
+    assert len(array._chunks.maps) == min(5, budget // (5 * array.row_bytes))
     kept = array.gather(np.array([4]))
     array.close()
     np.testing.assert_array_equal(kept, values[[4]])

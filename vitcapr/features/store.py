@@ -35,37 +35,34 @@ def _mappable_bytes() -> int:
 class _Chunks:
     """The chunk files of one array: mapped as they are first needed while the budget lasts, read one by one after.
 
-    A mapping is faster, but what it touches counts as the process's memory until the kernel takes it back. Safe to
-    use from several threads.
+    A mapping is faster, but what it touches counts as the process's memory until the kernel takes it back. A file that
+    cannot be mapped is left to be read, which finds out what is wrong with it. Safe to use from several threads.
     """
 
     def __init__(self, array: "FeatureArray", budget: int) -> None:
         self._array, self._left = array, budget
-        self._maps: dict[int, np.ndarray] = {}
+        self.maps: dict[int, np.ndarray] = {}
         self._lock = threading.Lock()
 
-    def mapped(self, index: int) -> np.ndarray | None:
-        """Chunk ``index`` as an array on its file, or None if there is no room for another map."""
+    def map(self, index: int) -> np.ndarray | None:
+        """Chunk ``index`` as an array on its file, kept in ``maps``; None if there is no room for another map."""
+        array = self._array
+        size = array.chunk * array.row_bytes
         with self._lock:
-            found = self._maps.get(index)
-            size = self._array.chunk * self._array.row_bytes
-            if found is None and size <= self._left:
-                with self._array.chunk_path(index).open("rb") as file:
-                    if os.fstat(file.fileno()).st_size != size:
-                        return None
-                    try:
-                        pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-                    except OSError:
-                        self._left = 0
-                        return None
-                found = np.frombuffer(pages, self._array.dtype).reshape(self._array.chunk, *self._array.shape[1:])
-                self._maps[index] = found
-                self._left -= size
-            return found
+            if index in self.maps or size > self._left:
+                return self.maps.get(index)
+            try:
+                with array.chunk_path(index).open("rb") as file:
+                    pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            except (OSError, ValueError):
+                return None
+            self.maps[index] = np.frombuffer(pages, array.dtype).reshape(array.chunk, *array.shape[1:])
+            self._left -= size
+            return self.maps[index]
 
     def close(self) -> None:
         with self._lock:
-            self._maps.clear()
+            self.maps.clear()
 
 
 class FeatureArray:
@@ -130,31 +127,18 @@ class FeatureArray:
             raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
         if not out.size:
             return out
-        row_list = rows.tolist()
-        order = np.argsort(rows, kind="stable").tolist()
-        position = 0
-        while position < len(order):
-            chunk = row_list[order[position]] // self.chunk
-            last = (chunk + 1) * self.chunk
-            end = position
-            while end < len(order) and row_list[order[end]] < last:
-                end += 1
-            self._copy(chunk, [(row_list[at], at) for at in order[position:end]], out)
-            position = end
+        unmapped: dict[int, list[tuple[int, int]]] = {}
+        maps = self._chunks.maps
+        indices, positions = np.divmod(rows, self.chunk)
+        for at, (index, position) in enumerate(zip(indices.tolist(), positions.tolist(), strict=True)):
+            chunk = maps.get(index)
+            if chunk is None and (chunk := self._chunks.map(index)) is None:
+                unmapped.setdefault(index, []).append((position, at))
+            else:
+                out[at] = chunk[position]
+        for index, wanted in unmapped.items():
+            _read(self.chunk_path(index), wanted, self.row_bytes, out)
         return out
-
-    def _copy(self, chunk: int, wanted: list[tuple[int, int]], out: np.ndarray) -> None:
-        """Copy rows of one chunk, given as (row, position in ``out``)."""
-        first, path = chunk * self.chunk, self.chunk_path(chunk)
-        try:
-            mapped = self._chunks.mapped(chunk)
-            if mapped is None:
-                _read(path, [(row - first, at) for row, at in wanted], self.row_bytes, out)
-                return
-        except FileNotFoundError as error:
-            raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
-        for row, at in wanted:
-            out[at] = mapped[row - first]
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -186,7 +170,11 @@ class FeatureArray:
 def _read(path: Path, wanted: list[tuple[int, int]], size: int, out: np.ndarray) -> None:
     """Copy rows of ``size`` bytes out of a chunk file, given as (row in the chunk, position in ``out``)."""
     view = out.reshape(-1).view(np.uint8).data
-    with path.open("rb", buffering=0) as file:
+    try:
+        file = path.open("rb", buffering=0)
+    except FileNotFoundError as error:
+        raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
+    with file:
         for row, at in wanted:
             place, offset = view[at * size : (at + 1) * size], row * size
             while place:
