@@ -1,0 +1,184 @@
+"""A copy of the whole project in which everything counts as computed, to be edited and dry-run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from vitcapr.cli.status import Job, parse_jobs
+
+REPOSITORY = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr")
+
+
+@dataclass(frozen=True)
+class Project:
+    root: Path
+    configfile: str | None = None
+
+    def command(
+        self, *arguments: str, path: str | None = None, program: str = "snakemake"
+    ) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "200"}
+        environment.pop("VITCAPR_DATA", None)
+        environment.pop("VITCAPR_BACKBONES", None)
+        if path is not None:
+            environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
+        configured = ["--configfile", self.configfile] if self.configfile else []
+        return subprocess.run(
+            [sys.executable, "-m", program, *configured, *arguments],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def snakemake(self, *arguments: str) -> str:
+        done = self.command(*arguments)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout + done.stderr
+
+    def jobs(self, *targets: str) -> list[Job]:
+        return parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
+
+    def stale_rules(self, *targets: str) -> set[str]:
+        return {job.rule for job in self.jobs(*targets)}
+
+    def stale_jobs(self) -> set[str]:
+        return {job.name for job in self.jobs()}
+
+    def status(self) -> str:
+        done = self.command(program="vitcapr.cli.status")
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def finish(self) -> None:
+        """Put an empty file for every output and have Snakemake record that all is as it should be."""
+        text = self.snakemake("--dry-run", "--nocolor")
+        for line in text.splitlines():
+            if line.startswith("    output: "):
+                for name in line.removeprefix("    output: ").split(", "):
+                    path = self.root / name
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.touch()
+        self.snakemake("--touch", "--forceall", "--cores", "1")
+
+    def copy(self, target: Path) -> "Project":
+        shutil.copytree(self.root, target, symlinks=True)
+        return Project(target, self.configfile)
+
+    def replace(self, file: str, old: str, new: str) -> None:
+        path = self.root / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{file} has no {old!r}: the test must follow the file"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def append(self, file: str, line: str) -> None:
+        with (self.root / file).open("a", encoding="utf-8") as stream:
+            stream.write(line)
+
+    def configure(self, **values: object) -> None:
+        """Set dotted keys, spelled with two underscores, in the experiment's file."""
+        assert self.configfile
+        path = self.root / self.configfile
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for key, value in values.items():
+            section = config
+            *parents, last = key.split("__")
+            for part in parents:
+                section = section.setdefault(part, {})
+            section[last] = value
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def copy_repository(target: Path) -> None:
+    target.mkdir()
+    for name in PARTS:
+        source = REPOSITORY / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, target / name)
+    (target / "slurm").symlink_to("profiles/slurm")
+
+
+TWO_CAPTIONERS = {
+    "experiment": "two",
+    "run": {"captioners": ["attention", "plain"]},
+    "captioners": {"plain": {"backbone": "vit", "architecture": "baseline"}},
+}
+
+PHOTOGRAPHS = {
+    "experiment": "photographs",
+    "data": {"dataset": "flickr8k", "flickr8k": {"images": "photographs", "text": "text"}},
+    "word_vectors": {"glove": {"path": "vectors.txt", "dimension": 2}},
+    "backbones": {"local": {"source": "weights"}},
+    "captioners": {"small": {"backbone": "local", "word_vectors": "glove", "embedding_dim": 2}},
+    "run": {"captioners": ["small"], "decodings": ["greedy"]},
+}
+
+
+@pytest.fixture(scope="session")
+def finished_two(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    root = tmp_path_factory.mktemp("two") / "project"
+    copy_repository(root)
+    (root / "two.yaml").write_text(yaml.safe_dump(TWO_CAPTIONERS), encoding="utf-8")
+    project = Project(root, "two.yaml")
+    project.finish()
+    return project
+
+
+@pytest.fixture(scope="session")
+def finished_photographs(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    root = tmp_path_factory.mktemp("photographs") / "project"
+    copy_repository(root)
+    (root / "photographs.yaml").write_text(yaml.safe_dump(PHOTOGRAPHS), encoding="utf-8")
+    for name in ("photographs/1.jpg", "photographs/2.jpg", "text/Flickr8k.token.txt", "weights/config.json"):
+        path = root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"first {name}\n", encoding="utf-8")
+    (root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
+    project = Project(root, "photographs.yaml")
+    project.finish()
+    return project
+
+
+@pytest.fixture
+def two(finished_two: Project, tmp_path: Path) -> Project:
+    """Rendered pictures, an attentive and a plain captioner, everything computed."""
+    return finished_two.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
+    """The user's photographs, captions, word vectors and backbone, everything computed."""
+    return finished_photographs.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Project:
+    """The default run, nothing computed."""
+    copy_repository(tmp_path / "project")
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def executable(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Write a shell script that stands in for a program."""
+
+    def write(name: str, script: str) -> Path:
+        folder = tmp_path / "bin"
+        folder.mkdir(exist_ok=True)
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+        return path
+
+    return write

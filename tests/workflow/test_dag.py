@@ -1,0 +1,135 @@
+"""The DAG itself: its style, its errors, what its jobs ask for, and how they are submitted."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_lint_finds_nothing(fresh: Any) -> None:
+    done = fresh.command("--lint")
+    assert done.returncode == 0, done.stderr
+
+
+def test_rule_files_are_formatted() -> None:
+    command = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "rules"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_packages_import_nothing() -> None:
+    """An import in a package's __init__ would be in no code hash."""
+    inits = [path for path in (REPOSITORY / "vitcapr").rglob("__init__.py") if path.parent.name != "vitcapr"]
+    assert inits
+    assert [str(path) for path in inits if path.read_text(encoding="utf-8").strip()] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sede", 1, "error: unknown configuration key 'sede' (config.yaml); did you mean 'seed'?"),
+        ("seed", "one", "error: configuration key 'seed'"),
+    ],
+)
+def test_a_wrong_configuration_is_one_line_before_anything_runs(fresh: Any, key: str, value: object, said: str) -> None:
+    fresh.append("config.yaml", f"\n{key}: {value}\n")
+    done = fresh.command("--dry-run", "--quiet", "all")
+    assert done.returncode != 0
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("Using workflow specific profile")]
+    assert len(errors) == 1
+    assert errors[0].startswith(said)
+    assert "Traceback" not in done.stderr
+
+
+def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
+    blocks = re.split(r"^rule (?=\w+:$)", fresh.snakemake("--dry-run", "--nocolor"), flags=re.MULTILINE)[1:]
+    jobs = {block.partition(":")[0]: block for block in blocks if "    output: " in block}
+    assert len(jobs) == 15
+    for rule, block in jobs.items():
+        assert re.search(r"^    log: results/demo/logs/\S+\.log$", block, re.MULTILINE), rule
+        resources = re.search(r"^    resources: (.*)$", block, re.MULTILINE)
+        assert resources, rule
+        assert {"mem_mb", "runtime"} <= {item.partition("=")[0] for item in resources[1].split(", ")}, rule
+        assert "gpu=1" in resources[1] or rule not in ("extract", "train_captioner", "decode", "train_backbone")
+    folders = [
+        path.rpartition("/")[0] for path in re.findall(r"^    output: ([^,\n]+)", "\n".join(blocks), re.MULTILINE)
+    ]
+    assert len(folders) == len(set(folders)) + 1, "one output folder a rule; metrics and grounding share theirs"
+
+
+def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
+    (fresh.root / "more.yaml").write_text(yaml.safe_dump({"features": {"tasks": 3, "device": "cpu"}}), encoding="utf-8")
+    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "more.yaml", "--", "features")
+    assert [f"--task {task} --tasks 3" in text for task in range(4)] == [True, True, True, False]
+    extract = re.search(r"^rule extract:$.*?^    resources: (.*?)$", text, re.MULTILINE | re.DOTALL)
+    assert extract
+    assert "gpu=0" in extract[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "last", "absent"),
+    [
+        ("features", "seal", "vocabulary"),
+        ("captioners", "train_captioner", "decode"),
+        ("captions", "decode", "score"),
+        ("metrics", "ground", "draw_captions"),
+        ("figures", "draw_attention", "score"),
+    ],
+)
+def test_a_named_target_stops_there(fresh: Any, target: str, last: str, absent: str) -> None:
+    rules = fresh.stale_rules(target)
+    assert {"data", "train_backbone", "extract", last} <= rules
+    assert absent not in rules
+
+
+def test_the_default_profile_takes_nothing_from_slurm() -> None:
+    default = yaml.safe_load((REPOSITORY / "profiles/default/profile.yaml").read_text(encoding="utf-8"))
+    slurm = yaml.safe_load((REPOSITORY / "slurm/profile.yaml").read_text(encoding="utf-8"))
+    assert set(default) <= {"rerun-incomplete", "show-failed-logs", "printshellcmds"}
+    assert all(slurm[key] == default[key] for key in set(default) & set(slurm))
+
+
+def test_slurm_is_asked_for_what_the_rules_need(
+    two: Any, tmp_path: Path, executable: Callable[[str, str], Path]
+) -> None:
+    """A recording ``sbatch``; every job it takes is reported as failed, which ends the run."""
+    asked = tmp_path / "asked.txt"
+    executable("sbatch", f'echo "$@" | head -1 >> {asked}\necho 7')
+    executable("squeue", 'echo "7|FAILED"')
+    for name in ("sacct", "sacctmgr", "sshare"):
+        executable(name, "echo somebody")
+    for name in ("srun", "scancel", "scontrol", "sinfo"):
+        executable(name, "exit 0")
+    quick = ["--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--retries", "0"]
+    for rule, target in (
+        ("train_captioner", "results/two/captioners/plain/best.safetensors"),
+        ("vocabulary", "results/two/text/vocabulary.json"),
+    ):
+        done = two.command(
+            "--profile",
+            "slurm",
+            *quick,
+            "--slurm-status-command",
+            "squeue",
+            "--forcerun",
+            rule,
+            "--",
+            target,
+            path=str(tmp_path / "bin"),
+        )
+        assert asked.exists(), done.stderr[-3000:]
+    training, vocabulary = asked.read_text(encoding="utf-8").splitlines()
+    assert "-p gpu" in training
+    assert "--gpus=1" in training
+    assert "--cpus-per-task=32" in training
+    assert "--nodes=1" in training
+    assert "--mem 8000" in training
+    assert "-p cpu" in vocabulary
+    assert "gpus" not in vocabulary
