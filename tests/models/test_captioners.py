@@ -36,10 +36,13 @@ TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
 IMAGES = torch.tensor([0, 0, 1])
 
 
+@torch.no_grad()
 def test_all_words_at_once_equal_word_by_word(model: Captioner, features: dict[str, Tensor]) -> None:
-    memory = model.encode(features)
     mask = TOKENS != 0
-    together = model(memory, TOKENS, mask, IMAGES)
+    with torch.enable_grad():
+        together = model(model.encode(features), TOKENS, mask, IMAGES).detach()
+    memory = model.encode(features)
+    torch.testing.assert_close(model(memory, TOKENS, mask, IMAGES), together, rtol=1e-4, atol=1e-5)
     assert together.shape == (int(mask.sum()), VOCABULARY)
     apart = []
     for caption, image in zip(TOKENS, IMAGES, strict=True):
@@ -54,6 +57,7 @@ def test_all_words_at_once_equal_word_by_word(model: Captioner, features: dict[s
     torch.testing.assert_close(together, torch.stack(apart), rtol=1e-4, atol=1e-5)
 
 
+@torch.no_grad()
 def test_hypotheses_of_an_image_do_not_meet(model: Captioner, features: dict[str, Tensor]) -> None:
     memory = model.encode(features)
     state = model.initial_state(memory)

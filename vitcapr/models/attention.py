@@ -33,10 +33,21 @@ def additive_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tens
         (B, N, P) float32, differentiable with respect to patches, words and weight.
     """
     if scoring == "tanh":
-        # tanh(a + b) = 1 - 2 / (1 + exp(2a) exp(2b)): the exponentials are taken per patch and per word, not per pair.
         limit = _LARGEST_EXPONENT
         return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return]
     return _ReluScores.apply(patches, words, weight, counts)  # type: ignore[no-any-return]
+
+
+def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
+    """What :func:`prepared_scores` reads of the patches, computed once for all words of a decoding. No gradient."""
+    return _powers(patches) if scoring == "tanh" else patches
+
+
+def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
+    """:func:`additive_scores` with patches from :func:`prepare_patches`, without a gradient."""
+    if scoring == "tanh":
+        return _tanh_scores(prepared, _powers(words), weight, counts)
+    return _relu_scores(prepared, words, weight, counts)
 
 
 def _tiles(shape: tuple[int, int, int, int], counts: Tensor) -> Iterator[tuple[slice, slice]]:
@@ -73,15 +84,9 @@ class _TanhScores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor) -> Tensor:
-        patch_powers, word_powers = torch.exp(2 * patches), torch.exp(2 * words)
-        scores = words.new_zeros(words.shape[0], words.shape[1], patches.shape[1])
-        total, doubled = weight.sum(), -2 * weight
-        scratch = _Scratch(words)
-        for images, part in _tiles(_sizes(patches, words), counts):
-            halves = _halves(patch_powers[images], word_powers[images, part], scratch)
-            scores[images, part] = (halves @ doubled).add_(total)
+        patch_powers, word_powers = _powers(patches), _powers(words)
         ctx.save_for_backward(patch_powers, word_powers, weight, counts)
-        return scores
+        return _tanh_scores(patch_powers, word_powers, weight, counts)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
@@ -97,6 +102,21 @@ class _TanhScores(torch.autograd.Function):
             slopes = torch.addcmul(halves, halves, halves, value=-1, out=second.of(tuple(halves.shape)))
             _spread(slopes, upstream, for_patches, for_words, images, part)
         return for_patches.mul_(4 * weight), for_words.mul_(4 * weight), for_weight, None
+
+
+def _powers(values: Tensor) -> Tensor:
+    """exp(2x): tanh(a + b) = 1 - 2 / (1 + exp(2a) exp(2b)) takes them per patch and per word, not per pair."""
+    return torch.exp(2 * values.clamp(-_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+
+def _tanh_scores(patch_powers: Tensor, word_powers: Tensor, weight: Tensor, counts: Tensor) -> Tensor:
+    scores = word_powers.new_zeros(word_powers.shape[0], word_powers.shape[1], patch_powers.shape[1])
+    total, doubled = weight.sum(), -2 * weight
+    scratch = _Scratch(word_powers)
+    for images, part in _tiles(_sizes(patch_powers, word_powers), counts):
+        halves = _halves(patch_powers[images], word_powers[images, part], scratch)
+        scores[images, part] = (halves @ doubled).add_(total)
+    return scores
 
 
 def _halves(patch_powers: Tensor, word_powers: Tensor, scratch: _Scratch) -> Tensor:
@@ -122,12 +142,8 @@ def _spread(
 class _ReluScores(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor) -> Tensor:
-        scores = words.new_zeros(words.shape[0], words.shape[1], patches.shape[1])
-        scratch = _Scratch(words)
-        for images, part in _tiles(_sizes(patches, words), counts):
-            scores[images, part] = _active(patches[images], words[images, part], scratch) @ weight
         ctx.save_for_backward(patches, words, weight, counts)
-        return scores
+        return _relu_scores(patches, words, weight, counts)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
@@ -142,6 +158,14 @@ class _ReluScores(torch.autograd.Function):
             for_weight += (upstream.view(1, -1) @ active.view(-1, weight.numel()))[0]
             _spread(active.sign_(), upstream, for_patches, for_words, images, part)
         return for_patches.mul_(weight), for_words.mul_(weight), for_weight, None
+
+
+def _relu_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor) -> Tensor:
+    scores = words.new_zeros(words.shape[0], words.shape[1], patches.shape[1])
+    scratch = _Scratch(words)
+    for images, part in _tiles(_sizes(patches, words), counts):
+        scores[images, part] = _active(patches[images], words[images, part], scratch) @ weight
+    return scores
 
 
 def _active(patches: Tensor, words: Tensor, scratch: _Scratch) -> Tensor:

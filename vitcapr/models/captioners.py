@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from vitcapr.models.attention import Scoring, additive_scores
+from vitcapr.models.attention import Scoring, additive_scores, prepare_patches, prepared_scores
 from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Memory, State, Step
 
@@ -123,7 +123,12 @@ class PatchAttentionCaptioner(nn.Module):
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
         values = self.patch(self.dropout(features["patches"]))
-        memory = {"values": values.float(), "keys": self.patch_key(values).float()}
+        keys = self.patch_key(values).float()
+        memory = {"values": values.float()}
+        if torch.is_grad_enabled():
+            memory["keys"] = keys
+        else:
+            memory["prepared"] = prepare_patches(keys, self.scoring)
         if self.start is not None:
             memory["start"] = torch.tanh(self.start(self.dropout(features["cls"]))).float()
         return memory
@@ -138,7 +143,11 @@ class PatchAttentionCaptioner(nn.Module):
 
     def _attend(self, memory: Memory, hidden: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
         """hidden: (B, N, H), of which counts: (B,) are real. Returns contexts (B, N, H) and weights (B, N, P)."""
-        scores = additive_scores(memory["keys"], self.word_key(hidden).float(), self.score, counts, self.scoring)
+        words = self.word_key(hidden).float()
+        if "keys" in memory:
+            scores = additive_scores(memory["keys"], words, self.score, counts, self.scoring)
+        else:
+            scores = prepared_scores(memory["prepared"], words, self.score, counts, self.scoring)
         weights = torch.softmax(scores, dim=-1)
         return weights @ memory["values"], weights
 
