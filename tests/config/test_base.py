@@ -50,6 +50,8 @@ def test_one_line(values: dict[str, object], line: str) -> None:
         ({"features": {"chunk": 64, "batch": 48}}, "features.batch 48 does not divide features.chunk 64"),
         ({"data": {"dataset": "flickr8k"}}, "data.flickr8k.images and data.flickr8k.text must name"),
         ({"data": {"dataset": "coco"}}, "data.coco.images and either data.coco.annotations"),
+        ({"decodings": {"beam": {"beam_size": 2, "n_best": 3}}}, "n_best 3 is more than beam_size 2"),
+        ({"decodings": {"beam": {"min_length": 9, "max_length": 8}}}, "min_length 9 is more than max_length 8"),
         ({"experiment": "../up"}, "String should match pattern"),
     ],
 )

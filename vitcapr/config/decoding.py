@@ -1,8 +1,8 @@
 """How captions are written, word by word."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 
@@ -25,6 +25,14 @@ class DecodingConfig(Section):
     batch_images: int = Field(64, ge=1)
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @model_validator(mode="after")
+    def _numbers_agree(self) -> Self:
+        if self.n_best > self.beam_size:
+            raise ValueError(f"n_best {self.n_best} is more than beam_size {self.beam_size}")
+        if self.min_length > self.max_length:
+            raise ValueError(f"min_length {self.min_length} is more than max_length {self.max_length}")
+        return self
 
 
 class DecodeSettings(Section):
