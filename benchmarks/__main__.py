@@ -1,0 +1,84 @@
+"""Every benchmark in one run: ``make bench``. Ratios against the bare limit, as JSON and as a table.
+
+Nothing is needed but the installation: the pictures are rendered, the ViT has the size of ViT-Ti/16 and random
+weights. Writes results/benchmarks.json and results/benchmarks.md.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import ViTConfig, ViTModel
+
+RESULTS = Path("results")
+PICTURES = 512
+
+
+def measured(*arguments: str) -> Any:
+    """What a command prints as JSON."""
+    done = subprocess.run([sys.executable, "-m", *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def extraction(folder: Path) -> Any:
+    settings = json.dumps({"scenes": {"images": PICTURES, "size": 224}})
+    render = [sys.executable, "-m", "vitcapr.cli.data_scenes", "--settings", settings, "--output-dir", str(folder)]
+    subprocess.run(render, check=True, stderr=subprocess.DEVNULL)
+    torch.manual_seed(0)
+    shape = ViTConfig(hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768)
+    ViTModel(shape, add_pooling_layer=False).save_pretrained(folder / "vit")
+    processor = {"image_processor_type": "ViTImageProcessor", "do_resize": True, "do_rescale": True}
+    processor |= {"do_normalize": True, "rescale_factor": 1 / 255, "resample": 3, "size": {"height": 224, "width": 224}}
+    processor |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(processor))
+    return measured(
+        "benchmarks.extraction",
+        *("--manifest", str(folder / "manifest.json"), "--backbone", str(folder / "vit"), "--images", str(PICTURES)),
+    )
+
+
+def dry_run() -> dict[str, float]:
+    """Seconds of ``snakemake --dry-run`` on the default configuration, the best of three."""
+    seconds = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "snakemake", "--dry-run", "--quiet", "all"], check=True)
+        seconds.append(round(time.perf_counter() - begin, 2))
+    return {"seconds": min(seconds)}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        report: dict[str, Any] = {
+            "extraction": extraction(Path(folder)),
+            "loader": measured("benchmarks.loader"),
+            "training": measured("benchmarks.training"),
+            "decoding": measured("benchmarks.decoding"),
+            "dry_run": dry_run(),
+        }
+    rows = [
+        ("extraction, files to sealed store / bare forward pass", report["extraction"]["ratio"], "at least 0.85"),
+        ("random batches from the store / rows of one .npy memory map", report["loader"]["ratio"], "at least 1"),
+        ("random batches from the store / zarr's oindex", report["loader"]["ratio_to_oindex"], ""),
+        ("training steps fed from the store / fed from memory", report["training"]["store_to_memory"], "near 1"),
+        ("tiled attention / the formula written out", report["training"]["tiled_to_plain_attention"], "above 1"),
+        ("greedy, captions a second", round(report["decoding"]["greedy"]["captions_per_second"]), "above 780"),
+        ("beam 5, captions a second", round(report["decoding"]["beam_5"]["captions_per_second"]), "above 196"),
+        ("beam 5 / the reference implementation", round(report["decoding"]["beam_over_reference"]), ""),
+        ("dry-run of the default DAG, seconds", report["dry_run"]["seconds"], "under 3"),
+    ]
+    lines = ["| measured in one run | | aim |", "| --- | ---: | --- |"]
+    lines += [f"| {name} | {value} | {aim} |" for name, value, aim in rows]
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "benchmarks.json").write_text(json.dumps(report, indent=2) + "\n")
+    (RESULTS / "benchmarks.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
