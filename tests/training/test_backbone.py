@@ -124,23 +124,23 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         "words": torch.tensor([[1.0, 0.2, 0.0], [0.4, 0.0, 0.6]]),
     }
 
-    def choice(name: str) -> float:
-        losses = [
-            -float(torch.log_softmax(outputs[name][i, j], 0)[target])
+    def choice(name: str, background: float) -> float:
+        terms = [
+            (-float(torch.log_softmax(outputs[name][i, j], 0)[target]), background if target == 0 else 1.0)
             for i, row in enumerate(targets[name].tolist())
             for j, target in enumerate(row)
             if target != IGNORED
         ]
-        return sum(losses) / len(losses)
+        return sum(loss * weight for loss, weight in terms) / sum(weight for _, weight in terms)
 
     def several(name: str, target: str) -> float:
         share = torch.sigmoid(outputs[name].double())
         true = targets[target].double()
         return -float((true * share.log() + (1 - true) * (1 - share).log()).sum()) / 2
 
-    expected = choice("kind") + choice("color") + 0.5 * choice("count") + choice("numbers")
+    expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + 0.5 * choice("count", 1.0) + choice("numbers", 1.0)
     expected += several("present", "present") / 5
-    expected += (several("patch_words", "words") + several("cls_words", "words")) / 20
+    expected += (several("patch_words", "words") + several("cls_words", "words")) / 40
     assert float(loss_of(outputs, targets)) == pytest.approx(expected, rel=1e-4)
 
 

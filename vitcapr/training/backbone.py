@@ -25,6 +25,8 @@ from vitcapr.training.backbone_targets import IGNORED, Names, Targets
 WEIGHT_DECAY, CLIP_NORM, WARMUP = 0.05, 1.0, 0.05
 MEAN = STD = 0.5
 WELL_COVERED = 0.5
+# Four patches in five are background, and easy: they count this much in the loss, an object's patch counts 1.
+BACKGROUND = 0.2
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -65,20 +67,23 @@ class SceneReader(nn.Module):
 
 
 def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
-    """The sum of the heads' losses, means over patches or images: cross entropies, and for several-of-many targets
-    binary cross entropies summed over the classes and scaled down to the size of the others."""
+    """The weighted sum of the heads' losses, means over patches or images: cross entropies, and for several-of-many
+    targets binary cross entropies summed over the classes and scaled down to the size of the others."""
 
-    def choice(name: str) -> Tensor:
-        return functional.cross_entropy(outputs[name].flatten(0, 1), targets[name].flatten(), ignore_index=IGNORED)
+    def choice(name: str, background: float = 1.0) -> Tensor:
+        weight = torch.ones(outputs[name].shape[-1], device=outputs[name].device)
+        weight[0] = background
+        logits, target = outputs[name].flatten(0, 1), targets[name].flatten()
+        return functional.cross_entropy(logits, target, weight, ignore_index=IGNORED)
 
     def several(name: str, target: str) -> Tensor:
         return functional.binary_cross_entropy_with_logits(outputs[name], targets[target], reduction="sum")
 
     images = len(targets["words"])
-    patches = choice("kind") + choice("color") + 0.5 * choice("count")
+    patches = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + 0.5 * choice("count")
     words = several("patch_words", "words") + several("cls_words", "words")
     whole = several("present", "present") / 5 / images + choice("numbers")
-    return patches + words / 20 / images + whole
+    return patches + words / 40 / images + whole
 
 
 @dataclass
