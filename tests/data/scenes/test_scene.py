@@ -59,12 +59,11 @@ def test_kinds_differ_belong_to_the_place_and_are_spoken_of_in_a_fixed_order() -
         assert not {group.color for group in scene.groups} & set(PLACES[scene.place].avoided)
 
 
-def test_large_and_small_do_not_meet() -> None:
-    largest_small = SIDES["small"][1]
+def test_things_are_of_the_size_that_is_told_and_not_too_small_to_point_at() -> None:
     for scene in SCENES:
         for group in scene.groups:
             for thing in group.things:
-                assert (thing.side <= largest_small) is (group.size == "small")
+                assert thing.side == SIDES[group.size]
                 assert thing.side * 8 > 1.3
 
 

@@ -3,6 +3,7 @@
 Lengths are fractions of the picture's side, x to the right and y downwards.
 """
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from vitcapr.data.scenes.lexicon import COLORS, KINDS, PLACES, SIZES, TEXTURES
 
-# Side of a thing's box. The smaller still spans more than one and a half of eight patches a side.
-SIDES = {"small": (0.20, 0.25), "large": (0.36, 0.44)}
-MARGIN = 0.02
-WOBBLE = 0.02
+# Things stand in squares of so many cells of a lattice over the picture, and fill most of their square. A small set of
+# sizes and positions is what lets a small network learn the kinds from a few thousand pictures. The smaller things
+# still span more than one and a half of eight patches a side.
+LATTICE = 16
+CELLS = {"small": 4, "large": 7}
+SIDES = {"small": 0.22, "large": 0.40}
 HORIZONTAL, VERTICAL = 0, 1
 
 DIRECTIONS = ("left", "right", "above", "below")
@@ -110,23 +113,30 @@ def _looks(rng: random.Random, place: str) -> tuple[str, str]:
     return color, rng.choices(TEXTURES, (0.6, 0.2, 0.2))[0]
 
 
-def _side(rng: random.Random, size: str, most: float = 1.0) -> float:
-    low, high = SIDES[size]
-    return min(rng.uniform(low, high), most)
+def _thing(rng: random.Random, x: float, y: float, size: str, mirrored: bool | None = None) -> Thing:
+    return Thing(x, y, SIDES[size], rng.random() < 0.5 if mirrored is None else mirrored, rng.uniform(-5, 5))
 
 
-def _thing(rng: random.Random, x: float, y: float, side: float, mirrored: bool | None = None) -> Thing:
-    return Thing(x, y, side, rng.random() < 0.5 if mirrored is None else mirrored, rng.uniform(-7, 7))
+def _middle(first: int, size: str) -> float:
+    """The middle of the square that begins at a cell."""
+    return (first + CELLS[size] / 2) / LATTICE
 
 
-def _pack(rng: random.Random, widths: list[float], gap: float = 0.01) -> list[float]:
-    """Middles of intervals of these widths, in this order, at least ``gap`` apart, between the margins."""
-    free = 1 - 2 * MARGIN - sum(widths) - gap * (len(widths) - 1)
-    cuts = sorted(rng.uniform(0, max(free, 0.0)) for _ in widths)
-    middles, used = [], MARGIN
-    for width, cut in zip(widths, cuts, strict=True):
-        middles.append(used + cut + width / 2)
-        used += width + gap
+def _anywhere(rng: random.Random, size: str, low: float = 0.0, high: float = 1.0) -> float:
+    """The middle of a square that lies between ``low`` and ``high``, or as near as it fits in the picture."""
+    last = LATTICE - CELLS[size]
+    first = min(math.ceil(low * LATTICE - 1e-9), last)
+    return _middle(rng.randint(first, max(first, math.floor(high * LATTICE + 1e-9) - CELLS[size])), size)
+
+
+def _pack(rng: random.Random, sizes: list[str]) -> list[float]:
+    """Middles of squares in this order that do not overlap, the cells left over dealt out at random."""
+    free = LATTICE - sum(CELLS[size] for size in sizes)
+    before = sorted(rng.randint(0, free) for _ in sizes)
+    middles, used = [], 0
+    for size, skipped in zip(sizes, before, strict=True):
+        middles.append(_middle(used + skipped, size))
+        used += CELLS[size]
     return middles
 
 
@@ -134,37 +144,34 @@ def _place_along(axis: int, along: float, across: float) -> tuple[float, float]:
     return (along, across) if axis == HORIZONTAL else (across, along)
 
 
-def _line_up(rng: random.Random, axis: int, count: int, side: float, across: float) -> tuple[Thing, ...]:
+def _line_up(rng: random.Random, axis: int, count: int, size: str, across: float) -> tuple[Thing, ...]:
     """A row or column of equal things."""
     mirrored = rng.random() < 0.5
     return tuple(
-        _thing(rng, *_place_along(axis, along, across + rng.uniform(-WOBBLE, WOBBLE)), side, mirrored)
-        for along in _pack(rng, [side] * count)
+        _thing(rng, *_place_along(axis, along, across), size, mirrored) for along in _pack(rng, [size] * count)
     )
 
 
 def _beside_the_middle(rng: random.Random, place: str, kinds: list[str]) -> Scene:
     color, texture = _looks(rng, place)
     size = rng.choice(SIZES)
-    side = _side(rng, size)
     where = rng.choice(("on_left", "in_middle", "on_right"))
-    middle = {
-        "on_left": rng.uniform(MARGIN + side / 2, 0.27),
-        "in_middle": rng.uniform(0.46, 0.54),
-        "on_right": rng.uniform(0.73, 1 - MARGIN - side / 2),
+    slack = {"small": 2, "large": 1}[size]
+    first = {
+        "on_left": rng.randint(0, slack),
+        "in_middle": rng.choice({"small": (6,), "large": (4, 5)}[size]),
+        "on_right": LATTICE - CELLS[size] - rng.randint(0, slack),
     }[where]
-    height = rng.uniform(MARGIN + side / 2, 1 - MARGIN - side / 2)
-    return Scene(place, (Group(kinds[0], color, size, texture, (_thing(rng, middle, height, side),)),), where, (0,))
+    thing = _thing(rng, _middle(first, size), _anywhere(rng, size), size)
+    return Scene(place, (Group(kinds[0], color, size, texture, (thing,)),), where, (0,))
 
 
 def _arranged(rng: random.Random, place: str, kinds: list[str]) -> Scene:
     color, texture = _looks(rng, place)
     count = rng.choices((2, 3, 4), (0.4, 0.35, 0.25))[0]
     size = rng.choice(SIZES) if count == 2 else "small"
-    side = _side(rng, size, most=0.94 / count - 0.01)
     axis = rng.choices((HORIZONTAL, VERTICAL), (0.6, 0.4))[0]
-    across = rng.uniform(side / 2 + 0.06, 1 - side / 2 - 0.06)
-    things = _line_up(rng, axis, count, side, across)
+    things = _line_up(rng, axis, count, size, _anywhere(rng, size))
     relation = "row" if axis == HORIZONTAL else "column"
     return Scene(place, (Group(kinds[0], color, size, texture, things),), relation, (0,))
 
@@ -172,27 +179,23 @@ def _arranged(rng: random.Random, place: str, kinds: list[str]) -> Scene:
 def _in_a_direction(rng: random.Random, place: str, kinds: list[str]) -> Scene:
     """Two groups on the two sides of a line; the things of a group are lined up along it."""
     axis = rng.choice((HORIZONTAL, VERTICAL))
-    looks, sides = [], []
+    looks = []
     for _ in kinds:
         count = rng.choices((1, 2, 3, 4), (0.5, 0.26, 0.15, 0.09))[0]
         size = rng.choice(SIZES) if count <= 2 else "small"
         looks.append((*_looks(rng, place), size, count))
-        sides.append(_side(rng, size, most=0.94 / count - 0.01))
     first_before = rng.random() < 0.5
     order = (0, 1) if first_before else (1, 0)
-    middles = dict(zip(order, _pack(rng, [sides[number] for number in order], 2.5 * WOBBLE), strict=True))
-    # One common height keeps "left of" from being just as much "above".
-    across = rng.uniform(0.40, 0.60)
+    middles = dict(zip(order, _pack(rng, [looks[number][2] for number in order]), strict=True))
     groups: list[Group] = []
     for number, kind in enumerate(kinds):
         color, texture, size, count = looks[number]
-        side = sides[number]
         if count == 1:
-            level = min(max(across + rng.uniform(-0.08, 0.08), MARGIN + side / 2), 1 - MARGIN - side / 2)
-            x, y = _place_along(axis, middles[number], level)
-            things: tuple[Thing, ...] = (_thing(rng, x, y, side),)
+            # At about the same height, or "left of" would be just as much "above".
+            level = _anywhere(rng, size, 0.25, 0.75)
+            things: tuple[Thing, ...] = (_thing(rng, *_place_along(axis, middles[number], level), size),)
         else:
-            things = _line_up(rng, 1 - axis, count, side, middles[number])
+            things = _line_up(rng, 1 - axis, count, size, middles[number])
         groups.append(Group(kind, color, size, texture, things))
     names = ("left", "right") if axis == HORIZONTAL else ("above", "below")
     return Scene(place, tuple(groups), names[0] if first_before else names[1], (0, 1))
@@ -203,22 +206,24 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
     front = rng.choice((0, 1))
     sizes = ["large", "large"]
     sizes[front] = rng.choice(SIZES)
-    # What is in front is the smaller of two large things, so that enough of the other is left to be known by.
-    sides = [_side(rng, size, most=0.37 if number == front else 1.0) for number, size in enumerate(sizes)]
-    back_side, front_side = sides[1 - front], sides[front]
-    sideways = rng.choice((-1, 1)) * (0.17 if sizes[front] == "small" else 0.37) * back_side
-    down = (0.14 if sizes[front] == "small" else 0.18) * back_side
-    low = MARGIN + max(back_side / 2, front_side / 2 - sideways)
-    high = 1 - MARGIN - max(back_side / 2, front_side / 2 + sideways)
-    x = rng.uniform(low, high)
-    y = rng.uniform(MARGIN + back_side / 2, 1 - MARGIN - max(back_side / 2, front_side / 2 + down))
-    middles = {1 - front: (x, y), front: (x + sideways, y + down)}
+    room = LATTICE - CELLS["large"]
+    if sizes[front] == "small":
+        x, y = rng.randint(0, room), rng.randint(0, room)
+        ahead_x, ahead_y = x + rng.choice((0, 3)), y + 2
+    else:
+        ahead_y = rng.randint(1, room)
+        x, ahead_x = rng.choice([(a, b) for a in range(room + 1) for b in (a - 2, a + 2) if 0 <= b <= room])
+        y = ahead_y - 1
+    middles = {
+        1 - front: (_middle(x, "large"), _middle(y, "large")),
+        front: (_middle(ahead_x, sizes[front]), _middle(ahead_y, sizes[front])),
+    }
     groups: list[Group] = []
     for number, kind in enumerate(kinds):
         color, texture = _looks(rng, place)
         while groups and color == groups[0].color:
             color, texture = _looks(rng, place)
-        thing = _thing(rng, *middles[number], sides[number])
+        thing = _thing(rng, *middles[number], sizes[number])
         groups.append(Group(kind, color, sizes[number], texture, (thing,)))
     return Scene(place, tuple(groups), DEPTHS[front], (1 - front, front))
 
@@ -229,16 +234,13 @@ def _between(rng: random.Random, place: str, kinds: list[str]) -> Scene:
     kinds = [kinds[middle], *(kind for number, kind in enumerate(kinds) if number != middle)]
     if rng.random() < 0.5:
         kinds[1], kinds[2] = kinds[2], kinds[1]
-    large = set(rng.sample(range(3), rng.choices((0, 1, 2), (0.3, 0.5, 0.2))[0]))
-    sizes = ["large" if number in large else "small" for number in range(3)]
-    # Two large things and a small one just fit between the margins.
-    sides = [_side(rng, size, most=0.365 if size == "large" else 0.21) for size in sizes]
+    large = rng.choice((None, 0, 1, 2))
+    sizes = ["large" if number == large else "small" for number in range(3)]
     left_to_right = (1, 0, 2)
-    middles = dict(zip(left_to_right, _pack(rng, [sides[number] for number in left_to_right]), strict=True))
-    across = rng.uniform(0.35, 0.65)
+    middles = dict(zip(left_to_right, _pack(rng, [sizes[number] for number in left_to_right]), strict=True))
     groups = []
     for number, kind in enumerate(kinds):
         color, texture = _looks(rng, place)
-        thing = _thing(rng, middles[number], across + rng.uniform(-0.06, 0.06), sides[number])
+        thing = _thing(rng, middles[number], _anywhere(rng, sizes[number], 0.25, 0.75), sizes[number])
         groups.append(Group(kind, color, sizes[number], texture, (thing,)))
     return Scene(place, tuple(groups), "between", (0, 1, 2))
