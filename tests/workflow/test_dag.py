@@ -122,12 +122,14 @@ def test_slurm_is_asked_for_what_the_rules_need(
             path=str(tmp_path / "bin"),
         )
         assert asked.exists(), done.stderr[-3000:]
-    # Each is tried a second time, in the same words.
-    training, vocabulary = dict.fromkeys(asked.read_text(encoding="utf-8").splitlines())
+    training, vocabulary = (
+        next(line for line in asked.read_text(encoding="utf-8").splitlines() if f"--comment rule_{rule}_" in line)
+        for rule in ("train_captioner", "vocabulary")
+    )
     assert "-p gpu" in training
     assert "--gpus=1" in training
     assert "--cpus-per-task=32" in training
     assert "--nodes=1" in training
     assert "--mem 8000" in training
     assert "-p cpu" in vocabulary
-    assert "gpus" not in vocabulary
+    assert "--gpus" not in vocabulary

@@ -157,17 +157,17 @@ def test_status_names_the_edited_module(two: Any) -> None:
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:
-    two.configure(decodings={"beam": {"beam_size": 4}}, backbones={"vit": {"dtype": "float32"}})
+    two.configure(decodings={"beam": {"beam_size": 4}}, metrics={"bootstrap_samples": 10})
     said = two.status()
-    assert "decoding.beam_size 5 -> 4" in said
-    assert 'backbone.dtype "auto" -> "float32"' in said
+    assert re.search(r"decode plain/beam/test +decoding.beam_size 5 -> 4\n", said)
+    assert re.search(r"score plain/greedy/test +metrics.bootstrap_samples 1000 -> 10\n", said)
 
 
 def test_status_names_the_users_changed_files(photographs: Any) -> None:
     photographs.append("photographs/1.jpg", "another")
     said = photographs.status()
     assert "the content of data.flickr8k.images changed" in said
-    assert "and 10 that follow" in said
+    assert "and 11 that follow" in said
 
 
 def test_status_when_nothing_is_to_be_done(two: Any) -> None:
