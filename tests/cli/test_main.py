@@ -28,7 +28,8 @@ def test_the_table_has_every_command() -> None:
 def test_every_command_explains_itself(command: str) -> None:
     done = vitcapr_program(command, "--help")
     assert done.returncode == 0, done.stderr
-    assert f"Usage: vitcapr {command}" in done.stdout
+    assert "Usage: " in done.stdout
+    assert f"vitcapr {command} " in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
