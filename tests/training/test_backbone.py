@@ -16,7 +16,7 @@ from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 from vitcapr.data.manifest import write_manifest
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.progress import Reporter
-from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_frequencies
+from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_patches
 from vitcapr.training.backbone_targets import (
     IGNORED,
     Names,
@@ -173,13 +173,19 @@ def test_scores_by_hand() -> None:
     )
 
 
-def test_the_first_filters_see_mean_colours() -> None:
+def test_the_first_filters_whiten_patches() -> None:
+    """Of the patches they are made from, their outputs have mean 0, are uncorrelated, and have variance 1 or less."""
+    pixels = np.random.default_rng(0).integers(0, 256, (300, 16, 16, 3), dtype=np.uint8)
     vit = tiny(Names(["ball"], ["red"], [], 1)).vit
-    start_from_frequencies(vit)
-    picture = torch.full((1, 3, 8, 8), 0.5)
-    picture[0, 2] = -1.0
-    seen = vit.embeddings.patch_embeddings.projection.weight.flatten(1) @ picture.flatten()
-    np.testing.assert_allclose(seen.detach(), [0.5, 0.5, -1.0] + [0.0] * 13, atol=1e-6)
+    start_from_patches(vit, pixels)
+    images = (torch.from_numpy(pixels[:256]).permute(0, 3, 1, 2) / 255 - 0.5) / 0.5
+    with torch.no_grad():
+        seen = vit.embeddings.patch_embeddings(images).flatten(0, 1)
+    covariance = (seen.T @ seen / len(seen)).numpy()
+    np.testing.assert_allclose(seen.mean(dim=0), 0, atol=1e-4)
+    np.testing.assert_allclose(covariance - np.diag(covariance.diagonal()), 0, atol=1e-3)
+    assert (covariance.diagonal() > 0.9).all()
+    assert (covariance.diagonal() <= 1).all()
     positions = vit.embeddings.position_embeddings[0, 1:].detach().numpy()
     assert len({tuple(row.round(4)) for row in positions}) == len(positions)
 

@@ -25,6 +25,7 @@ from vitcapr.training.backbone_targets import IGNORED, Names, Targets
 WEIGHT_DECAY, CLIP_NORM, WARMUP = 0.05, 1.0, 0.05
 MEAN = STD = 0.5
 WELL_COVERED = 0.5
+WHITENED, WHITENING_FLOOR, POSITION_SCALE = 256, 1e-2, 0.5
 # Four patches in five are background, and easy: they count this much in the loss, an object's patch counts 1.
 BACKGROUND = 0.2
 
@@ -173,7 +174,7 @@ def train_backbone(
         attn_implementation="eager",
     )
     vit = ViTModel(config)
-    start_from_frequencies(vit)
+    start_from_patches(vit, train[0])
     model = SceneReader(vit, names).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=WEIGHT_DECAY)
     steps = epochs * math.ceil(len(train[0]) / batch)
@@ -208,29 +209,36 @@ def train_backbone(
 
 
 @torch.no_grad()
-def start_from_frequencies(vit: ViTModel) -> None:
-    """Let the patch filters begin as the lowest frequencies of the three colour channels (a 2-D cosine basis) and the
-    positions as sines and cosines of row and column (Beyer et al. 2022, arXiv 2205.01580): noise there takes hundreds
-    of steps to turn into either."""
+def start_from_patches(vit: ViTModel, pixels: Pixels) -> None:
+    """Begin with patch filters that whiten the patches of ``pixels`` and with positions that are waves.
+
+    The filters are the leading principal components, each scaled to unit variance: fine detail, which tells the kinds
+    apart, then weighs as much as the mean colour from the first step on. Positions are sines and cosines of row and
+    column (Beyer et al. 2022, arXiv 2205.01580).
+    """
     config = vit.config
     side, width = config.patch_size, config.hidden_size
-    places = (np.arange(side) + 0.5) * np.pi / side
-    pairs = sorted((row + column, row, column) for row in range(side) for column in range(side))
-    filters = np.zeros((width, 3, side, side))
-    for number in range(min(width, 3 * len(pairs))):
-        _, row, column = pairs[number // 3]
-        wave = np.outer(np.cos(row * places), np.cos(column * places))
-        # Natural spectra fall with frequency; the gain keeps fine detail from drowning beside the mean colour.
-        filters[number, number % 3] = wave * (1 + row + column) / side**2
-    vit.embeddings.patch_embeddings.projection.weight.copy_(torch.from_numpy(filters))
     grid = config.image_size // side
+    cut = pixels[:WHITENED].reshape(-1, grid, side, grid, side, 3).transpose(0, 1, 3, 5, 2, 4)
+    patches = torch.from_numpy(cut.reshape(-1, 3 * side * side).astype(np.float32))
+    patches = (patches / 255 - MEAN) / STD
+    mean = patches.mean(dim=0)
+    variances, directions = torch.linalg.eigh((patches - mean).T @ (patches - mean) / len(patches))
+    keep = min(width, len(variances))
+    scale = (variances[-keep:].clamp(min=0) + WHITENING_FLOOR).rsqrt()
+    filters = torch.zeros(width, len(mean))
+    filters[:keep] = (directions[:, -keep:] * scale).T.flip(0)
+    projection = vit.embeddings.patch_embeddings.projection
+    projection.weight.copy_(filters.view_as(projection.weight))
+    projection.bias.copy_(-filters @ mean)
+
     quarter = width // 4
-    angles = np.arange(grid)[:, None] * np.pi / grid * (np.arange(quarter) + 1) / 2
-    waves = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    table = np.zeros((grid, grid, width))
+    angles = torch.arange(grid)[:, None] * math.pi / grid * (torch.arange(quarter) + 1) / 2
+    waves = torch.cat([angles.sin(), angles.cos()], dim=1)
+    table = torch.zeros(grid, grid, width)
     table[:, :, : 2 * quarter] = waves[:, None]
     table[:, :, 2 * quarter : 4 * quarter] = waves[None]
-    vit.embeddings.position_embeddings[0, 1:].copy_(torch.from_numpy(0.2 * table.reshape(grid * grid, width)))
+    vit.embeddings.position_embeddings[0, 1:].copy_(POSITION_SCALE * table.view(grid * grid, width))
 
 
 @torch.no_grad()
