@@ -4,9 +4,10 @@
 rule draw_curves:
     input:
         histories=experiment.histories,
+        backbone=experiment.backbone_history,
     output:
         report(
-            experiment.pictures("results/{experiment}/figures/curves/curves"),
+            experiment.curve_pictures("results/{experiment}"),
             caption="../workflow/report/curves.rst",
             category="Training",
             labels={"figure": "training curves"},
@@ -22,10 +23,11 @@ rule draw_curves:
     params:
         folder=subpath(output[0], parent=True),
         histories=experiment.histories_option,
+        backbone=experiment.backbone_history_option,
         settings=experiment.drawing("curves").settings,
         made_from=experiment.drawing("curves").made_from,
     shell:
-        "python -m vitcapr.cli.draw_curves {params.histories} --output-dir {params.folder:q}"
+        "python -m vitcapr.cli.draw_curves {params.histories} {params.backbone} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 

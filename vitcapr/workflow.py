@@ -158,6 +158,10 @@ class Experiment:
     def is_trained(self, backbone: str) -> bool:
         return self.config.backbones[backbone].source == TRAINED
 
+    @property
+    def trains_backbone(self) -> bool:
+        return any(self.is_trained(name) for name in self.backbones)
+
     def one_of(self, names: list[str]) -> str:
         """A wildcard's constraint: any of ``names``, or nothing at all when there is none."""
         return "|".join(names) if names else "(?!)"
@@ -196,7 +200,7 @@ class Experiment:
     @property
     def figures(self) -> list[str]:
         return [
-            *self.pictures(f"{self.root}/figures/curves/curves"),
+            *self.curve_pictures(self.root),
             *self.pictures(f"{self.root}/figures/text/vocabulary"),
             *self.pictures(f"{self.root}/figures/text/lengths"),
             *(
@@ -219,6 +223,11 @@ class Experiment:
         """The files of ``draw_attention``: one for every attended image and format."""
         numbers = range(1, self.config.figures.attended + 1)
         return [picture for number in numbers for picture in self.pictures(f"{folder}attention-{number}")]
+
+    def curve_pictures(self, root: str) -> list[str]:
+        """The files of ``draw_curves``: the captioners', and the backbone's where the DAG trains one."""
+        names = ("curves", "backbone") if self.trains_backbone else ("curves",)
+        return [picture for name in names for picture in self.pictures(f"{root}/figures/curves/{name}")]
 
     # What a job reads.
 
@@ -261,6 +270,12 @@ class Experiment:
         named = zip(self.captioners, self.histories(wildcards), strict=True)
         return " ".join(f"--history {name}={path}" for name, path in named)
 
+    def backbone_history(self, _: Wildcards) -> list[str]:
+        return [f"{self.root}/backbones/{TRAINED}/history.csv"] if self.trains_backbone else []
+
+    def backbone_history_option(self, wildcards: Wildcards) -> str:
+        return " ".join(f"--backbone {path}" for path in self.backbone_history(wildcards))
+
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
         """What every captioner and decoding writes for one split."""
         return list(self._captions_by_name(wildcards.split).values())
@@ -283,9 +298,13 @@ class Experiment:
         """The user's files that the data set is read from, by their keys."""
         data = self.config.data
         if data.dataset == "flickr8k":
+            text = find_data(data.flickr8k.text)
+            # Beside a captions file that is named itself, the lists of the official splits are read too.
+            lists = sorted(text.parent.glob("Flickr_8k.*Images.txt")) if text.is_file() else []
             return {
                 "data.flickr8k.images": find_data(data.flickr8k.images),
-                "data.flickr8k.text": find_data(data.flickr8k.text),
+                "data.flickr8k.text": text,
+                **{f"data.flickr8k.text/{path.name}": path for path in lists},
             }
         if data.dataset == "coco":
             files = {"data.coco.images": find_data(data.coco.images)}
