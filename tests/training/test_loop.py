@@ -75,6 +75,7 @@ def best(folder: Path) -> dict[str, Tensor]:
 
 def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, dict[str, Tensor]]) -> None:
     assert one[0] == other[0]
+    assert [list(row) for row in one[0].history] == [list(row) for row in other[0].history]
     assert one[1].keys() == other[1].keys()
     for name in one[1]:
         assert torch.equal(one[1][name], other[1][name]), name

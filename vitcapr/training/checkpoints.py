@@ -16,7 +16,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any])
     """``facts`` are JSON values kept in the file's header, so that tensors and facts are never of two moments."""
     with atomic_path(path) as temporary:
         plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        save_file(plain, temporary, metadata={"facts": json.dumps(facts, sort_keys=True)})
+        save_file(plain, temporary, metadata={"facts": json.dumps(facts)})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
