@@ -211,9 +211,8 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
         x, y = rng.randint(0, room), rng.randint(0, room)
         ahead_x, ahead_y = x + rng.choice((0, 3)), y + 2
     else:
-        ahead_y = rng.randint(1, room)
-        x, ahead_x = rng.choice([(a, b) for a in range(room + 1) for b in (a - 2, a + 2) if 0 <= b <= room])
-        y = ahead_y - 1
+        x, ahead_x = rng.choice([(a, b) for a in range(room + 1) for b in (a - 3, a + 3) if 0 <= b <= room])
+        y = ahead_y = rng.randint(0, room)
     middles = {
         1 - front: (_middle(x, "large"), _middle(y, "large")),
         front: (_middle(ahead_x, sizes[front]), _middle(ahead_y, sizes[front])),
