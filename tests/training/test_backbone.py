@@ -79,7 +79,7 @@ def test_targets_by_hand(tmp_path: Path) -> None:
             "mask": ["mask.png"] * 3,
         }
     )
-    captions = pd.DataFrame({"image_id": ["a", "a"], "text": ["A red ball.", "Two balls, one red!"]})
+    captions = pd.DataFrame({"image_id": ["a"] * 3, "text": ["A red ball.", "Two balls, one red!", "一个红色小球。"]})
     names = Names(["ball", "box"], ["blue", "green", "red"], ["ball", "red"], most=4)
     targets = build_targets(["a", "b"], objects, captions, names, image_root=tmp_path, grid=2, size=4)
     assert targets.kind[0].tolist() == [1, IGNORED, 1, 0]

@@ -42,7 +42,7 @@ class Targets:
         covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
         present: (N, K * C) 1 where an object of this kind and colour is in the picture.
-        words: (N, W) share of the picture's captions that have the word.
+        words: (N, W) share of the picture's captions (those in Latin letters) that have the word.
     """
 
     kind: Array
@@ -101,9 +101,11 @@ def build_targets(
 
     for image_id, texts in captions.groupby("image_id", sort=False)["text"]:
         row = rows.get(str(image_id))
-        for text in texts if row is not None else ():
-            for word in caption_words(text) & words.keys():
-                targets.words[row, words[word]] += 1 / len(texts)
+        # A caption in another script has no words here, and says nothing about those of the others.
+        found_words = [found for text in texts if (found := caption_words(text))]
+        for told in found_words if row is not None else ():
+            for word in told & words.keys():
+                targets.words[row, words[word]] += 1 / len(found_words)
 
     for image_id, found in objects.groupby("image_id", sort=False):
         row = rows.get(str(image_id))
