@@ -102,7 +102,7 @@ def build_targets(
     for image_id, texts in captions.groupby("image_id", sort=False)["text"]:
         row = rows.get(str(image_id))
         # A caption in another script has no words here, and says nothing about those of the others.
-        found_words = [found for text in texts if (found := caption_words(text))]
+        found_words = [heard for text in texts if (heard := caption_words(text))]
         for told in found_words if row is not None else ():
             for word in told & words.keys():
                 targets.words[row, words[word]] += 1 / len(found_words)
