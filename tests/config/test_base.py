@@ -48,6 +48,14 @@ def test_one_line(values: dict[str, object], line: str) -> None:
         ({"captioners": {"attention": {"backbone": "x"}}}, "backbone 'x' is not among ['vit']"),
         ({"captioners": {"attention": {"backbone": "vit", "word_vectors": "g"}}}, "word_vectors 'g' is not among []"),
         ({"features": {"chunk": 64, "batch": 48}}, "features.batch 48 does not divide features.chunk 64"),
+        (
+            {
+                "captioners": {
+                    "a": {"backbone": "vit", "training": {"phases": [{"epochs": 1, "objective": "self_critical"}]}}
+                }
+            },
+            "configuration key 'captioners.a.training': with select_by loss no epoch of a self_critical phase",
+        ),
         ({"data": {"dataset": "flickr8k"}}, "data.flickr8k.images and data.flickr8k.text must name"),
         ({"data": {"dataset": "coco"}}, "data.coco.images and either data.coco.annotations"),
         ({"decodings": {"beam": {"beam_size": 2, "n_best": 3}}}, "n_best 3 is more than beam_size 2"),

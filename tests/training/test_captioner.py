@@ -1,15 +1,28 @@
-"""The captioner's loss against one caption at a time, and the decoded validation score."""
+"""The captioner's loss against one caption at a time, its objectives by phase, and the decoded validation score."""
 
 import itertools
+import os
+import signal
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from vitcapr.errors import Preempted
+from vitcapr.features.loader import CaptionBatch
 from vitcapr.models.captioners import Captioner, build_captioner
+from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
-from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.captioner import CaptionerTask, SelfCriticalBatch
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.loop import Position, Recipe, Trainer
+from vitcapr.training.reward import CiderReward
+from vitcapr.training.schedule import Phase
+from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
 
 
@@ -104,6 +117,99 @@ def test_training_sees_every_caption_of_its_split_once(
     seen = [vocabulary.decode(caption) for batch in task.batches(0, 1, 0) for caption in batch.tokens.tolist()]
     assert sorted(seen) == sorted(" ".join(CAPTIONS[place]) for place, row in enumerate(IMAGE_ROW) if row < 3)
     assert task.steps(0) == 2
+
+
+class Stopped(CaptionerTask):
+    """Asked to stop before a chosen batch."""
+
+    stop_before: int | None = None
+    seen = 0
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
+        for batch in super().batches(phase, epoch, start):
+            if self.seen == self.stop_before:
+                os.kill(os.getpid(), signal.SIGTERM)
+            self.seen += 1
+            yield batch
+
+
+def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: Store) -> Stopped:
+    train = np.array([0, 1, 2])
+    return Stopped(
+        model_of("patch_attention", vocabulary),
+        store,  # type: ignore[arg-type]
+        tokens,
+        train=train,
+        validation=np.array([3]),
+        batch_images=[2, 1],
+        max_length=[35, 6],
+        label_smoothing=0.0,
+        seed=0,
+        device=torch.device("cpu"),
+        self_critical=[
+            None,
+            SelfCritical(
+                CiderReward(tokens, train, len(vocabulary)),
+                samples=4,
+                max_length=6,
+                start=vocabulary.start,
+                end=vocabulary.end,
+                pad=vocabulary.pad,
+                forbidden=[],
+            ),
+        ],
+        scorer=lambda _: {"validation_cider": 1.0},
+    )
+
+
+def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, torch.Tensor]]:
+    phases = (Phase(1, 0.01), Phase(2, 0.01))
+    trainer = Trainer(
+        task,
+        Recipe(phases=phases, select_by="validation_cider"),
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+        folder=folder,
+        identity="same",
+        reporter=Reporter(stream=StringIO()),
+    )
+    position = trainer.run()
+    found = read_tensors(folder / "state.safetensors")
+    assert found is not None
+    return position, found[0]
+
+
+def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: Store) -> None:
+    task = two_phases(vocabulary, tokens, store)
+    (taught, *_), (drawn, *others) = list(task.batches(0, 1, 0)), list(task.batches(1, 2, 0))
+    assert not isinstance(taught, SelfCriticalBatch)
+    assert isinstance(drawn, SelfCriticalBatch)
+    assert len(others) == task.steps(1) - 1 == 2
+    surprise, words = task.loss(taught)
+    assert float(surprise.detach()) > 0
+    assert words == int((taught.tokens[:, 1:] != 0).sum())
+    shortfall, captions = task.loss(drawn)
+    assert -10 <= float(shortfall.detach()) <= 0
+    assert captions == 4
+
+
+@pytest.mark.parametrize("stop_before", [1, 3, 6])
+def test_self_critical_training_stopped_and_continued_equals_uninterrupted(
+    tmp_path: Path, stop_before: int, vocabulary: Vocabulary, tokens: TokenTable, store: Store
+) -> None:
+    whole = train_in(tmp_path / "whole", two_phases(vocabulary, tokens, store))
+    stopped = two_phases(vocabulary, tokens, store)
+    stopped.stop_before = stop_before
+    with pytest.raises(Preempted):
+        train_in(tmp_path / "parts", stopped)
+    fresh = two_phases(vocabulary, tokens, store)
+    torch.manual_seed(99)  # another process would start from another random state
+    continued = train_in(tmp_path / "parts", fresh)
+    assert [row["phase"] for row in whole[0].history] == [1, 2, 2]
+    assert continued[0] == whole[0]
+    assert continued[1].keys() == whole[1].keys()
+    for name, tensor in whole[1].items():
+        assert torch.equal(continued[1][name], tensor), name
 
 
 def test_greedy_cider_is_one_where_the_captions_are_the_references(

@@ -13,7 +13,7 @@ import typer
 
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
+from vitcapr.config.captioner import CaptionerConfig, PhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
@@ -27,7 +27,9 @@ from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
+from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
 
 
@@ -74,6 +76,7 @@ def main(
             label_smoothing=training.label_smoothing,
             seed=chosen.seed,
             device=device,
+            self_critical=_self_critical(training.phases, table, words, images.rows("train")),
             scorer=GreedyCider(
                 store,
                 table,
@@ -152,6 +155,29 @@ def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: i
         "feed_cls": captioner.feed_cls,
         "output_dim": captioner.output_dim,
     }
+
+
+def _self_critical(
+    phases: list[PhaseConfig], tokens: TokenTable, vocabulary: Vocabulary, train: np.ndarray
+) -> list[SelfCritical | None]:
+    """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
+    if all(phase.objective == "cross_entropy" for phase in phases):
+        return [None] * len(phases)
+    reward = CiderReward(tokens, train, len(vocabulary))
+    return [
+        SelfCritical(
+            reward,
+            samples=phase.samples,
+            max_length=phase.max_length,
+            start=vocabulary.start,
+            end=vocabulary.end,
+            pad=vocabulary.pad,
+            forbidden=[] if vocabulary.unknown is None else [vocabulary.unknown],
+        )
+        if phase.objective == "self_critical"
+        else None
+        for phase in phases
+    ]
 
 
 def _start_embedding(model: Captioner, vectors: np.ndarray, path: Path) -> None:

@@ -1,8 +1,8 @@
 """A captioner and how it is trained."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 
@@ -20,6 +20,10 @@ class PhaseConfig(Section):
     warmup_steps: int = Field(0, ge=0)
     max_length: int = Field(35, ge=3)
     """Longest caption in tokens, start and end included; longer ones are cut."""
+    objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
+    """self_critical: raise the CIDEr-D of captions drawn from the captioner; for a late phase with a small rate."""
+    samples: int = Field(5, ge=2)
+    """Captions drawn for each image; self_critical only."""
 
 
 class TrainingConfig(Section):
@@ -29,6 +33,7 @@ class TrainingConfig(Section):
     clip_norm: float | None = Field(5.0, gt=0)
     """Largest norm of the gradient; None leaves it as it is."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
+    """Share of each target spread over the vocabulary; cross_entropy only."""
     precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """Arithmetic of the matrix products; auto: bfloat16 where the hardware has it. Weights stay float32."""
     ema_decay: float = Field(0.0, ge=0, lt=1)
@@ -40,6 +45,15 @@ class TrainingConfig(Section):
     save_every_steps: int = Field(200, ge=1)
     """How often the state from which training continues is written."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @model_validator(mode="after")
+    def _the_best_epoch_can_be_any(self) -> Self:
+        if self.select_by == "loss" and any(phase.objective == "self_critical" for phase in self.phases):
+            raise ValueError(
+                "with select_by loss no epoch of a self_critical phase would be chosen, because it trades "
+                "cross-entropy for CIDEr; select_by must be cider"
+            )
+        return self
 
 
 class CaptionerConfig(Section):

@@ -1,6 +1,7 @@
-"""Training a captioner: teacher-forced cross-entropy over the captions of a split."""
+"""Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,19 @@ from vitcapr.features.loader import CaptionBatch, CaptionBatches
 from vitcapr.features.store import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
+from vitcapr.training.self_critical import SelfCritical
 
 PAD = 0
 
 Scorer = Callable[[Captioner], dict[str, float]]
 """Further validation scores of a captioner in evaluation mode, by the name of their column in the history."""
+
+
+@dataclass(frozen=True)
+class SelfCriticalBatch(CaptionBatch):
+    """A batch of a self-critical phase; its captions are not read."""
+
+    objective: SelfCritical
 
 
 class CaptionerTask:
@@ -24,7 +33,8 @@ class CaptionerTask:
     Args:
         train, validation: rows of the images of each split.
         batch_images, max_length: images in a batch and longest caption, a value for each phase.
-        label_smoothing: share of the target spread over the vocabulary, in training only.
+        label_smoothing: share of the target spread over the vocabulary, in training with cross-entropy only.
+        self_critical: the objective of each phase, None for cross-entropy; by default all are.
         scorer: further validation scores; None for the loss alone.
     """
 
@@ -41,6 +51,7 @@ class CaptionerTask:
         label_smoothing: float,
         seed: int,
         device: torch.device,
+        self_critical: Sequence[SelfCritical | None] | None = None,
         scorer: Scorer | None = None,
     ) -> None:
         self.model: Captioner = model
@@ -48,6 +59,7 @@ class CaptionerTask:
         self._train, self._validation = train, validation
         self._batch_images, self._max_length = batch_images, max_length
         self._smoothing, self._seed, self._device, self._scorer = label_smoothing, seed, device, scorer
+        self._self_critical = self_critical or [None] * len(batch_images)
 
     def _open(self, rows: np.ndarray, phase: int, **options: Any) -> CaptionBatches:
         return CaptionBatches(
@@ -61,22 +73,28 @@ class CaptionerTask:
         )
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
-        return iter(self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start))
+        objective = self._self_critical[phase]
+        for batch in self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start):
+            yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
 
     def steps(self, phase: int) -> int:
         return len(self._open(self._train, phase, seed=self._seed, epoch=0))
 
+    def _features(self, batch: CaptionBatch) -> dict[str, Tensor]:
+        return {name: array.to(self._device).float() for name, array in batch.features.items()}
+
     def _logits(self, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
         """Logits (n, V) and targets (n,) of the n words to be predicted."""
-        device = self._device
-        features = {name: array.to(device).float() for name, array in batch.features.items()}
-        tokens = batch.tokens.to(device)
+        tokens = batch.tokens.to(self._device)
         targets = tokens[:, 1:]
         mask = targets != PAD
-        memory = self.model.encode(features)
-        return self.model(memory, tokens[:, :-1], mask, batch.image_index.to(device)), targets[mask]
+        memory = self.model.encode(self._features(batch))
+        return self.model(memory, tokens[:, :-1], mask, batch.image_index.to(self._device)), targets[mask]
 
     def loss(self, batch: CaptionBatch) -> tuple[Tensor, int]:
+        """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption."""
+        if isinstance(batch, SelfCriticalBatch):
+            return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)
         return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
 

@@ -1,0 +1,128 @@
+"""Self-critical training: captions drawn from the captioner are made more probable where they beat its others."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from vitcapr.models.captioners import Captioner
+from vitcapr.models.interface import Memory
+from vitcapr.training.reward import CiderReward
+
+_SHRINK_BELOW = 0.75
+
+
+class SelfCritical:
+    """Policy gradient of a reward (Rennie et al. 2017), each caption judged against the image's other samples.
+
+    The baseline of a sample is the mean reward of the other samples of its image (Luo 2020, "A Better Variant of
+    Self-Critical Sequence Training"), which takes no greedy caption and makes the advantages of an image sum to zero.
+
+    Captions are drawn with dropout off: what is judged is the captioner that will be decoded. The gradient is taken
+    with dropout as the model's mode has it, as under cross-entropy. All randomness is torch's global generator's.
+
+    Args:
+        reward: of each image's candidates, word numbers with the end token where it was reached.
+        samples: K, captions drawn for each image; at least 2.
+        max_length: longest caption in tokens, start and end included; one that reaches it is left without its end.
+        forbidden: tokens that are never drawn, such as ``<unk>``, besides ``start`` and ``pad``.
+    """
+
+    def __init__(
+        self,
+        reward: CiderReward,
+        *,
+        samples: int,
+        max_length: int,
+        start: int,
+        end: int,
+        pad: int,
+        forbidden: Sequence[int],
+    ) -> None:
+        self._reward, self._samples, self._words = reward, samples, max_length - 1
+        self._start, self._end, self._pad = start, end, pad
+        self._never = sorted({start, pad, *forbidden})
+
+    def loss(self, model: Captioner, features: dict[str, Tensor], rows: Tensor) -> tuple[Tensor, int]:
+        """Minus the mean reward of the captions drawn, and how many those are.
+
+        The gradient is that of ``-mean over words of advantage x log p(word)``; the value is what the gradient
+        lowers, since the value of that product says nothing.
+
+        Args:
+            features: of B images, as ``model.encode`` takes them.
+            rows: (B,) int64, the images' rows, by which the reward knows them.
+        """
+        words = self.draw(model, features)
+        images, samples, length = words.shape
+        rewards = self.rewards(words, rows)
+        others = (rewards.sum(1, keepdim=True) - rewards) / (samples - 1)
+        words = words.view(images * samples, length)
+        mask = words != self._pad
+        log_probs = self.log_probs(model, model.encode(features), words)
+        advantage = (rewards - others).view(-1, 1).expand_as(mask)[mask]
+        policy = -(advantage * log_probs).mean()
+        return policy - policy.detach() - rewards.mean(), images * samples
+
+    def rewards(self, words: Tensor, rows: Tensor) -> Tensor:
+        """words: (B, K, T), padded. Returns (B, K) float32."""
+        scores = []
+        for row, captions in zip(rows.tolist(), words.tolist(), strict=True):
+            scores.append(self._reward(row, [[word for word in caption if word != self._pad] for caption in captions]))
+        return torch.tensor(scores, dtype=torch.float32, device=words.device)
+
+    def log_probs(self, model: Captioner, memory: Memory, words: Tensor) -> Tensor:
+        """Log-probability of every word of (B * K, T) captions, teacher-forced, in row-major order of the real ones.
+
+        It is that of the distribution from which words are drawn, in which forbidden tokens have no share.
+        """
+        samples = len(words) // len(next(iter(memory.values())))
+        mask = words != self._pad
+        read = torch.cat([torch.full_like(words[:, :1], self._start), words[:, :-1]], dim=1)
+        image_index = torch.arange(len(words), device=words.device) // samples
+        logits = self._allowed(model(memory, read, mask, image_index))
+        return torch.log_softmax(logits, dim=-1).gather(1, words[mask][:, None])[:, 0]
+
+    @torch.no_grad()
+    def draw(self, model: Captioner, features: dict[str, Tensor]) -> Tensor:
+        """K captions of each image, drawn word by word: (B, K, T) int64, the end included, then padded."""
+        was_training = model.training
+        model.eval()
+        try:
+            return self._draw(model, model.encode(features))
+        finally:
+            model.train(was_training)
+            # Autocast keeps the weights it has cast, and those cast without gradients would be used with them.
+            torch.clear_autocast_cache()
+
+    def _draw(self, model: Captioner, memory: Memory) -> Tensor:
+        first = next(iter(memory.values()))
+        images, samples = len(first), self._samples
+        words = torch.full((images, samples, self._words), self._pad, dtype=torch.int64, device=first.device)
+        state = {
+            name: value.expand(images, samples, *value.shape[2:]) for name, value in model.initial_state(memory).items()
+        }
+        tokens = torch.full((images, samples), self._start, device=first.device)
+        places = torch.arange(images, device=first.device)
+        running = torch.ones_like(tokens, dtype=torch.bool)
+        for length in range(self._words):
+            step = model.step(memory, state, tokens)
+            state = step.state
+            chances = torch.softmax(self._allowed(step.logits), dim=-1)
+            tokens = torch.multinomial(chances.flatten(0, 1), 1).view(tokens.shape)
+            words[places, :, length] = tokens.where(running, self._pad)
+            running = running & (tokens != self._end)
+            unfinished = running.any(1)
+            left = int(unfinished.sum())
+            if left == 0:
+                return words[:, :, : length + 1]
+            if left <= _SHRINK_BELOW * len(places):
+                places, tokens, running = places[unfinished], tokens[unfinished], running[unfinished]
+                memory = {name: value[unfinished] for name, value in memory.items()}
+                state = {name: value[unfinished] for name, value in state.items()}
+        return words
+
+    def _allowed(self, logits: Tensor) -> Tensor:
+        """The logits, those of tokens that are never drawn minus infinity."""
+        never = torch.tensor(self._never, device=logits.device)
+        return logits.index_fill(-1, never, -torch.inf)
