@@ -68,11 +68,14 @@ class CiderReward:
             ]
             total = 0.0
             for order, vector in enumerate(self._vectors(candidate)):
-                norm = _norm(vector)
+                products = [0.0] * len(references)
                 for gram, weight in vector.items():
                     for place, other in postings[order].get(gram, ()):
-                        if product := norm * norms[place][order]:
-                            total += alike[place] * min(weight, other) * other / product
+                        products[place] += min(weight, other) * other
+                norm = _norm(vector)
+                for place, product in enumerate(products):
+                    if product:
+                        total += alike[place] * product / (norm * norms[place][order])
             scores.append(10 * total / _ORDERS)
         return scores
 

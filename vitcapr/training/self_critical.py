@@ -92,7 +92,8 @@ class SelfCritical:
             return self._draw(model, model.encode(features))
         finally:
             model.train(was_training)
-            # Autocast keeps the weights it has cast, and those cast without gradients would be used with them.
+            # Autocast keeps the weights it has cast; torch before 2.11 would take those cast without gradients for the
+            # pass that needs them (pytorch/pytorch#158232).
             torch.clear_autocast_cache()
 
     def _draw(self, model: Captioner, memory: Memory) -> Tensor:
