@@ -176,7 +176,7 @@ def train_backbone(
     vit = ViTModel(config)
     start_from_patches(vit, train[0])
     model = SceneReader(vit, names).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=WEIGHT_DECAY)
+    optimizer = torch.optim.AdamW(model.parameters(), learning_rate, weight_decay=WEIGHT_DECAY, fused=True)
     steps = epochs * math.ceil(len(train[0]) / batch)
     warmup = max(1, round(WARMUP * steps))
     schedule = torch.optim.lr_scheduler.LambdaLR(
