@@ -18,12 +18,14 @@ from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_patches
 from vitcapr.training.backbone_targets import (
+    AROUND,
     IGNORED,
     Names,
     build_targets,
     caption_words,
     collect_names,
     patch_coverage,
+    surroundings,
 )
 
 SETTINGS = {"training": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
@@ -122,7 +124,9 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         "numbers": torch.tensor([[1, 2], [1, 0]]),
         "present": torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
         "words": torch.tensor([[1.0, 0.2, 0.0], [0.4, 0.0, 0.6]]),
+        "around": torch.zeros(2, 4, 5),
     }
+    targets["around"][0, 1, 2] = 1.0
 
     def choice(name: str, background: float) -> float:
         terms = [
@@ -141,14 +145,37 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
     expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + 0.5 * choice("count", 1.0) + choice("numbers", 1.0)
     expected += several("present", "present") / 5
     expected += (several("patch_words", "words") + several("cls_words", "words")) / 40
+    shares = torch.sigmoid(outputs["around"].double())
+    surprise = -(targets["around"] * shares.log() + (1 - targets["around"]) * (1 - shares).log()).sum(-1)
+    expected += float(surprise[targets["kind"] > 0].sum()) / 4
+    for name, place in (("row", (0, 0, 1, 1)), ("column", (0, 1, 0, 1))):
+        chances = torch.log_softmax(outputs[name].double(), -1)
+        expected -= 0.2 * float(torch.stack([chances[:, patch, right] for patch, right in enumerate(place)]).mean())
     assert float(loss_of(outputs, targets)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_where_the_other_groups_lie() -> None:
+    labels = np.zeros((8, 8), np.uint8)
+    labels[0:2, 0:2] = 1
+    labels[0:2, 5:7] = 2
+    labels[5:7, 0:2] = 3
+    labels[6:8, 1:3] = 4
+    groups = np.array([0, 1, 2, 3])
+    found = surroundings(labels, np.array([1, 2, 3, 4]), groups)
+    named = [{AROUND[place] for place in np.flatnonzero(row)} for row in found]
+    # The second is as far above the third as to its right: sideways decides.
+    assert named == [{"right", "below"}, {"left", "below"}, {"right", "above", "overlapping"}, {"above", "overlapping"}]
+    alone = surroundings(labels, np.array([1, 2]), np.array([0, 0]))
+    assert not alone.any()
 
 
 def test_scores_by_hand() -> None:
     logits = torch.tensor([[[9.0, 0, 0], [0, 9, 0], [0, 9, 0], [0, 0, 9]]])
     outputs = {"kind": logits, "color": logits, "count": logits, "numbers": torch.tensor([[[9.0, 0], [0, 9]]])}
     outputs |= {name: torch.tensor([[1.0, -1.0, 1.0]]) for name in ("present", "cls_words", "patch_words")}
+    outputs["around"] = torch.full((1, 4, 5), -1.0)
     targets = {
+        "around": torch.tensor([[[0.0] * 5, [0.0] * 5, [1.0] * 5, [0.0] * 5]]),
         "kind": torch.tensor([[0, 1, 2, 2]]),
         "color": torch.tensor([[0, 1, 1, 1]]),
         "count": torch.tensor([[IGNORED, 1, 1, 1]]),
@@ -165,6 +192,7 @@ def test_scores_by_hand() -> None:
             "color": 1,
             "count": 1,
             "background": 1,
+            "around": 1 / 2,
             "numbers": 1 / 2,
             "present": 1 / 3,
             "cls_words": 1,

@@ -20,7 +20,7 @@ from transformers import ViTConfig, ViTModel
 from vitcapr.features.precision import autocast
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
-from vitcapr.training.backbone_targets import IGNORED, Names, Targets
+from vitcapr.training.backbone_targets import AROUND, IGNORED, Names, Targets
 
 WEIGHT_DECAY, CLIP_NORM, WARMUP = 0.05, 1.0, 0.05
 MEAN = STD = 0.5
@@ -40,17 +40,21 @@ class SceneReader(nn.Module):
         width = vit.config.hidden_size
         kinds, colors, words, counts = len(names.kinds), len(names.colors), len(names.words), names.most + 1
         self.vit = vit
+        self.grid = vit.config.image_size // vit.config.patch_size
         self.kind = nn.Linear(width, kinds + 1)
         self.color = nn.Linear(width, colors + 1)
         self.count = nn.Linear(width, counts)
+        self.around = nn.Linear(width, len(AROUND))
+        self.row, self.column = nn.Linear(width, self.grid), nn.Linear(width, self.grid)
         self.patch_words = nn.Linear(width, words)
         self.cls_words = nn.Linear(width, words)
         self.present = nn.Linear(width, kinds * colors)
         self.numbers = nn.Linear(width, kinds * counts)
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
-        """``pixels: (B, 3, S, S)`` -> logits: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``, ``count (B, P, n)``,
-        ``patch_words (B, W)``, ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``, all float32."""
+        """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
+        ``count (B, P, n)``, ``around (B, P, 5)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and
+        ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``."""
         hidden = self.vit(pixel_values=pixels).last_hidden_state
         cls, patches = hidden[:, 0], hidden[:, 1:]
         numbers = self.numbers(cls)
@@ -58,6 +62,9 @@ class SceneReader(nn.Module):
             "kind": self.kind(patches),
             "color": self.color(patches),
             "count": self.count(patches),
+            "around": self.around(patches),
+            "row": self.row(patches),
+            "column": self.column(patches),
             # A word is in the caption if some patch shows it: a smooth maximum over the patches.
             "patch_words": self.patch_words(patches).float().logsumexp(dim=1) - math.log(patches.shape[1]),
             "cls_words": self.cls_words(cls),
@@ -80,11 +87,22 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
     def several(name: str, target: str) -> Tensor:
         return functional.binary_cross_entropy_with_logits(outputs[name], targets[target], reduction="sum")
 
+    def where() -> Tensor:
+        """Which row and column a patch is in: the decoder must be able to read it from the patch itself."""
+        images, patches, grid = outputs["row"].shape
+        place = torch.arange(patches, device=outputs["row"].device).expand(images, patches)
+        rows = functional.cross_entropy(outputs["row"].flatten(0, 1), (place // grid).flatten())
+        return rows + functional.cross_entropy(outputs["column"].flatten(0, 1), (place % grid).flatten())
+
     images = len(targets["words"])
+    is_object = targets["kind"] > 0
+    around = functional.binary_cross_entropy_with_logits(
+        outputs["around"], targets["around"], is_object[..., None].float().expand_as(targets["around"]), reduction="sum"
+    ) / is_object.sum().clamp(min=1)
     patches = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + 0.5 * choice("count")
     words = several("patch_words", "words") + several("cls_words", "words")
     whole = several("present", "present") / 5 / images + choice("numbers")
-    return patches + words / 40 / images + whole
+    return patches + around + 0.2 * where() + words / 40 / images + whole
 
 
 @dataclass
@@ -107,13 +125,16 @@ class Scores:
 
 
 def add_scores(scores: Scores, outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> None:
-    """Accuracies: of patches at least half covered by an object (kind, colour, count), of background patches, of the
+    """Accuracies: of patches at least half covered by an object (kind, colour, count, where the
+    other groups lie), of background patches, of the
     kinds in the picture (their number) and of kind-colour pairs present or wrongly seen (Jaccard index), and of words
     that are in most captions of the picture (recall)."""
     well = targets["covered"] >= WELL_COVERED
     for name in ("kind", "color", "count"):
         scores.add(name, outputs[name].argmax(-1) == targets[name], well)
     scores.add("background", outputs["kind"].argmax(-1) == 0, targets["kind"] == 0)
+    told = (outputs["around"] > 0) == (targets["around"] > 0.5)
+    scores.add("around", told.all(-1), well)
     numbers = outputs["numbers"].argmax(-1)
     scores.add("numbers", numbers == targets["numbers"], (targets["numbers"] > 0) | (numbers > 0))
     for name, target in (("present", "present"), ("cls_words", "words"), ("patch_words", "words")):

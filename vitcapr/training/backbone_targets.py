@@ -16,6 +16,7 @@ IGNORED = -100
 # A patch shows an object if it fills this share of it, and nothing if all objects together fill less than the other.
 COVERED, EMPTY = 0.3, 0.05
 COMMON_WORD, EVERYWHERE_WORD = 0.01, 0.95
+AROUND = ("left", "right", "above", "below", "overlapping")
 
 Array = npt.NDArray[np.int64]
 
@@ -42,6 +43,8 @@ class Targets:
         covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
         present: (N, K * C) 1 where an object of this kind and colour is in the picture.
+        around: (N, P, 5) for a patch of an object, 1 where another group lies to the left, to the right, above or
+            below, or overlaps this one; a group is the objects of one kind and colour. All 0 where no object is.
         words: (N, W) share of the picture's captions (those in Latin letters) that have the word.
     """
 
@@ -51,6 +54,7 @@ class Targets:
     covered: npt.NDArray[np.float32]
     numbers: Array
     present: npt.NDArray[np.float32]
+    around: npt.NDArray[np.float32]
     words: npt.NDArray[np.float32]
 
 
@@ -95,6 +99,7 @@ def build_targets(
         covered=np.zeros((number, patches), np.float32),
         numbers=np.zeros((number, len(kinds)), np.int64),
         present=np.zeros((number, len(kinds) * len(colors)), np.float32),
+        around=np.zeros((number, patches, len(AROUND)), np.float32),
         words=np.zeros((number, len(words)), np.float32),
     )
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
@@ -129,7 +134,44 @@ def build_targets(
         targets.color[row] = np.where(is_object, 1 + color[best], np.where(undecided, IGNORED, 0))
         targets.count[row] = np.where(is_object, targets.numbers[row, kind[best]], IGNORED)
         targets.covered[row] = shown
+        around = surroundings(labels, known["label"].to_numpy(), kind * len(colors) + color)
+        targets.around[row] = np.where(is_object[:, None], around[best], 0)
     return targets
+
+
+def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:
+    """Where the other groups lie, seen from each object.
+
+    Args:
+        labels: (S, S), the label picture.
+        values: (n,) the label of each object.
+        groups: (n,) the group of each object.
+
+    Returns:
+        (n, 5), 1 for each of :data:`AROUND` that holds of some other group. Left or right is decided by the middles
+        if they are further apart sideways than in height, above or below otherwise; groups whose boxes overlap have
+        no direction.
+    """
+    found: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
+    boxes, middles = {}, {}
+    for group in np.unique(groups):
+        ys, xs = np.nonzero(np.isin(labels, values[groups == group]))
+        if len(ys):
+            boxes[group] = (xs.min(), xs.max(), ys.min(), ys.max())
+            middles[group] = (xs.mean(), ys.mean())
+    for place, own in enumerate(groups):
+        for other in boxes.keys() - {own} if own in boxes else ():
+            left, right, top, bottom = boxes[own]
+            low, high, up, down = boxes[other]
+            x, y = middles[other][0] - middles[own][0], middles[other][1] - middles[own][1]
+            if low <= right and left <= high and up <= bottom and top <= down:
+                name = "overlapping"
+            elif abs(x) >= abs(y):
+                name = "left" if x < 0 else "right"
+            else:
+                name = "above" if y < 0 else "below"
+            found[place, AROUND.index(name)] = 1
+    return found
 
 
 def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:
