@@ -119,7 +119,7 @@ def main(
         best = read_tensors(trainer.best_file)
         if best is None:
             raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
-        write_text(output_dir / "history.csv", _history_csv(end.history))
+        write_text(output_dir / "history.csv", _history_csv(end.history, training.phases))
         card: dict[str, Any] = {
             "architecture": architecture,
             "backbone": captioner.backbone,
@@ -193,11 +193,19 @@ def _start_embedding(model: Captioner, vectors: np.ndarray, path: Path) -> None:
         weight.copy_(torch.from_numpy(vectors))
 
 
-def _history_csv(history: list[dict[str, float]]) -> str:
+def _history_csv(history: list[dict[str, float]], phases: list[PhaseConfig]) -> str:
+    """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
+    columns = list(history[0])
+    if any(phase.objective == "self_critical" for phase in phases):
+        columns.insert(columns.index("train_loss") + 1, "train_reward")
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(history[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(history)
+    for row in history:
+        values: dict[str, float] = dict(row)
+        if phases[int(row["phase"]) - 1].objective == "self_critical":
+            values["train_reward"] = -values.pop("train_loss")
+        writer.writerow(values)
     return text.getvalue()
 
 
