@@ -13,14 +13,7 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {"kind": "baseline", "embedding_dim": 5, "hidden_dim": 6},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "relu"},
-    {
-        "kind": "patch_attention",
-        "embedding_dim": 5,
-        "hidden_dim": 6,
-        "init_from_cls": True,
-        "feed_cls": True,
-        "output_dim": 7,
-    },
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
 ]
 
 

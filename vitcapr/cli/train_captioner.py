@@ -152,7 +152,6 @@ def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: i
         "attention_dim": captioner.attention_dim,
         "scoring": captioner.scoring,
         "init_from_cls": captioner.init_from_cls,
-        "feed_cls": captioner.feed_cls,
         "output_dim": captioner.output_dim,
     }
 

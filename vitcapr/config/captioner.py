@@ -69,8 +69,6 @@ class CaptionerConfig(Section):
     """tanh: equation 2 of the paper; relu: Linear - ReLU - Linear, as its training section has it."""
     init_from_cls: bool = False
     """Start the LSTM from the CLS vector instead of from zeros."""
-    feed_cls: bool = False
-    """Add a linear map of the CLS vector to every word's embedding, so that the LSTM knows the image it reads about."""
     output_dim: int | None = Field(None, ge=1)
     """A hidden layer between [context, h] and the vocabulary; None projects directly, as the paper does."""
     dropout: float = Field(0.3, ge=0, lt=1)

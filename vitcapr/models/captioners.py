@@ -24,27 +24,18 @@ class WordReader(nn.Module):
         self.dropout = Dropout(dropout)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
 
-    def _words(self, tokens: Tensor, image: Tensor | None) -> Tensor:
-        """(M, T, E): the words' vectors; image: (M, 1, E) is added to each, None to none."""
-        words = self.embedding(tokens)
-        return self.dropout(words if image is None else words + image)  # type: ignore[no-any-return]
-
-    def read(
-        self, tokens: Tensor, lengths: Tensor, start: tuple[Tensor, Tensor], image: Tensor | None = None
-    ) -> Tensor:
+    def read(self, tokens: Tensor, lengths: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
         """Whole captions. tokens: (M, T) int64; lengths: (M,); start: h and c, (M, H) each. Returns (M, T, H)."""
-        words = self._words(tokens, image)
+        words = self.dropout(self.embedding(tokens))
         packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
         first = (start[0][None].to(words.dtype), start[1][None].to(words.dtype))
         hidden, _ = pad_packed_sequence(self.lstm(packed, first)[0], batch_first=True, total_length=tokens.shape[1])
         return hidden
 
-    def advance(
-        self, tokens: Tensor, hidden: Tensor, cell: Tensor, image: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
         enter_weight, again_weight, enter_bias, again_bias = self.lstm.all_weights[0]
-        words = self._words(tokens, image)
+        words = self.dropout(self.embedding(tokens))
         gates = nn.functional.linear(words, enter_weight, enter_bias + again_bias)
         gates = (gates + nn.functional.linear(hidden, again_weight)).float()
         enter, forget, candidate, leave = gates.chunk(4, dim=-1)
@@ -100,7 +91,6 @@ class PatchAttentionCaptioner(nn.Module):
         feature_dim: D, the width of the stored patches.
         scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear.
         init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
-        feed_cls: add a linear map of CLS to every word's embedding, so that the LSTM knows the image it reads about.
         output_dim: width of a hidden layer before the vocabulary; None for the paper's single Dense.
     """
 
@@ -115,13 +105,12 @@ class PatchAttentionCaptioner(nn.Module):
         attention_dim: int = 256,
         scoring: Scoring = "tanh",
         init_from_cls: bool = False,
-        feed_cls: bool = False,
         output_dim: int | None = None,
         dropout: float = 0.3,
     ) -> None:
         super().__init__()
         self.scoring: Scoring = scoring
-        self.arrays: tuple[str, ...] = ("patches", "cls") if init_from_cls or feed_cls else ("patches",)
+        self.arrays: tuple[str, ...] = ("patches", "cls") if init_from_cls else ("patches",)
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
         self.dropout = Dropout(dropout)
         self.patch = nn.Linear(feature_dim, hidden_dim)
@@ -129,7 +118,6 @@ class PatchAttentionCaptioner(nn.Module):
         self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)
         self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
         self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
-        self.feed = nn.Linear(feature_dim, embedding_dim) if feed_cls else None
         self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
         self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)
 
@@ -143,8 +131,6 @@ class PatchAttentionCaptioner(nn.Module):
             memory["prepared"] = prepare_patches(keys, self.scoring)
         if self.start is not None:
             memory["start"] = torch.tanh(self.start(self.dropout(features["cls"]))).float()
-        if self.feed is not None:
-            memory["feed"] = self.feed(self.dropout(features["cls"]))[:, None].float()
         return memory
 
     def _start(self, memory: Memory) -> tuple[Tensor, Tensor]:
@@ -185,8 +171,7 @@ class PatchAttentionCaptioner(nn.Module):
         """
         hidden_start, cell_start = self._start(memory)
         start = (hidden_start[image_index], cell_start[image_index])
-        feed = memory["feed"][image_index] if "feed" in memory else None
-        hidden = self.reader.read(tokens, mask.sum(1), start, feed)[mask]
+        hidden = self.reader.read(tokens, mask.sum(1), start)[mask]
         image = _image_of_each_word(mask, image_index)
         counts = torch.bincount(image, minlength=len(memory["values"]))
         slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
@@ -200,7 +185,7 @@ class PatchAttentionCaptioner(nn.Module):
         return {"hidden": hidden[:, None], "cell": cell[:, None]}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"], memory.get("feed"))
+        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
         counts = torch.full((len(tokens),), tokens.shape[1], device=tokens.device)
         context, weights = self._attend(memory, hidden, counts)
         return Step(self._predict(context, hidden), {"hidden": hidden, "cell": cell}, weights)
