@@ -124,7 +124,7 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         "numbers": torch.tensor([[1, 2], [1, 0]]),
         "present": torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
         "words": torch.tensor([[1.0, 0.2, 0.0], [0.4, 0.0, 0.6]]),
-        "around": torch.zeros(2, 4, 5),
+        "around": torch.zeros(2, 4, 9),
     }
     targets["around"][0, 1, 2] = 1.0
 
@@ -142,7 +142,7 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         true = targets[target].double()
         return -float((true * share.log() + (1 - true) * (1 - share).log()).sum()) / 2
 
-    expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + 0.5 * choice("count", 1.0) + choice("numbers", 1.0)
+    expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + choice("count", 1.0) + choice("numbers", 1.0)
     expected += several("present", "present") / 5
     expected += (several("patch_words", "words") + several("cls_words", "words")) / 40
     shares = torch.sigmoid(outputs["around"].double())
@@ -150,7 +150,7 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
     expected += float(surprise[targets["kind"] > 0].sum()) / 4
     for name, place in (("row", (0, 0, 1, 1)), ("column", (0, 1, 0, 1))):
         chances = torch.log_softmax(outputs[name].double(), -1)
-        expected -= 0.2 * float(torch.stack([chances[:, patch, right] for patch, right in enumerate(place)]).mean())
+        expected -= 0.5 * float(torch.stack([chances[:, patch, right] for patch, right in enumerate(place)]).mean())
     assert float(loss_of(outputs, targets)) == pytest.approx(expected, rel=1e-4)
 
 
@@ -165,17 +165,18 @@ def test_where_the_other_groups_lie() -> None:
     named = [{AROUND[place] for place in np.flatnonzero(row)} for row in found]
     # The second is as far above the third as to its right: sideways decides.
     assert named == [{"right", "below"}, {"left", "below"}, {"right", "above", "overlapping"}, {"above", "overlapping"}]
-    alone = surroundings(labels, np.array([1, 2]), np.array([0, 0]))
-    assert not alone.any()
+    together = surroundings(labels, np.array([1, 2, 3]), np.array([0, 0, 0]))
+    named = [{AROUND[place] for place in np.flatnonzero(row)} for row in together]
+    assert named == [{"fellow right", "fellow below"}, {"fellow left"}, {"fellow above", "fellow right"}]
 
 
 def test_scores_by_hand() -> None:
     logits = torch.tensor([[[9.0, 0, 0], [0, 9, 0], [0, 9, 0], [0, 0, 9]]])
     outputs = {"kind": logits, "color": logits, "count": logits, "numbers": torch.tensor([[[9.0, 0], [0, 9]]])}
     outputs |= {name: torch.tensor([[1.0, -1.0, 1.0]]) for name in ("present", "cls_words", "patch_words")}
-    outputs["around"] = torch.full((1, 4, 5), -1.0)
+    outputs["around"] = torch.full((1, 4, 9), -1.0)
     targets = {
-        "around": torch.tensor([[[0.0] * 5, [0.0] * 5, [1.0] * 5, [0.0] * 5]]),
+        "around": torch.tensor([[[0.0] * 9, [0.0] * 9, [1.0] * 9, [0.0] * 9]]),
         "kind": torch.tensor([[0, 1, 2, 2]]),
         "color": torch.tensor([[0, 1, 1, 1]]),
         "count": torch.tensor([[IGNORED, 1, 1, 1]]),

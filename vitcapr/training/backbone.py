@@ -53,7 +53,7 @@ class SceneReader(nn.Module):
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
         """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
-        ``count (B, P, n)``, ``around (B, P, 5)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and
+        ``count (B, P, n)``, ``around (B, P, 9)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and
         ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``."""
         hidden = self.vit(pixel_values=pixels).last_hidden_state
         cls, patches = hidden[:, 0], hidden[:, 1:]
@@ -99,10 +99,10 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
     around = functional.binary_cross_entropy_with_logits(
         outputs["around"], targets["around"], is_object[..., None].float().expand_as(targets["around"]), reduction="sum"
     ) / is_object.sum().clamp(min=1)
-    patches = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + 0.5 * choice("count")
+    patches = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + choice("count")
     words = several("patch_words", "words") + several("cls_words", "words")
     whole = several("present", "present") / 5 / images + choice("numbers")
-    return patches + around + 0.2 * where() + words / 40 / images + whole
+    return patches + around + 0.5 * where() + words / 40 / images + whole
 
 
 @dataclass

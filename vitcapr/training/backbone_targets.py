@@ -16,7 +16,8 @@ IGNORED = -100
 # A patch shows an object if it fills this share of it, and nothing if all objects together fill less than the other.
 COVERED, EMPTY = 0.3, 0.05
 COMMON_WORD, EVERYWHERE_WORD = 0.01, 0.95
-AROUND = ("left", "right", "above", "below", "overlapping")
+DIRECTIONS = ("left", "right", "above", "below")
+AROUND = (*DIRECTIONS, "overlapping", *(f"fellow {name}" for name in DIRECTIONS))
 
 Array = npt.NDArray[np.int64]
 
@@ -43,8 +44,7 @@ class Targets:
         covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
         present: (N, K * C) 1 where an object of this kind and colour is in the picture.
-        around: (N, P, 5) for a patch of an object, 1 where another group lies to the left, to the right, above or
-            below, or overlaps this one; a group is the objects of one kind and colour. All 0 where no object is.
+        around: (N, P, 9) for a patch of an object, 1 for each of :data:`AROUND` that holds; all 0 where no object is.
         words: (N, W) share of the picture's captions (those in Latin letters) that have the word.
     """
 
@@ -140,7 +140,10 @@ def build_targets(
 
 
 def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:
-    """Where the other groups lie, seen from each object.
+    """Where the other groups and the object's own fellows lie, seen from each object.
+
+    A group is the objects of one kind and colour. Left or right is decided by the middles if they are at least as far
+    apart sideways as in height, above or below otherwise; groups whose boxes overlap have no direction.
 
     Args:
         labels: (S, S), the label picture.
@@ -148,30 +151,38 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
         groups: (n,) the group of each object.
 
     Returns:
-        (n, 5), 1 for each of :data:`AROUND` that holds of some other group. Left or right is decided by the middles
-        if they are further apart sideways than in height, above or below otherwise; groups whose boxes overlap have
-        no direction.
+        (n, 9), 1 for each of :data:`AROUND` that holds of some other group or of some fellow.
     """
     found: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
-    boxes, middles = {}, {}
-    for group in np.unique(groups):
-        ys, xs = np.nonzero(np.isin(labels, values[groups == group]))
-        if len(ys):
-            boxes[group] = (xs.min(), xs.max(), ys.min(), ys.max())
-            middles[group] = (xs.mean(), ys.mean())
+    whole = {group: np.nonzero(np.isin(labels, values[groups == group])) for group in np.unique(groups)}
+    single = [np.nonzero(labels == value) for value in values]
     for place, own in enumerate(groups):
-        for other in boxes.keys() - {own} if own in boxes else ():
-            left, right, top, bottom = boxes[own]
-            low, high, up, down = boxes[other]
-            x, y = middles[other][0] - middles[own][0], middles[other][1] - middles[own][1]
-            if low <= right and left <= high and up <= bottom and top <= down:
-                name = "overlapping"
-            elif abs(x) >= abs(y):
-                name = "left" if x < 0 else "right"
-            else:
-                name = "above" if y < 0 else "below"
-            found[place, AROUND.index(name)] = 1
+        if not len(single[place][0]):
+            continue
+        for other, pixels in whole.items():
+            if other != own and len(pixels[0]):
+                name = "overlapping" if _overlap(whole[own], pixels) else _direction(whole[own], pixels)
+                found[place, AROUND.index(name)] = 1
+        for fellow in np.flatnonzero(groups == own):
+            if fellow != place and len(single[fellow][0]):
+                found[place, AROUND.index(f"fellow {_direction(single[place], single[fellow])}")] = 1
     return found
+
+
+Pixels = tuple[Array, ...]
+"""Rows and columns of some pixels, as ``np.nonzero`` gives them."""
+
+
+def _overlap(one: Pixels, other: Pixels) -> bool:
+    """Whether the boxes around them do."""
+    return all(a.min() <= b.max() and b.min() <= a.max() for a, b in zip(one, other, strict=True))
+
+
+def _direction(start: Pixels, end: Pixels) -> str:
+    down, right = (float(b.mean() - a.mean()) for a, b in zip(start, end, strict=True))
+    if abs(right) >= abs(down):
+        return "left" if right < 0 else "right"
+    return "above" if down < 0 else "below"
 
 
 def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:
