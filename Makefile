@@ -20,8 +20,9 @@ demo: venv
 	$(BIN)/snakemake --report $(REPORT) --quiet all
 	$(BIN)/python -m vitcapr.cli.table results/demo/summary.csv --report $(REPORT)
 
+# One thread a worker: workers that each take all cores wait for one another. Tests that share a run stay together.
 test: venv-test
-	$(BIN)/python -m pytest -q -n $(CORES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup
 
 lint: venv-test
 	$(BIN)/snakemake --lint
