@@ -6,7 +6,7 @@
 # Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
 
 PYTHON ?= python3
-CORES ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 VENV := .venv
 BIN := $(VENV)/bin
 NEEDED_GB := 6
