@@ -87,7 +87,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--chunk", type=int, default=64)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
 
     device = resolve_device("auto")
@@ -118,11 +117,7 @@ def main() -> None:
         "ratio": round(medians["extraction"] / medians["forward"], 3),
         "target": 0.85,
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(text + "\n")
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":

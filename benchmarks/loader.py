@@ -47,7 +47,6 @@ def main() -> None:
     parser.add_argument("--chunk", type=int, default=64)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
     shape = (options.images, options.patches, options.channels)
     with tempfile.TemporaryDirectory() as folder:
@@ -79,11 +78,7 @@ def main() -> None:
         "ratio_to_oindex": round(medians["store"] / medians["zarr_oindex"], 1),
         "target": 1.0,
     }
-    text = json.dumps(result, indent=2)
-    print(text)
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(text + "\n")
+    print(json.dumps(result, indent=2))
 
 
 if __name__ == "__main__":
