@@ -6,7 +6,9 @@ import sys
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
-from vitcapr.workflow import Experiment, use_this_python
+from vitcapr.workflow.experiment import Experiment
+from vitcapr.workflow.machine import use_this_python
+from vitcapr.workflow.selection import one_of
 
 min_version("9.19")
 
@@ -40,5 +42,5 @@ rule all:
     input:
         rules.metrics.input,
         rules.figures.input,
-        f"{experiment.root}/summary.csv",
-        f"{experiment.root}/tables/scores.md",
+        f"{experiment.chosen.root}/summary.csv",
+        f"{experiment.chosen.root}/tables/scores.md",

@@ -2,12 +2,12 @@
 
 
 wildcard_constraints:
-    experiment=experiment.name,
-    backbone=experiment.one_of(experiment.backbones),
-    vectors=experiment.one_of(experiment.word_vectors),
-    captioner=experiment.one_of(experiment.captioners),
-    decoding=experiment.one_of(experiment.decodings),
-    split=experiment.one_of(experiment.splits),
+    experiment=experiment.chosen.name,
+    backbone=one_of(experiment.chosen.backbones),
+    vectors=one_of(experiment.chosen.word_vectors),
+    captioner=one_of(experiment.chosen.captioners),
+    decoding=one_of(experiment.chosen.decodings),
+    split=one_of(experiment.chosen.splits),
     task=r"\d+",
 
 
@@ -22,28 +22,28 @@ localrules:
 
 rule features:
     input:
-        experiment.features,
+        experiment.features.sealed,
 
 
 rule captioners:
     input:
         expand(
             "results/{experiment}/captioners/{captioner}/best.safetensors",
-            experiment=experiment.name,
-            captioner=experiment.captioners,
+            experiment=experiment.chosen.name,
+            captioner=experiment.chosen.captioners,
         ),
 
 
 rule captions:
     input:
-        experiment.targets("captions", "captions.json"),
+        experiment.captioning.files("captions", "captions.json"),
 
 
 rule metrics:
     input:
-        experiment.metrics,
+        experiment.metrics.files,
 
 
 rule figures:
     input:
-        experiment.figures,
+        experiment.figures.files,

@@ -18,10 +18,10 @@ rule data:
         mem_mb=4000,
         runtime=120,
     params:
-        command=experiment.data.module,
+        command=experiment.data.read.module,
         folder=subpath(output.manifest, parent=True),
-        settings=experiment.data.settings,
-        made_from=experiment.data.made_from,
+        settings=experiment.data.read.settings,
+        made_from=experiment.data.read.made_from,
     shell:
         "python -m vitcapr.cli.{params.command} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"

@@ -3,7 +3,7 @@
 
 rule decode:
     input:
-        features=experiment.features_of,
+        features=experiment.captioning.features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         weights="results/{experiment}/captioners/{captioner}/best.safetensors",
@@ -18,14 +18,14 @@ rule decode:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.decode_gpus,
+        gpu=experiment.captioning.decode_gpus,
         mem_mb=8000,
         runtime=120,
     params:
         captioner=subpath(input.weights, parent=True),
         attention="",
-        settings=experiment.decode.settings,
-        made_from=experiment.decode.made_from,
+        settings=experiment.captioning.decode.settings,
+        made_from=experiment.captioning.decode.made_from,
     shell:
         "python -m vitcapr.cli.decode --features {input.features:q} --manifest {input.manifest:q}"
         " --vocabulary {input.vocabulary:q} --captioner {params.captioner:q} --split {wildcards.split}"
@@ -38,13 +38,13 @@ use rule decode as decode_attentively with:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
     wildcard_constraints:
-        captioner=experiment.one_of(experiment.attentive_captioners),
-        decoding=experiment.one_of(experiment.attentive_decodings),
+        captioner=one_of(experiment.chosen.attentive_captioners),
+        decoding=one_of(experiment.chosen.attentive_decodings),
     params:
         captioner=subpath(input.weights, parent=True),
         attention="--attention results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        settings=experiment.decode.settings,
-        made_from=experiment.decode.made_from,
+        settings=experiment.captioning.decode.settings,
+        made_from=experiment.captioning.decode.made_from,
 
 
 ruleorder: decode_attentively > decode

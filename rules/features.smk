@@ -23,8 +23,8 @@ rule train_backbone:
         runtime=120,
     params:
         folder=subpath(output.config, parent=True),
-        settings=experiment.train_backbone.settings,
-        made_from=experiment.train_backbone.made_from,
+        settings=experiment.features.train_backbone.settings,
+        made_from=experiment.features.train_backbone.made_from,
     shell:
         "python -m vitcapr.cli.train_backbone --manifest {input.manifest:q} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
@@ -32,7 +32,7 @@ rule train_backbone:
 
 rule extract:
     input:
-        experiment.trained_backbone_of,
+        experiment.features.trained_backbone_of,
         manifest="results/{experiment}/data/manifest.json",
     output:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
@@ -44,15 +44,15 @@ rule extract:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.extract_gpus,
+        gpu=experiment.features.gpus,
         mem_mb=8000,
         runtime=480,
     params:
-        source=experiment.backbone_source,
-        tasks=experiment.task_count,
-        code=experiment.extract.code_hash,
-        settings=experiment.extract.settings,
-        made_from=experiment.extract.made_from,
+        source=experiment.features.backbone_source,
+        tasks=experiment.features.task_count,
+        code=experiment.features.extract.code_hash,
+        settings=experiment.features.extract.settings,
+        made_from=experiment.features.extract.made_from,
     shell:
         "python -m vitcapr.cli.extract --manifest {input.manifest:q} --source {params.source:q}"
         " --task {wildcards.task} --tasks {params.tasks} --stores results/stores --output {output.part:q}"
@@ -62,7 +62,7 @@ rule extract:
 rule seal:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        parts=experiment.parts_of,
+        parts=experiment.features.parts_of,
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
     log:
@@ -74,7 +74,7 @@ rule seal:
         mem_mb=2000,
         runtime=60,
     params:
-        made_from=experiment.seal.made_from,
+        made_from=experiment.features.seal.made_from,
     shell:
         "python -m vitcapr.cli.seal {input.parts:q} --manifest {input.manifest:q}"
         " --stores results/stores --output {output.sealed:q} --log {log:q}"

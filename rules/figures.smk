@@ -3,11 +3,11 @@
 
 rule draw_curves:
     input:
-        histories=experiment.histories,
-        backbone=experiment.backbone_history,
+        histories=experiment.captioning.histories,
+        backbone=experiment.figures.backbone_history,
     output:
         report(
-            experiment.curve_pictures("results/{experiment}"),
+            experiment.figures.curves("results/{experiment}"),
             caption="../workflow/report/curves.rst",
             category="Training",
             labels={"figure": "training curves"},
@@ -22,10 +22,10 @@ rule draw_curves:
         runtime=15,
     params:
         folder=subpath(output[0], parent=True),
-        histories=experiment.histories_option,
-        backbone=experiment.backbone_history_option,
-        settings=experiment.drawing("curves").settings,
-        made_from=experiment.drawing("curves").made_from,
+        histories=experiment.captioning.histories_option,
+        backbone=experiment.figures.backbone_history_option,
+        settings=experiment.figures.draw("curves").settings,
+        made_from=experiment.figures.draw("curves").made_from,
     shell:
         "python -m vitcapr.cli.draw_curves {params.histories} {params.backbone} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
@@ -38,13 +38,15 @@ rule draw_text:
         tokens="results/{experiment}/text/tokens.npz",
     output:
         report(
-            experiment.pictures("results/{experiment}/figures/text/vocabulary"),
+            experiment.figures.pictures(
+                "results/{experiment}/figures/text/vocabulary"
+            ),
             caption="../workflow/report/vocabulary.rst",
             category="Data",
             labels={"figure": "word frequencies"},
         ),
         report(
-            experiment.pictures("results/{experiment}/figures/text/lengths"),
+            experiment.figures.pictures("results/{experiment}/figures/text/lengths"),
             caption="../workflow/report/lengths.rst",
             category="Data",
             labels={"figure": "caption lengths"},
@@ -59,8 +61,8 @@ rule draw_text:
         runtime=15,
     params:
         folder=subpath(output[0], parent=True),
-        settings=experiment.drawing("text").settings,
-        made_from=experiment.drawing("text").made_from,
+        settings=experiment.figures.draw("text").settings,
+        made_from=experiment.figures.draw("text").made_from,
     shell:
         "python -m vitcapr.cli.draw_text --manifest {input.manifest:q} --vocabulary {input.vocabulary:q}"
         " --tokens {input.tokens:q} --output-dir {params.folder:q}"
@@ -69,11 +71,11 @@ rule draw_text:
 
 rule draw_captions:
     input:
-        captions=experiment.captions_of_split,
+        captions=experiment.captioning.captions_of_split,
         manifest="results/{experiment}/data/manifest.json",
     output:
         report(
-            experiment.pictures(
+            experiment.figures.pictures(
                 "results/{experiment}/figures/captions/{split}/captions"
             ),
             caption="../workflow/report/captions.rst",
@@ -90,10 +92,10 @@ rule draw_captions:
         runtime=15,
     params:
         folder=subpath(output[0], parent=True),
-        captions=experiment.captions_option,
+        captions=experiment.captioning.captions_option,
         language=experiment.config.text.language,
-        settings=experiment.drawing("captions").settings,
-        made_from=experiment.drawing("captions").made_from,
+        settings=experiment.figures.draw("captions").settings,
+        made_from=experiment.figures.draw("captions").made_from,
     shell:
         "python -m vitcapr.cli.draw_captions {params.captions} --manifest {input.manifest:q}"
         " --split {wildcards.split} --language {params.language} --output-dir {params.folder:q}"
@@ -107,7 +109,7 @@ rule draw_attention:
         manifest="results/{experiment}/data/manifest.json",
     output:
         report(
-            experiment.attention_pictures(
+            experiment.figures.attention(
                 "results/{experiment}/figures/attention/{captioner}/{decoding}/{split}/"
             ),
             caption="../workflow/report/attention.rst",
@@ -129,8 +131,8 @@ rule draw_attention:
         runtime=15,
     params:
         folder=subpath(output[0], parent=True),
-        settings=experiment.drawing("attention").settings,
-        made_from=experiment.drawing("attention").made_from,
+        settings=experiment.figures.draw("attention").settings,
+        made_from=experiment.figures.draw("attention").made_from,
     shell:
         "python -m vitcapr.cli.draw_attention --captions {input.captions:q} --attention {input.attention:q}"
         " --manifest {input.manifest:q} --split {wildcards.split} --output-dir {params.folder:q}"

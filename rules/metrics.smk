@@ -20,8 +20,8 @@ rule score:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.score.settings,
-        made_from=experiment.score.made_from,
+        settings=experiment.metrics.score.settings,
+        made_from=experiment.metrics.score.made_from,
     shell:
         "python -m vitcapr.cli.score --captions {input.captions:q} --manifest {input.manifest:q}"
         " --vocabulary {input.vocabulary:q} --split {wildcards.split}"
@@ -47,8 +47,8 @@ rule ground:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.ground.settings,
-        made_from=experiment.ground.made_from,
+        settings=experiment.metrics.ground.settings,
+        made_from=experiment.metrics.ground.made_from,
     shell:
         "python -m vitcapr.cli.ground --captions {input.captions:q} --attention {input.attention:q}"
         " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --split {wildcards.split}"
@@ -59,7 +59,7 @@ rule ground:
 
 rule summary:
     input:
-        metrics=experiment.metrics,
+        metrics=experiment.metrics.files,
     output:
         summary=report(
             "results/{experiment}/summary.csv",
@@ -82,7 +82,7 @@ rule summary:
         mem_mb=1000,
         runtime=10,
     params:
-        made_from=experiment.summary.made_from,
+        made_from=experiment.metrics.summary.made_from,
     shell:
         "python -m vitcapr.cli.summary {input.metrics:q} --experiment {wildcards.experiment}"
         " --output {output.summary:q} --table {output.table:q} --collect results/summary.csv --log {log:q}"

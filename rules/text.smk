@@ -16,8 +16,8 @@ rule vocabulary:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.vocabulary.settings,
-        made_from=experiment.vocabulary.made_from,
+        settings=experiment.text.vocabulary.settings,
+        made_from=experiment.text.vocabulary.made_from,
     shell:
         "python -m vitcapr.cli.vocabulary --manifest {input.manifest:q}"
         " --output {output.vocabulary:q} --tokens {output.tokens:q}"
@@ -39,9 +39,9 @@ rule word_vectors:
         mem_mb=4000,
         runtime=30,
     params:
-        file=experiment.vector_file,
-        settings=experiment.vectors.settings,
-        made_from=experiment.vectors.made_from,
+        file=experiment.text.vector_file,
+        settings=experiment.text.word_vectors.settings,
+        made_from=experiment.text.word_vectors.made_from,
     shell:
         "python -m vitcapr.cli.word_vectors --vocabulary {input.vocabulary:q} --vectors {params.file:q}"
         " --output {output.vectors:q} --coverage {output.coverage:q}"

@@ -4,11 +4,11 @@
 
 rule train_captioner:
     input:
-        features=experiment.features_of,
+        features=experiment.captioning.features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=experiment.word_vectors_of,
+        word_vectors=experiment.captioning.word_vectors_of,
     output:
         weights="results/{experiment}/captioners/{captioner}/best.safetensors",
         card="results/{experiment}/captioners/{captioner}/card.json",
@@ -22,15 +22,15 @@ rule train_captioner:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.train_gpus,
+        gpu=experiment.captioning.train_gpus,
         mem_mb=8000,
         runtime=720,
     params:
         folder=subpath(output.weights, parent=True),
-        word_vectors=experiment.word_vectors_option,
-        code=experiment.train_captioner.code_hash,
-        settings=experiment.train_captioner.settings,
-        made_from=experiment.train_captioner.made_from,
+        word_vectors=experiment.captioning.word_vectors_option,
+        code=experiment.captioning.train.code_hash,
+        settings=experiment.captioning.train.settings,
+        made_from=experiment.captioning.train.made_from,
     shell:
         "python -m vitcapr.cli.train_captioner --features {input.features:q} --manifest {input.manifest:q}"
         " --vocabulary {input.vocabulary:q} --tokens {input.tokens:q} {params.word_vectors}"

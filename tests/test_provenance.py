@@ -133,7 +133,7 @@ def test_a_package_is_hashed_but_not_followed(tmp_path: Path) -> None:
 def test_the_hash_needs_no_heavy_import() -> None:
     program = dedent("""
         import sys
-        import vitcapr.workflow
+        import vitcapr.workflow.experiment
         from vitcapr.provenance import stage_code
         stage_code("vitcapr.cli.train_captioner")
         print([name for name in ("torch", "transformers", "pandas", "matplotlib", "zarr") if name in sys.modules])

@@ -8,7 +8,8 @@ import yaml
 
 from vitcapr.config.base import Section, parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.workflow import load_experiment, read_yaml
+from vitcapr.workflow.configuration import read_yaml
+from vitcapr.workflow.experiment import load_experiment
 
 REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
@@ -58,8 +59,8 @@ def test_the_check_above_can_fail() -> None:
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_an_experiment_is_sound_and_named_after_its_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr("vitcapr.workflow.Experiment._check", lambda _: None)
-    assert load_experiment(file).name == file.stem
+    monkeypatch.setattr("vitcapr.workflow.experiment.Experiment._check", lambda _: None)
+    assert load_experiment(file).config.experiment == file.stem
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)

@@ -10,7 +10,7 @@ import yaml
 
 from vitcapr.cli.stage import launch
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.workflow import load_experiment
+from vitcapr.workflow.experiment import load_experiment
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
@@ -24,10 +24,10 @@ Configfiles = Annotated[
 def check(configfile: Configfiles = None) -> None:
     """Check a configuration: its keys, its values, and that the files it names exist."""
     experiment = load_experiment(*(configfile or []))
-    runs = len(experiment.captioners) * len(experiment.decodings) * len(experiment.splits)
+    runs = len(experiment.captioning.files("captions", "captions.json"))
     print(
-        f"{experiment.name}: {experiment.config.data.dataset}, {len(experiment.backbones)} backbone(s), "
-        f"{len(experiment.captioners)} captioner(s), {runs} set(s) of captions"
+        f"{experiment.chosen.name}: {experiment.config.data.dataset}, {len(experiment.chosen.backbones)} backbone(s), "
+        f"{len(experiment.chosen.captioners)} captioner(s), {runs} set(s) of captions"
     )
 
 

@@ -14,7 +14,7 @@ import typer
 
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
-from vitcapr.workflow import load_experiment
+from vitcapr.workflow.experiment import load_experiment
 
 SOURCE = Path("vitcapr")
 

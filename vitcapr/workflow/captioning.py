@@ -1,0 +1,91 @@
+"""The stages that learn to caption and that write captions."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from vitcapr.config.captioner import TrainCaptionerSettings
+from vitcapr.config.decoding import DecodeSettings
+from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.selection import Selection, options
+from vitcapr.workflow.stage import Stage, Wildcards
+from vitcapr.workflow.text import TextStages
+
+
+@dataclass(frozen=True)
+class CaptioningStages:
+    """Features and word numbers -> captioners -> captions."""
+
+    chosen: Selection
+    features: FeatureStages
+    text: TextStages
+
+    @cached_property
+    def train(self) -> Stage:
+        config = self.chosen.config
+        return Stage(
+            "train_captioner",
+            lambda w: TrainCaptionerSettings(captioner=config.captioners[w.captioner], seed=config.seed),
+            incidental=frozenset({"captioner.training.device", "captioner.training.save_every_steps"}),
+        )
+
+    @cached_property
+    def decode(self) -> Stage:
+        return Stage(
+            "decode",
+            lambda w: DecodeSettings(decoding=self.chosen.config.decodings[w.decoding]),
+            incidental=frozenset({"decoding.device", "decoding.batch_images"}),
+        )
+
+    def features_of(self, wildcards: Wildcards) -> str:
+        """The sealed features that a captioner looks at."""
+        return self.features.sealed_of(self.chosen.config.captioners[wildcards.captioner].backbone)
+
+    def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
+        return self.text.vectors_named(self.chosen.config.captioners[wildcards.captioner].word_vectors)
+
+    def word_vectors_option(self, wildcards: Wildcards) -> str:
+        return options("word-vectors", self.word_vectors_of(wildcards))
+
+    def histories(self, _: Wildcards) -> list[str]:
+        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self.chosen.captioners]
+
+    def histories_option(self, wildcards: Wildcards) -> str:
+        named = zip(self.chosen.captioners, self.histories(wildcards), strict=True)
+        return options("history", (f"{name}={path}" for name, path in named))
+
+    def captions_of_split(self, wildcards: Wildcards) -> list[str]:
+        """What every captioner and decoding writes for one split."""
+        return list(self._by_name(wildcards.split).values())
+
+    def captions_option(self, wildcards: Wildcards) -> str:
+        return options("captions", (f"{name}={path}" for name, path in self._by_name(wildcards.split).items()))
+
+    def _by_name(self, split: str) -> dict[str, str]:
+        return {
+            f"{captioner}/{decoding}": f"{self.chosen.root}/captions/{captioner}/{decoding}/{split}/captions.json"
+            for captioner in self.chosen.captioners
+            for decoding in self.chosen.decodings
+        }
+
+    def files(self, folder: str, *files: str) -> list[str]:
+        """``files`` under ``folder`` for every captioner, decoding and split."""
+        return self._files(self.chosen.captioners, self.chosen.decodings, folder, files)
+
+    def attentive_files(self, folder: str, *files: str) -> list[str]:
+        """As :meth:`files`, for those that keep their attention."""
+        return self._files(self.chosen.attentive_captioners, self.chosen.attentive_decodings, folder, files)
+
+    def _files(self, captioners: list[str], decodings: list[str], folder: str, files: tuple[str, ...]) -> list[str]:
+        return [
+            f"{self.chosen.root}/{folder}/{captioner}/{decoding}/{split}/{file}"
+            for captioner in captioners
+            for decoding in decodings
+            for split in self.chosen.splits
+            for file in files
+        ]
+
+    def train_gpus(self, wildcards: Wildcards) -> int:
+        return int(self.chosen.config.captioners[wildcards.captioner].training.device != "cpu")
+
+    def decode_gpus(self, wildcards: Wildcards) -> int:
+        return int(self.chosen.config.decodings[wildcards.decoding].device != "cpu")

@@ -1,0 +1,88 @@
+"""What the rules ask for: an experiment's checked configuration and, part by part, its stages and their files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.errors import UserError
+from vitcapr.workflow.captioning import CaptioningStages
+from vitcapr.workflow.configuration import read_merged
+from vitcapr.workflow.data import DataStages
+from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.figures import FigureStages
+from vitcapr.workflow.metrics import MetricStages
+from vitcapr.workflow.selection import Selection
+from vitcapr.workflow.text import TextStages
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked configuration, and the questions the rule files ask of it; a part for each rule file."""
+
+    config: ExperimentConfig
+
+    @classmethod
+    def from_config(cls, values: Mapping[str, Any], where: object = "config.yaml") -> "Experiment":
+        """Raises:
+        UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
+        """
+        experiment = cls(parse(ExperimentConfig, dict(values), where))
+        experiment._check()
+        return experiment
+
+    @cached_property
+    def chosen(self) -> Selection:
+        return Selection(self.config)
+
+    @cached_property
+    def data(self) -> DataStages:
+        return DataStages(self.config)
+
+    @cached_property
+    def text(self) -> TextStages:
+        return TextStages(self.chosen)
+
+    @cached_property
+    def features(self) -> FeatureStages:
+        return FeatureStages(self.chosen)
+
+    @cached_property
+    def captioning(self) -> CaptioningStages:
+        return CaptioningStages(self.chosen, self.features, self.text)
+
+    @cached_property
+    def metrics(self) -> MetricStages:
+        return MetricStages(self.chosen, self.captioning)
+
+    @cached_property
+    def figures(self) -> FigureStages:
+        return FigureStages(self.chosen, self.captioning)
+
+    def _check(self) -> None:
+        trained = [name for name in self.chosen.backbones if self.chosen.is_trained(name)]
+        if trained and not self.chosen.has_objects:
+            raise UserError(
+                f"backbones.{trained[0]} is to be trained here, which needs pictures whose objects are known",
+                where=f"data.dataset: {self.config.data.dataset}",
+                remedy="name a hub id or a folder as its source",
+            )
+        files = self.data.files(None)
+        for name in self.chosen.word_vectors:
+            files |= self.text.vector_files(name)
+        for key, path in files.items():
+            if not path.exists():
+                raise UserError(
+                    f"{key}: no such file or folder",
+                    where=path,
+                    remedy="give its path, from here or from the folder that VITCAPR_DATA names",
+                )
+
+
+def load_experiment(*configfiles: Path) -> Experiment:
+    """The experiment of ``config.yaml`` with ``configfiles`` merged over it, as Snakemake merges them."""
+    where = configfiles[-1] if configfiles else "config.yaml"
+    return Experiment.from_config(read_merged(*configfiles), where=where)

@@ -1,0 +1,77 @@
+"""The stages that look at the pictures, once for each backbone."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vitcapr.config.features import ExtractSettings, TrainBackboneSettings
+from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.selection import TRAINED, Selection
+from vitcapr.workflow.stage import Stage, Wildcards
+
+
+@dataclass(frozen=True)
+class FeatureStages:
+    """Pictures -> sealed feature stores."""
+
+    chosen: Selection
+
+    @property
+    def sealed(self) -> list[str]:
+        return [self.sealed_of(name) for name in self.chosen.backbones]
+
+    def sealed_of(self, backbone: str) -> str:
+        return f"{self.chosen.root}/features/{backbone}/manifest.json"
+
+    @cached_property
+    def train_backbone(self) -> Stage:
+        return Stage("train_backbone", lambda _: TrainBackboneSettings(training=self.chosen.config.trained_backbone))
+
+    @cached_property
+    def extract(self) -> Stage:
+        return Stage(
+            "extract",
+            self._extract_settings,
+            incidental=frozenset({"features.tasks", "features.batch", "features.device"}),
+            sources=self._backbone_files,
+        )
+
+    @cached_property
+    def seal(self) -> Stage:
+        return Stage("seal")
+
+    def _extract_settings(self, wildcards: Wildcards) -> ExtractSettings:
+        config = self.chosen.config
+        return ExtractSettings(backbone=config.backbones[wildcards.backbone], features=config.features)
+
+    def _backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
+        name = wildcards.backbone
+        if self.chosen.is_trained(name):
+            return {}
+        folder = find_backbone(self.chosen.config.backbones[name].source)
+        return {f"backbones.{name}.source": folder} if folder.is_dir() else {}
+
+    def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
+        """The weights that the DAG trains, for the backbones that are these."""
+        if not self.chosen.is_trained(wildcards.backbone):
+            return []
+        files = ("config.json", "model.safetensors", "preprocessor_config.json")
+        return [f"{self.chosen.root}/backbones/{TRAINED}/{file}" for file in files]
+
+    def backbone_source(self, wildcards: Wildcards) -> str:
+        """What ``extract --source`` is given: a hub id or a folder."""
+        if self.chosen.is_trained(wildcards.backbone):
+            return f"{self.chosen.root}/backbones/{TRAINED}"
+        return self.chosen.config.backbones[wildcards.backbone].source
+
+    def task_count(self, wildcards: Wildcards, threads: int) -> int:  # noqa: ARG002
+        """How many tasks fill a store; like :meth:`Stage.settings`, no reason to run again."""
+        return self.chosen.config.features.tasks
+
+    def parts_of(self, wildcards: Wildcards) -> list[str]:
+        tasks = range(self.chosen.config.features.tasks)
+        return [f"{self.chosen.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
+
+    def gpus(self, _: Wildcards) -> int:
+        return int(self.chosen.config.features.device != "cpu")
