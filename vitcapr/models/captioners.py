@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from vitcapr.models.attention import Scoring, additive_scores, prepare_patches, prepared_scores
 from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Memory, State, Step
+from vitcapr.models.recurrent import read_words
 
 
 class WordReader(nn.Module):
@@ -24,13 +24,9 @@ class WordReader(nn.Module):
         self.dropout = Dropout(dropout)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
 
-    def read(self, tokens: Tensor, lengths: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
-        """Whole captions. tokens: (M, T) int64; lengths: (M,); start: h and c, (M, H) each. Returns (M, T, H)."""
-        words = self.dropout(self.embedding(tokens))
-        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        first = (start[0][None].to(words.dtype), start[1][None].to(words.dtype))
-        hidden, _ = pad_packed_sequence(self.lstm(packed, first)[0], batch_first=True, total_length=tokens.shape[1])
-        return hidden
+    def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
+        """Whole captions. tokens, mask: (M, T); start: h and c, (M, H) each. Returns (mask.sum(), H), row-major."""
+        return read_words(self.lstm, self.dropout(self.embedding(tokens[mask])), mask, start)
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
@@ -71,7 +67,7 @@ class BaselineCaptioner(nn.Module):
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
         """See :meth:`PatchAttentionCaptioner.forward`."""
         zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
-        hidden = self.reader.read(tokens, mask.sum(1), (zeros, zeros))[mask]
+        hidden = self.reader.read(tokens, mask, (zeros, zeros))
         return self._predict(memory["image"][_image_of_each_word(mask, image_index)], hidden)
 
     def initial_state(self, memory: Memory) -> State:
@@ -171,7 +167,7 @@ class PatchAttentionCaptioner(nn.Module):
         """
         hidden_start, cell_start = self._start(memory)
         start = (hidden_start[image_index], cell_start[image_index])
-        hidden = self.reader.read(tokens, mask.sum(1), start)[mask]
+        hidden = self.reader.read(tokens, mask, start)
         image = _image_of_each_word(mask, image_index)
         counts = torch.bincount(image, minlength=len(memory["values"]))
         slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
