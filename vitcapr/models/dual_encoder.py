@@ -1,0 +1,87 @@
+"""Images and sentences as points of one sphere, near each other where they say the same (ViTCap-R, III.D.3)."""
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.models.image_towers import ImageTower
+from vitcapr.models.text_towers import FeatureTower, TextTower, WordTower
+
+TextBatch = Tensor
+"""What a text tower takes: words, (M, T) int64 padded with 0, start and end included; or features, (M, D) float32."""
+
+_LARGEST_LOG_SCALE = math.log(100)
+
+
+class DualEncoder(nn.Module):
+    """Two towers that end on the unit sphere, and the temperature of the loss that trains them.
+
+    Args:
+        embedding_dim: E, the length of the vectors that both towers give.
+        temperature: what similarities are divided by in the loss; where learning starts if it is learned.
+        learn_temperature: learn its logarithm, held between 0.01 and 1 as CLIP does (Radford et al. 2021, 2.5).
+    """
+
+    def __init__(
+        self, embedding_dim: int, image: ImageTower, text: TextTower, temperature: float, learn_temperature: bool
+    ) -> None:
+        super().__init__()
+        self.embedding_dim, self.image, self.text = embedding_dim, image, text
+        log_scale = torch.tensor(-math.log(temperature))
+        if learn_temperature:
+            self.log_scale = nn.Parameter(log_scale)
+        else:
+            self.register_buffer("log_scale", log_scale)
+
+    @property
+    def image_arrays(self) -> tuple[str, ...]:
+        """The arrays of a feature store that it reads."""
+        return self.image.arrays
+
+    @property
+    def reads(self) -> Literal["tokens", "features"]:
+        """What its text tower takes."""
+        return self.text.reads
+
+    def embed_images(self, features: dict[str, Tensor]) -> Tensor:
+        """``cls: (B, D)`` and ``patches: (B, P, D)``, those of ``image_arrays``.
+
+        Returns (B, E) float32, unit length.
+        """
+        return on_sphere(self.image(features))
+
+    def embed_texts(self, texts: TextBatch) -> Tensor:
+        """Returns (M, E) float32, unit length."""
+        return on_sphere(self.text(texts))
+
+    def temperature(self) -> Tensor:
+        """A scalar. A learned one is put back into its bounds first: beyond them no gradient would return it."""
+        if isinstance(self.log_scale, nn.Parameter):
+            with torch.no_grad():
+                self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
+        return torch.exp(-self.log_scale)
+
+
+def on_sphere(vectors: Tensor) -> Tensor:
+    """Divided by their length, in float32 whatever the arithmetic before: similarities differ in the third decimal."""
+    return nn.functional.normalize(vectors.float(), dim=-1)
+
+
+def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoder:
+    """The untrained dual encoder that a card's ``architecture`` describes.
+
+    Its keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``image`` (the arguments of
+    :class:`ImageTower`) and ``text`` (``kind``, ``words`` or ``features``, and the arguments of its class).
+    """
+    embedding_dim = architecture["embedding_dim"]
+    text = dict(architecture["text"])
+    tower = {"words": WordTower, "features": FeatureTower}[text.pop("kind")]
+    return DualEncoder(
+        embedding_dim,
+        ImageTower(embedding_dim=embedding_dim, **architecture["image"]),
+        tower(embedding_dim=embedding_dim, **text),
+        architecture["temperature"],
+        architecture["learn_temperature"],
+    )

@@ -1,0 +1,64 @@
+"""The image side of a dual encoder: stored features of an image, pooled, to one vector."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.models.heads import HeadKind, build_head
+
+Pool = Literal["cls", "cls_mean", "attention"]
+
+
+class AttentionPool(nn.Module):
+    """Learned queries look at the patches, each for something of its own.
+
+    A query q and a key matrix W_k appear only as the product W_k^T q, so one vector a query is learned; values are
+    left to the linear layer that follows. This costs two thin matrix products an image.
+    """
+
+    def __init__(self, feature_dim: int, queries: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(feature_dim)
+        self.queries = nn.Linear(feature_dim, queries, bias=False)
+
+    def forward(self, patches: Tensor) -> Tensor:
+        """patches: (B, P, D). Returns (B, Q * D)."""
+        patches = self.norm(patches)
+        weights = torch.softmax(self.queries(patches).float(), dim=1).to(patches.dtype)
+        return (weights.transpose(1, 2) @ patches).flatten(1)
+
+
+class ImageTower(nn.Module):
+    """``cls`` (B, D) and ``patches`` (B, P, D), as far as they are read, to (B, E).
+
+    Args:
+        pool: ``cls`` alone, CLS beside the mean patch, or CLS beside patches pooled by attention.
+        queries: how many attention-pooled vectors; ``attention`` only.
+        hidden_dim: width of the residual head's perceptron; ``residual`` only.
+    """
+
+    def __init__(
+        self,
+        feature_dim: int,
+        embedding_dim: int,
+        pool: Pool = "cls",
+        queries: int = 4,
+        head: HeadKind = "linear",
+        hidden_dim: int = 512,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.pool: Pool = pool
+        self.arrays: tuple[str, ...] = ("cls",) if pool == "cls" else ("cls", "patches")
+        self.attention = AttentionPool(feature_dim, queries) if pool == "attention" else None
+        vectors = {"cls": 1, "cls_mean": 2, "attention": 1 + queries}[pool]
+        self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout)
+
+    def forward(self, features: dict[str, Tensor]) -> Tensor:
+        parts = [features["cls"]]
+        if self.attention is not None:
+            parts.append(self.attention(features["patches"]).to(parts[0].dtype))
+        elif self.pool == "cls_mean":
+            parts.append(features["patches"].mean(1))
+        return self.head(torch.cat(parts, dim=1))  # type: ignore[no-any-return]

@@ -1,0 +1,56 @@
+"""Losses that bring an image and its captions together and keep other pairs apart.
+
+All take the similarities of a batch of B images and their M captions. Captions of the same image are not told apart:
+where one of them is the true caption, the others are left out of the comparison, never counted as wrong.
+"""
+
+import torch
+from torch import Tensor
+
+_LOWEST = torch.finfo(torch.float32).min / 2
+"""Stands for a similarity that is left out: finite, so that its gradient is zero and not a NaN."""
+
+
+def own_captions(image_index: Tensor, images: int) -> Tensor:
+    """(B, M) bool: the caption belongs to the image. image_index: (M,) int64, from 0 to B-1."""
+    return torch.arange(images, device=image_index.device)[:, None] == image_index
+
+
+def true_pairs(similarity: Tensor, image_index: Tensor) -> Tensor:
+    """(M,): the similarity of each caption and its image."""
+    return similarity[image_index, torch.arange(len(image_index), device=similarity.device)]
+
+
+def info_nce(similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
+    """Symmetric InfoNCE in nats: the mean over all true pairs of both directions, halved.
+
+    From a caption it is a choice among the B images; from an image, for each of its captions, a choice among that
+    caption and those of the other images. With one caption an image this is the loss of CLIP (Radford et al. 2021).
+
+    Args:
+        similarity: (B, M) float32, cosines.
+        image_index: (M,) int64, the image of each caption.
+        temperature: a scalar; similarities are divided by it.
+    """
+    logits = similarity / temperature
+    pairs = true_pairs(logits, image_index)
+    others = logits.masked_fill(own_captions(image_index, len(logits)), _LOWEST).logsumexp(1)
+    to_caption = torch.nn.functional.softplus(others[image_index] - pairs).mean()
+    to_image = torch.nn.functional.cross_entropy(logits.T, image_index)
+    return (to_caption + to_image) / 2
+
+
+def max_hinge(similarity: Tensor, image_index: Tensor, margin: float) -> Tensor:
+    """Every true pair must beat the hardest wrong caption and the hardest wrong image by ``margin``.
+
+    Faghri et al. 2018 (VSE++), equation 6, as the mean over the pairs instead of the sum.
+
+    Args:
+        similarity: (B, M) float32, cosines.
+        image_index: (M,) int64, the image of each caption.
+    """
+    pairs = true_pairs(similarity, image_index)
+    wrong = similarity.masked_fill(own_captions(image_index, len(similarity)), _LOWEST)
+    caption = torch.relu(margin + wrong.amax(1)[image_index] - pairs)
+    image = torch.relu(margin + wrong.amax(0) - pairs)
+    return (caption + image).mean()

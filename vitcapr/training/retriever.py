@@ -1,0 +1,160 @@
+"""Training a dual encoder: one objective a phase, hard negatives beside it, and Recall@K as its validation."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vitcapr.features.loader import FeatureSource
+from vitcapr.features.pairs import PairBatch, PairBatches, Texts
+from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
+from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
+from vitcapr.training.recall import recalls
+
+
+@dataclass(frozen=True)
+class PairPhase:
+    """What of a phase the task needs to know.
+
+    Attributes:
+        captions_per_image: drawn at random of each image; None takes all.
+        margin: ``max_hinge`` alone.
+        hard_negatives: the rule by which wrong captions are mined; None mines none.
+        hard_negative_weight: of the mined loss, which is added to the objective.
+    """
+
+    batch_images: int
+    captions_per_image: int | None = None
+    objective: Literal["info_nce", "max_hinge"] = "info_nce"
+    margin: float = 0.2
+    hard_negatives: Rule | None = None
+    hard_negative_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class PhaseBatch(PairBatch):
+    """A batch and the phase it belongs to."""
+
+    phase: PairPhase
+
+
+class Learner(nn.Module):
+    """What a training changes: the dual encoder and, where there is one, the queue of past captions."""
+
+    def __init__(self, encoder: DualEncoder, queue: MomentumQueue | None) -> None:
+        super().__init__()
+        self.encoder, self.queue = encoder, queue
+
+
+class RetrieverTask:
+    """Images and captions of a split pulled together (ViTCap-R, section III.D.3).
+
+    Args:
+        train, validation: rows of the images of each split.
+        queue: mine hard negatives among its captions too; None mines in the batch alone.
+    """
+
+    def __init__(
+        self,
+        encoder: DualEncoder,
+        store: FeatureSource,
+        texts: Texts,
+        *,
+        train: np.ndarray,
+        validation: np.ndarray,
+        phases: Sequence[PairPhase],
+        seed: int,
+        device: torch.device,
+        queue: MomentumQueue | None = None,
+    ) -> None:
+        self.model = Learner(encoder, queue)
+        self._store, self._texts, self._phases = store, texts, phases
+        self._train, self._validation = train, validation
+        self._seed, self._device = seed, device
+
+    def _open(self, phase: PairPhase, epoch: int, start: int = 0) -> PairBatches:
+        return PairBatches(
+            self._store,
+            self._texts,
+            self._train,
+            phase.batch_images,
+            arrays=self.model.encoder.image_arrays,
+            captions_per_image=phase.captions_per_image,
+            seed=self._seed,
+            epoch=epoch,
+            start_batch=start,
+        )
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[PhaseBatch]:
+        settings = self._phases[phase]
+        for batch in self._open(settings, epoch, start):
+            yield PhaseBatch(**vars(batch), phase=settings)
+
+    def steps(self, phase: int) -> int:
+        return len(self._open(self._phases[phase], 0))
+
+    def _embed(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
+        encoder = self.model.encoder
+        images = encoder.embed_images({name: array.to(self._device).float() for name, array in batch.features.items()})
+        return images, encoder.embed_texts(self._placed(batch.texts))
+
+    def _placed(self, texts: Tensor) -> Tensor:
+        texts = texts.to(self._device)
+        return texts.float() if texts.is_floating_point() else texts
+
+    def loss(self, batch: PhaseBatch) -> tuple[Tensor, int]:
+        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are."""
+        phase, index = batch.phase, batch.image_index.to(self._device)
+        images, captions = self._embed(batch)
+        with torch.autocast(self._device.type, enabled=False):
+            similarity = images @ captions.T
+            temperature = self.model.encoder.temperature()
+            if phase.objective == "info_nce":
+                loss = info_nce(similarity, index, temperature)
+            else:
+                loss = max_hinge(similarity, index, phase.margin)
+            if phase.hard_negatives is not None:
+                mined = self._mined(batch, similarity, images, index, temperature, phase.hard_negatives)
+                loss = loss + phase.hard_negative_weight * mined
+        return loss, len(index)
+
+    def _mined(
+        self, batch: PhaseBatch, similarity: Tensor, images: Tensor, index: Tensor, temperature: Tensor, rule: Rule
+    ) -> Tensor:
+        candidates, wrong = similarity, ~own_captions(index, len(images))
+        queue = self.model.queue
+        if queue is not None:
+            rows = batch.rows.to(self._device)
+            queue.follow(self.model.encoder.text)
+            candidates = torch.cat([candidates, images @ queue.captions.T], dim=1)
+            wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
+            queue.push(self._placed(batch.texts), rows[index])
+        return mined_loss(similarity, index, candidates, wrong, temperature, rule)
+
+    def validate(self) -> dict[str, float]:
+        """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
+
+        The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
+        """
+        total, index_of_image = 0.0, 0
+        images, captions, caption_image = [], [], []
+        size = self._phases[-1].batch_images
+        arrays = self.model.encoder.image_arrays
+        for batch in PairBatches(self._store, self._texts, self._validation, size, arrays=arrays, shuffle=False):
+            index = batch.image_index.to(self._device)
+            of_images, of_captions = self._embed(batch)
+            with torch.autocast(self._device.type, enabled=False):
+                similarity = of_images @ of_captions.T
+                total += float(info_nce(similarity, index, self.model.encoder.temperature())) * len(index)
+            images.append(of_images)
+            captions.append(of_captions)
+            caption_image.append(index + index_of_image)
+            index_of_image += len(of_images)
+        owner = torch.cat(caption_image)
+        with torch.autocast(self._device.type, enabled=False):
+            scores = recalls(torch.cat(images), torch.cat(captions), owner)
+        return {"validation_loss": total / len(owner), **scores}
