@@ -95,3 +95,29 @@ def test_sections_keep_models_apart_and_leave_holes() -> None:
     assert [cell.value for row in first.cells for cell in row] == ["50.0", "-"]
     assert second.models == ["attention, beam"]
     assert "a\\|b, beam" in markdown(tidy([report("a|b", cider=0.1)], "demo"))
+
+
+def test_retrieval_has_a_section_a_direction() -> None:
+    recalls = {f"{way}_recall_{k}": 0.1 * k for way in ("i2t", "t2i") for k in (1, 5, 10)}
+    others = {"i2t_median_rank": 3.5, "t2i_median_rank": 7.0, "i2t_map_r": 0.25, "t2i_map_r": 0.5, "rsum": 3.2}
+    table = tidy([report("paper", "", **recalls, **others, i2t_mean_rank=9.0), report(cider=0.5)], "demo")
+    captions, image_to_text, text_to_image = sections(table)
+    assert captions.models == ["attention, beam"]
+    assert image_to_text.title == "Image to text, percent and ranks: scenes, test split, 7 images"
+    assert image_to_text.models == text_to_image.models == ["paper"]
+    assert dict(zip(image_to_text.columns, image_to_text.cells[0], strict=True)) == {
+        "R@1": ("10.0", "9.0", "12.0"),
+        "R@5": ("50.0", "49.0", "52.0"),
+        "R@10": ("100.0", "99.0", "102.0"),
+        "median rank": ("3.5", "3.5", "3.5"),
+        "mAP@R": ("25.0", "24.0", "27.0"),
+    }
+    assert text_to_image.cells[0][-1] == ("320.0", "319.0", "322.0")
+    assert "| paper | 10.0 (9.0-12.0) |" in markdown(table)
+
+
+def test_a_section_counts_its_own_images() -> None:
+    few = report(grounding=0.5)
+    few["metrics"]["grounding"]["n"] = 5
+    table = tidy([few, report("b", cider=0.5)], "demo")
+    assert [section.title.rsplit(", ", 1)[1] for section in sections(table)] == ["7 images", "5 images"]

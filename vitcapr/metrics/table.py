@@ -32,7 +32,24 @@ LANGUAGE = {
     "dangling_share": "dangling endings",
     "identical_captions": "shared captions",
 }
-_COUNTS = {"vocabulary_used", "identical_captions"}
+IMAGE_TO_TEXT = {
+    "i2t_recall_1": "R@1",
+    "i2t_recall_5": "R@5",
+    "i2t_recall_10": "R@10",
+    "i2t_median_rank": "median rank",
+    "i2t_map_r": "mAP@R",
+}
+TEXT_TO_IMAGE = {
+    "t2i_recall_1": "R@1",
+    "t2i_recall_5": "R@5",
+    "t2i_recall_10": "R@10",
+    "t2i_median_rank": "median rank",
+    "t2i_map_r": "mAP@R",
+    "rsum": "rsum, both",
+}
+"""The last one is the sum of the Recalls of both directions."""
+RANKS = {"i2t_median_rank", "t2i_median_rank", "i2t_mean_rank", "t2i_mean_rank"}
+COUNTS = {"vocabulary_used", "identical_captions"}
 
 
 class Cell(NamedTuple):
@@ -56,33 +73,36 @@ class Section(NamedTuple):
 def sections(summary: pd.DataFrame) -> Iterator[Section]:
     """The tables that ``summary`` (see :mod:`vitcapr.metrics.summary`) holds scores for, per data set and split."""
     for (dataset, split), part in summary.groupby(["dataset", "split"], sort=False):
-        place = f"{dataset}, {split} split, {int(part['n'].max())} images"
         for title, names, percent in (
-            (f"Captions against references, x 100: {place}", HEADLINE, True),
-            (f"Attention and objects, in percent: {place}", GROUNDING, True),
-            (f"Language of the captions, as fractions and counts: {place}", LANGUAGE, False),
+            ("Captions against references, x 100", HEADLINE, True),
+            ("Image to text, percent and ranks", IMAGE_TO_TEXT, True),
+            ("Text to image, percent and ranks", TEXT_TO_IMAGE, True),
+            ("Attention and objects, in percent", GROUNDING, True),
+            ("Language of the captions, as fractions and counts", LANGUAGE, False),
         ):
             shown = {name: label for name, label in names.items() if name in set(part["metric"])}
             if not shown:
                 continue
+            images = part["n"][part["metric"].isin(list(shown))].max()
+            place = f"{dataset}, {split} split, {int(images)} images"
             models, cells = [], []
             for (model, decoding), scores in part.groupby(["model", "decoding"], sort=False):
                 of_metric = {score["metric"]: score for score in scores.to_dict("records")}
                 if of_metric.keys() & shown.keys():
                     models.append(f"{model}, {decoding}" if decoding else str(model))
                     cells.append([_cell(of_metric.get(name), name, percent) for name in shown])
-            yield Section(title, list(shown.values()), models, cells)
+            yield Section(f"{title}: {place}", list(shown.values()), models, cells)
 
 
 def markdown(summary: pd.DataFrame) -> str:
     """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
     lines = []
     for section in sections(summary):
-        lines += [f"**{section.title}**", "", _markdown_row(["model", *section.columns])]
-        lines.append(_markdown_row(["---", *["---:"] * len(section.columns)]))
+        lines += [f"**{section.title}**", "", markdown_row(["model", *section.columns])]
+        lines.append(markdown_row(["---", *["---:"] * len(section.columns)]))
         for model, cells in zip(section.models, section.cells, strict=True):
             texts = [f"{cell.value} ({cell.low}-{cell.high})" if cell.low else cell.value for cell in cells]
-            lines.append(_markdown_row([model, *texts]))
+            lines.append(markdown_row([model, *texts]))
         lines.append("")
     lines += ["In parentheses: 95 % intervals, by resampling images. Protocols:", ""]
     lines += [f"- `{protocol}`" for protocol in summary["protocol"].drop_duplicates()]
@@ -92,15 +112,16 @@ def markdown(summary: pd.DataFrame) -> str:
 def _cell(score: Mapping[Hashable, Any] | None, name: str, percent: bool) -> Cell:
     if score is None or pd.isna(score["value"]):
         return Cell("-")
-    if name in _COUNTS:
+    if name in COUNTS:
         return Cell(f"{score['value']:.0f}")
     if not percent:
         return Cell(f"{score['value']:.2f}")
-    value = f"{100 * score['value']:.1f}"
+    scale = 1 if name in RANKS else 100
+    value = f"{scale * score['value']:.1f}"
     if pd.isna(score["low"]):
         return Cell(value)
-    return Cell(value, f"{100 * score['low']:.1f}", f"{100 * score['high']:.1f}")
+    return Cell(value, f"{scale * score['low']:.1f}", f"{scale * score['high']:.1f}")
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,109 @@
+"""How things were trained, and the numbers that belong in no table of scores: the paper's beside this build's."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
+from vitcapr.metrics.published import Published
+from vitcapr.metrics.side_by_side import BUILD
+
+_COLUMNS = {
+    "epochs": "epochs",
+    "batch": "batch",
+    "learning_rate": "learning rate",
+    "schedule": "schedule",
+    "objective": "objective",
+    "dropout": "dropout",
+    "embedding": "word embedding",
+    "longest_caption": "longest caption",
+    "best_loss": "best validation score",
+}
+
+
+def read_setup(card: Path) -> dict[str, str]:
+    """A trained model's set-up in words, from its card; the folder's name is the model's.
+
+    Raises:
+        UserError: the file is missing or is not the card of a captioner or a retriever.
+    """
+    content = read_json(card)
+    settings = content.get("settings", {}) if isinstance(content, dict) else {}
+    model = settings.get("captioner") or settings.get("retriever")
+    if not model:
+        raise UserError("not the card of a captioner or a retriever", where=card, remedy="name a card.json of one")
+    phases = model["training"]["phases"]
+    score = ", ".join(f"{value:.4f} ({name.replace('_', ' ')})" for name, value in content["best_score"].items())
+    return {
+        "system": card.parent.name,
+        "epochs": _by_phase(phases, "epochs"),
+        "batch": f"{_by_phase(phases, 'batch_images')} images",
+        "learning_rate": _by_phase(phases, "learning_rate"),
+        "schedule": _by_phase(phases, "schedule"),
+        "objective": _by_phase(phases, "objective"),
+        **(_captioner(model, phases) if "captioner" in settings else _retriever(model)),
+        "best_loss": f"{score} in epoch {content['best_epoch']}",
+    }
+
+
+def training(published: Published, setups: Sequence[Mapping[str, str]]) -> PrintedTable:
+    """The paper's training set-ups, then those of this build's models."""
+    lines = [
+        (Entry("paper"), Entry(setup.system), *(Entry(getattr(setup, key)) for key in _COLUMNS), Entry(setup.where))
+        for setup in published.setups
+    ]
+    lines += [
+        (Entry(BUILD), Entry(setup["system"]), *(Entry(setup[key]) for key in _COLUMNS), Entry("card.json"))
+        for setup in setups
+    ]
+    return PrintedTable(
+        "training",
+        "Training set-ups",
+        "Phases follow one another. The paper saves the model of the lowest validation loss; its losses are of other "
+        "batches and vocabularies and are not comparable. In this build an image comes with its captions: a batch of "
+        "64 images holds up to 320 captions.",
+        ("source", "model", *_COLUMNS.values(), "from"),
+        tuple(lines),
+        align="l" * (len(_COLUMNS) + 3),
+    )
+
+
+def other_numbers(published: Published) -> PrintedTable:
+    return PrintedTable(
+        "other_numbers",
+        "Other numbers of the paper",
+        "As printed in the paper; beside each, what stands for it in this build.",
+        ("quantity", "paper", "from", "this build"),
+        tuple(
+            (Entry(one.quantity), Entry(one.printed), Entry(one.where), Entry(one.build))
+            for one in published.other_numbers
+        ),
+        align="llll",
+    )
+
+
+def _captioner(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {
+        "dropout": str(model["dropout"]),
+        "embedding": f"{model['word_vectors'] or 'trainable'}, {model['embedding_dim']}",
+        "longest_caption": _by_phase(phases, "max_length"),
+    }
+
+
+def _retriever(model: Mapping[str, Any]) -> dict[str, str]:
+    image, text = model["image"], model["text"]
+    dropout = f"{image['dropout']} image, {text['dropout']} text"
+    if text["kind"] == "features":
+        return {"dropout": dropout, "embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
+    return {
+        "dropout": dropout,
+        "embedding": f"{text['word_vectors'] or 'trainable'}, {text['word_dim']}",
+        "longest_caption": str(text["max_length"]),
+    }
+
+
+def _by_phase(phases: Sequence[Mapping[str, Any]], key: str) -> str:
+    values = [str(phase[key]).replace("_", "-") for phase in phases]
+    return values[0] if len(set(values)) == 1 and key != "epochs" else ", then ".join(values)

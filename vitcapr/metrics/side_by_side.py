@@ -1,0 +1,226 @@
+"""Tables of scores side by side: what the paper printed, what this build reaches, what the literature has."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import pandas as pd
+
+from vitcapr.metrics import table as score_table
+from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
+from vitcapr.metrics.published import Number, Published, PublishedRow, PublishedTable
+
+BUILD = "this build"
+HARD_NEGATIVES = "_hnm"
+"""A retriever whose name is another's with this after it is that one, trained with hard negatives."""
+
+LABELS = {
+    **score_table.HEADLINE,
+    **score_table.LANGUAGE,
+    **{name: f"I→T {label}" for name, label in score_table.IMAGE_TO_TEXT.items()},
+    **{name: f"T→I {label}" for name, label in score_table.TEXT_TO_IMAGE.items()},
+    "bleu_mean": "mean BLEU",
+    "rsum": "rsum",
+}
+_AS_IT_IS = score_table.RANKS | score_table.COUNTS | {"length_mean"}
+"""Everything else is shown times 100."""
+_BLEU = ("bleu_1", "bleu_2", "bleu_3", "bleu_4")
+_FOLDS, _CHANCE = "_1k", "_chance"
+"""Ends of metric names; such scores are a row of their own."""
+
+
+class Score(NamedTuple):
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class BuildRow:
+    """One system of this build on one split: all its scores.
+
+    Attributes:
+        key: ``model/decoding``, or the retriever's name; empty for chance.
+        variant: what sets the row apart from the system's plain scores; empty for these.
+    """
+
+    experiment: str
+    dataset: str
+    split: str
+    key: str
+    scores: Mapping[str, Score]
+    protocols: Mapping[str, str]
+    """Of each metric."""
+    variant: str = ""
+
+
+def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
+    """The rows of a summary by system, in its order; mean BLEU is added, folds and chance come apart."""
+    rows = []
+    keys = ["experiment", "dataset", "split", "model", "decoding"]
+    for (experiment, dataset, split, model, decoding), part in summary.groupby(keys, sort=False):
+        scores, protocols = {}, {}
+        for record in part.to_dict("records"):
+            scores[str(record["metric"])] = Score(record["value"], record["low"], record["high"])
+            protocols[str(record["metric"])] = str(record["protocol"])
+        if all(name in scores for name in _BLEU):
+            mean = sum(scores[name].value for name in _BLEU) / len(_BLEU)
+            scores["bleu_mean"] = Score(mean, float("nan"), float("nan"))
+            protocols["bleu_mean"] = protocols["bleu_4"]
+        key = f"{model}/{decoding}" if decoding else str(model)
+        row = BuildRow(str(experiment), str(dataset), str(split), key, scores, protocols)
+        rows.append(row)
+        if folds := _ending(scores, _FOLDS):
+            rows.append(replace(row, scores=folds, variant=", mean of five folds of 1,000 images"))
+        chance = replace(row, key="", scores=_ending(scores, _CHANCE), variant="chance, in the same pool")
+        if chance.scores and _place(chance) not in map(_place, rows):
+            rows.append(chance)
+    return rows
+
+
+def _ending(scores: Mapping[str, Score], ending: str) -> dict[str, Score]:
+    return {name.removesuffix(ending): score for name, score in scores.items() if name.endswith(ending)}
+
+
+def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) -> PrintedTable:
+    """One table of scores: each row of the paper with this build's under it, further rows of this build, then the
+    literature's."""
+    asked = published.tables[name]
+    notes = Notes()
+    eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
+    here = [row for row in eligible if row.dataset == asked.dataset]
+    shown = eligible if asked.every_dataset else here
+    names = _Names(shown, asked.dataset)
+
+    lines, placed = [], []
+    for row in asked.rows:
+        if row.source != "paper":
+            continue
+        lines.append(_published_line(row, asked.metrics, published.notes, notes))
+        partners = [build for build in here if build.key == row.build]
+        placed += partners
+        lines += [_build_line(build, names, asked.metrics) for build in partners]
+        if row.build and not partners:
+            lines.append((Entry(BUILD), Entry(_system(row.build)), *[Entry(NOTHING)] * (len(asked.metrics) + 1)))
+    others = sorted((build for build in shown if build not in placed), key=lambda build: not build.key)
+    lines += [_build_line(build, names, asked.metrics) for build in others]
+    lines += [
+        _published_line(row, asked.metrics, published.notes, notes) for row in asked.rows if row.source != "paper"
+    ]
+    return PrintedTable(
+        name,
+        asked.title,
+        caption(asked, shown),
+        ("source", "system", *(LABELS[metric] for metric in asked.metrics), "from"),
+        tuple(lines),
+        align=f"ll{'r' * len(asked.metrics)}l",
+        notes=tuple(notes.written),
+    )
+
+
+def hard_negatives(published: Published, builds: Sequence[BuildRow]) -> PrintedTable:
+    """Retrievers by Recall@K; what hard negatives changed is under each that has its like without them."""
+    notes = Notes()
+    metrics = published.tables["retrieval_coco"].metrics
+    paper = [row for row in published.tables["retrieval_coco"].rows if row.source == "paper"]
+    lines = [_published_line(row, metrics, published.notes, notes) for row in paper]
+    before, after = (row.values for row in paper)
+    lines.append(_change_line("paper", {m: (before[m].value, after[m].value) for m in metrics if m in before}, metrics))
+    shown = [row for row in builds if "i2t_recall_1" in row.scores and not row.variant]
+    names = _Names(shown, "")
+    for row in shown:
+        lines.append(_build_line(row, names, metrics))
+        like = replace(row, key=row.key.removesuffix(HARD_NEGATIVES))
+        plain = next((other for other in shown if _place(other) == _place(like)), None)
+        if plain is not None and plain is not row:
+            pairs = {m: (plain.scores[m].value, row.scores[m].value) for m in metrics if m in row.scores}
+            lines.append(_change_line(BUILD, pairs, metrics))
+    asked = published.tables["retrieval_coco"]
+    return PrintedTable(
+        "hard_negatives",
+        "Hard negatives against Recall@K",
+        f"The paper's rows are of MS COCO. Changes are differences of the rows above. {caption(asked, shown)}",
+        ("source", "system", *(LABELS[metric] for metric in metrics), "from"),
+        tuple(lines),
+        align=f"ll{'r' * len(asked.metrics)}l",
+        notes=tuple(notes.written),
+    )
+
+
+def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
+    """What every number of the table is, with the protocols of this build's."""
+    parts = ["Scores times 100, lengths and ranks as they are; in parentheses 95 % intervals, by resampling images."]
+    protocols = dict.fromkeys(
+        row.protocols[metric] for row in shown for metric in row.protocols if metric in asked.metrics
+    )
+    if protocols:
+        parts.append(f"Protocol of this build: {'; '.join(protocols)}.")
+    else:
+        parts.append(f"This build has no run on {asked.dataset} here.")
+    parts.append("The paper's and the literature's protocols are in the notes, so far as they are known.")
+    return " ".join(parts)
+
+
+class _Names:
+    """A system's name, and as much of its place as it takes to tell the rows of one table apart."""
+
+    def __init__(self, rows: Sequence[BuildRow], dataset: str) -> None:
+        self._shown = [
+            part
+            for part in ("experiment", "dataset", "split")
+            if len({getattr(row, part) for row in rows}) > 1
+            or (part == "dataset" and any(row.dataset != dataset for row in rows))
+        ]
+
+    def of(self, row: BuildRow) -> str:
+        place = ", ".join(str(getattr(row, part)) for part in self._shown)
+        return _system(row.key) + row.variant + (f" ({place})" if place else "")
+
+
+def _system(key: str) -> str:
+    """A retriever may be called "paper": what it is stands before its name."""
+    return key if "/" in key or not key else f"retriever {key}"
+
+
+def _place(row: BuildRow) -> tuple[str, str, str, str, str]:
+    return row.experiment, row.dataset, row.split, row.key, row.variant
+
+
+def _published_line(
+    row: PublishedRow, metrics: Sequence[str], words: Mapping[str, str], notes: Notes
+) -> tuple[Entry, ...]:
+    def marks(keys: Iterable[str]) -> tuple[int, ...]:
+        return tuple(notes.number(words[key]) for key in keys)
+
+    def cell(number: Number | None) -> Entry:
+        return Entry(NOTHING) if number is None else Entry(number.shown, marks(number.notes))
+
+    system = Entry(row.system, marks(row.notes))
+    return Entry(row.source), system, *(cell(row.values.get(metric)) for metric in metrics), Entry(row.origin)
+
+
+def _build_line(row: BuildRow, names: _Names, metrics: Sequence[str]) -> tuple[Entry, ...]:
+    cells = (Entry(_printed(row.scores.get(metric), metric)) for metric in metrics)
+    return Entry(BUILD), Entry(names.of(row)), *cells, Entry(f"{row.split} split")
+
+
+def _change_line(source: str, pairs: Mapping[str, tuple[float, float]], metrics: Sequence[str]) -> tuple[Entry, ...]:
+    cells = []
+    for metric in metrics:
+        before, after = pairs.get(metric, (float("nan"), float("nan")))
+        change = (after - before) * scale_of(metric)
+        cells.append(Entry(NOTHING if pd.isna(change) else f"{change:+.2f}"))
+    return Entry(source), Entry("change with hard negatives"), *cells, Entry("difference")
+
+
+def _printed(score: Score | None, metric: str) -> str:
+    if score is None or pd.isna(score.value):
+        return NOTHING
+    scale = scale_of(metric)
+    text = f"{scale * score.value:.1f}"
+    return text if pd.isna(score.low) else f"{text} ({scale * score.low:.1f}-{scale * score.high:.1f})"
+
+
+def scale_of(metric: str) -> int:
+    """What a score is multiplied by to be shown."""
+    return 1 if metric in _AS_IT_IS else 100
