@@ -3,19 +3,29 @@ from typing import Any
 
 import pytest
 
+from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
+from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published import read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
 
 
+def card(folder: Path, settings: Section, **score: float) -> Path:
+    path = folder / "card.json"
+    write_json(path, {"settings": settings.canonical(), "best_score": score, "best_epoch": 3})
+    return path
+
+
 def captioner_card(folder: Path, **model: Any) -> Path:
     captioner = CaptionerConfig.model_validate({"backbone": "vit", **model})
-    path = folder / "card.json"
-    settings = TrainCaptionerSettings(captioner=captioner).canonical()
-    write_json(path, {"settings": settings, "best_score": {"validation_loss": 2.5}, "best_epoch": 3})
-    return path
+    return card(folder, TrainCaptionerSettings(captioner=captioner), validation_loss=2.5)
+
+
+def retriever_card(folder: Path, **model: Any) -> Path:
+    retriever = RetrieverConfig.model_validate({"backbone": "vit", **model})
+    return card(folder, TrainRetrieverSettings(retriever=retriever), validation_rsum=3.25)
 
 
 def test_a_captioners_card_in_words(tmp_path: Path) -> None:
@@ -23,11 +33,11 @@ def test_a_captioners_card_in_words(tmp_path: Path) -> None:
         {"epochs": 15, "batch_images": 3, "learning_rate": 0.001, "max_length": 33},
         {"epochs": 15, "batch_images": 6, "learning_rate": 0.0001, "max_length": 35},
     ]
-    card = captioner_card(tmp_path / "baseline", word_vectors="glove50", embedding_dim=50, training={"phases": phases})
-    assert read_setup(card) == {
+    path = captioner_card(tmp_path / "baseline", word_vectors="glove50", embedding_dim=50, training={"phases": phases})
+    assert read_setup(path) == {
         "system": "baseline",
         "epochs": "15, then 15",
-        "batch": "3, then 6 images",
+        "batch": "3, then 6 images with all captions",
         "learning_rate": "0.001, then 0.0001",
         "schedule": "constant",
         "objective": "cross-entropy",
@@ -39,22 +49,27 @@ def test_a_captioners_card_in_words(tmp_path: Path) -> None:
 
 
 def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
-    phase = {"epochs": 25, "batch_images": 64, "learning_rate": 1e-4, "schedule": "step", "objective": "info_nce"}
-    retriever = {
-        "image": {"dropout": 0.1},
-        "text": {"kind": "features", "encoder": "minilm", "dropout": 0.5},
-        "training": {"phases": [phase]},
+    phase = {"epochs": 25, "learning_rate": 1e-4, "schedule": "step"}
+    path = retriever_card(
+        tmp_path / "recommended",
+        image={"dropout": 0.1},
+        text={"kind": "features", "encoder": "minilm", "dropout": 0.5},
+        training={"phases": [phase, {**phase, "captions_per_image": 1, "hard_negatives": "second"}]},
+    )
+    assert read_setup(path) == {
+        "system": "recommended",
+        "epochs": "25, then 25",
+        "batch": "64 images; captions of each: all, then 1",
+        "learning_rate": "0.0001",
+        "schedule": "step",
+        "objective": "info-nce, then info-nce with hard negatives (second)",
+        "dropout": "0.1 image, 0.5 text",
+        "embedding": "features of minilm",
+        "longest_caption": "-",
+        "best_loss": "3.2500 (validation rsum) in epoch 3",
     }
-    content = {"settings": {"retriever": retriever}, "best_score": {"validation_rsum": 3.25}, "best_epoch": 20}
-    write_json(tmp_path / "recommended" / "card.json", content)
-    setup = read_setup(tmp_path / "recommended" / "card.json")
-    assert [setup[key] for key in ("system", "epochs", "schedule", "dropout", "embedding", "longest_caption")] == [
-        "recommended", "25", "step", "0.1 image, 0.5 text", "features of minilm", "-",
-    ]  # fmt: skip
-    retriever["text"] = {"kind": "lstm", "word_vectors": None, "word_dim": 256, "max_length": 33, "dropout": 0.0}
-    write_json(tmp_path / "recommended" / "card.json", content)
-    setup = read_setup(tmp_path / "recommended" / "card.json")
-    assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 256", "33")
+    setup = read_setup(retriever_card(tmp_path / "paper", text={"kind": "lstm", "word_dim": 50, "max_length": 33}))
+    assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 50", "33")
 
 
 @pytest.mark.parametrize("content", [[], {}, {"settings": {"backbone": {}}}])

@@ -116,8 +116,8 @@ def test_hard_negatives_are_set_against_their_like(paper: Published) -> None:
         summary(
             {"model": "paper", "scores": {"i2t_recall_1": 0.10, "i2t_median_rank": 20.0}},
             {"model": "alone", "scores": {"i2t_recall_1": 0.30}},
-            {"model": "paper_hnm", "scores": {"i2t_recall_1": 0.08, "i2t_median_rank": 18.5}},
-            {"model": "lost_hnm", "scores": {"i2t_recall_1": 0.08}},
+            {"model": "paper_hard_negatives", "scores": {"i2t_recall_1": 0.08, "i2t_median_rank": 18.5}},
+            {"model": "lost_hard_negatives", "scores": {"i2t_recall_1": 0.08}},
         )
     )
     shown = lines(hard_negatives(paper, builds), "system", "I→T R@1", "I→T median rank")
@@ -127,9 +127,9 @@ def test_hard_negatives_are_set_against_their_like(paper: Published) -> None:
         ["change with hard negatives", "-0.13", "-"],
         ["retriever paper (flickr8k)", "10.0 (9.0-11.0)", "20.0 (20.0-20.0)"],
         ["retriever alone (flickr8k)", "30.0 (29.0-31.0)", "-"],
-        ["retriever paper_hnm (flickr8k)", "8.0 (7.0-9.0)", "18.5 (18.5-18.5)"],
+        ["retriever paper_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "18.5 (18.5-18.5)"],
         ["change with hard negatives", "-2.00", "-1.50"],
-        ["retriever lost_hnm (flickr8k)", "8.0 (7.0-9.0)", "-"],
+        ["retriever lost_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "-"],
     ]
 
 

@@ -39,11 +39,10 @@ def read_setup(card: Path) -> dict[str, str]:
     return {
         "system": card.parent.name,
         "epochs": _by_phase(phases, "epochs"),
-        "batch": f"{_by_phase(phases, 'batch_images')} images",
         "learning_rate": _by_phase(phases, "learning_rate"),
         "schedule": _by_phase(phases, "schedule"),
         "objective": _by_phase(phases, "objective"),
-        **(_captioner(model, phases) if "captioner" in settings else _retriever(model)),
+        **(_captioner(model, phases) if "captioner" in settings else _retriever(model, phases)),
         "best_loss": f"{score} in epoch {content['best_epoch']}",
     }
 
@@ -62,8 +61,8 @@ def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Print
         "training",
         "Training set-ups",
         "Phases follow one another. The paper saves the model of the lowest validation loss; its losses are of other "
-        "batches and vocabularies and are not comparable. In this build an image comes with its captions: a batch of "
-        "64 images holds up to 320 captions.",
+        "batches and vocabularies and are not comparable. What its batches and epochs count, images or captions, is not "
+        "said; this build's batches count images, and an epoch is every image once.",
         ("source", "model", *_COLUMNS.values(), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),
@@ -86,22 +85,32 @@ def other_numbers(published: Published) -> PrintedTable:
 
 def _captioner(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {
+        "batch": f"{_by_phase(phases, 'batch_images')} images with all captions",
         "dropout": str(model["dropout"]),
         "embedding": f"{model['word_vectors'] or 'trainable'}, {model['embedding_dim']}",
         "longest_caption": _by_phase(phases, "max_length"),
     }
 
 
-def _retriever(model: Mapping[str, Any]) -> dict[str, str]:
+def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     image, text = model["image"], model["text"]
-    dropout = f"{image['dropout']} image, {text['dropout']} text"
-    if text["kind"] == "features":
-        return {"dropout": dropout, "embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
-    return {
-        "dropout": dropout,
+    drawn = ", then ".join(dict.fromkeys(str(phase["captions_per_image"] or "all") for phase in phases))
+    from_words = {
         "embedding": f"{text['word_vectors'] or 'trainable'}, {text['word_dim']}",
         "longest_caption": str(text["max_length"]),
     }
+    from_features = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
+    return {
+        "batch": f"{_by_phase(phases, 'batch_images')} images; captions of each: {drawn}",
+        "objective": ", then ".join(dict.fromkeys(map(_contrast, phases))),
+        "dropout": f"{image['dropout']} image, {text['dropout']} text",
+        **(from_features if text["kind"] == "features" else from_words),
+    }
+
+
+def _contrast(phase: Mapping[str, Any]) -> str:
+    mined = phase["hard_negatives"]
+    return phase["objective"].replace("_", "-") + (f" with hard negatives ({mined})" if mined else "")
 
 
 def _by_phase(phases: Sequence[Mapping[str, Any]], key: str) -> str:

@@ -11,7 +11,7 @@ from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
 from vitcapr.metrics.published import Number, Published, PublishedRow, PublishedTable
 
 BUILD = "this build"
-HARD_NEGATIVES = "_hnm"
+HARD_NEGATIVES = "_hard_negatives"
 """A retriever whose name is another's with this after it is that one, trained with hard negatives."""
 
 LABELS = {
