@@ -94,13 +94,12 @@ class _TanhScores(torch.autograd.Function):
         patch_powers, word_powers, weight, counts = ctx.saved_tensors
         for_patches, for_words = torch.zeros_like(patch_powers), torch.zeros_like(word_powers)
         for_weight = torch.zeros_like(weight)
-        scratch, second = _Scratch(weight), _Scratch(weight)
+        scratch = _Scratch(weight)
         for images, part in _tiles(_sizes(patch_powers, word_powers), counts):
             upstream = gradient[images, part].contiguous()
             halves = _halves(patch_powers[images], word_powers[images, part], scratch)
             for_weight += upstream.sum() - 2 * (upstream.view(1, -1) @ halves.view(-1, weight.numel()))[0]
-            slopes = torch.addcmul(halves, halves, halves, value=-1, out=second.of(tuple(halves.shape)))
-            _spread(slopes, upstream, for_patches, for_words, images, part)
+            _spread(halves.addcmul_(halves, halves, value=-1), upstream, for_patches, for_words, images, part)
         return for_patches.mul_(4 * weight), for_words.mul_(4 * weight), for_weight, None
 
 
@@ -122,8 +121,8 @@ def _tanh_scores(patch_powers: Tensor, word_powers: Tensor, weight: Tensor, coun
 def _halves(patch_powers: Tensor, word_powers: Tensor, scratch: _Scratch) -> Tensor:
     """1 / (1 + exp(2a) exp(2b)) for every pair: (images, words, patches, units)."""
     pairs = _pairs(patch_powers, word_powers, scratch)
-    torch.mul(patch_powers[:, None], word_powers[:, :, None], out=pairs)
-    return pairs.add_(1).reciprocal_()
+    ones = patch_powers.new_ones(patch_powers.shape[-1])
+    return torch.addcmul(ones, patch_powers[:, None], word_powers[:, :, None], out=pairs).reciprocal_()
 
 
 def _pairs(patches: Tensor, words: Tensor, scratch: _Scratch) -> Tensor:
@@ -134,9 +133,8 @@ def _spread(
     slopes: Tensor, upstream: Tensor, for_patches: Tensor, for_words: Tensor, images: slice, part: slice
 ) -> None:
     """Add the tile's share of the gradients, the factor ``weight`` left for the end; ``slopes`` is used up."""
-    slopes.mul_(upstream[..., None])
-    for_words[images, part] = slopes.sum(2)
-    for_patches[images] += slopes.sum(1)
+    for_words[images, part] = (upstream[..., None, :] @ slopes)[..., 0, :]
+    for_patches[images] += slopes.mul_(upstream[..., None]).sum(1)
 
 
 class _ReluScores(torch.autograd.Function):
