@@ -137,9 +137,11 @@ class PatchAttentionCaptioner(nn.Module):
         zeros = memory["values"].new_zeros(len(memory["values"]), self.reader.lstm.hidden_size)
         return zeros, zeros
 
-    def _attend(self, memory: Memory, hidden: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """hidden: (B, N, H), of which counts: (B,) are real. Returns contexts (B, N, H) and weights (B, N, P)."""
-        words = self.word_key(hidden).float()
+    def _attend(self, memory: Memory, words: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """words: ``word_key`` of the hidden states, (B, N, A) float32, of which counts: (B,) are real.
+
+        Returns contexts (B, N, H) and weights (B, N, P).
+        """
         if "keys" in memory:
             scores = additive_scores(memory["keys"], words, self.score, counts, self.scoring)
         else:
@@ -171,8 +173,9 @@ class PatchAttentionCaptioner(nn.Module):
         image = _image_of_each_word(mask, image_index)
         counts = torch.bincount(image, minlength=len(memory["values"]))
         slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-        side_by_side = hidden.new_zeros(len(counts), int(counts.max()), hidden.shape[-1])
-        side_by_side = side_by_side.index_put((image, slot), hidden)
+        words = self.word_key(hidden).float()
+        side_by_side = words.new_zeros(len(counts), int(counts.max()), words.shape[-1])
+        side_by_side = side_by_side.index_put((image, slot), words)
         context, _ = self._attend(memory, side_by_side, counts)
         return self._predict(context[image, slot], hidden)
 
@@ -183,7 +186,7 @@ class PatchAttentionCaptioner(nn.Module):
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
         hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
         counts = torch.full((len(tokens),), tokens.shape[1], device=tokens.device)
-        context, weights = self._attend(memory, hidden, counts)
+        context, weights = self._attend(memory, self.word_key(hidden).float(), counts)
         return Step(self._predict(context, hidden), {"hidden": hidden, "cell": cell}, weights)
 
 

@@ -12,6 +12,7 @@ from vitcapr.features.loader import CaptionBatch, CaptionBatches
 from vitcapr.features.store import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
+from vitcapr.training.cross_entropy import smoothed_cross_entropy
 from vitcapr.training.self_critical import SelfCritical
 
 PAD = 0
@@ -96,7 +97,7 @@ class CaptionerTask:
         if isinstance(batch, SelfCriticalBatch):
             return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)
-        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
+        return smoothed_cross_entropy(logits, targets, self._smoothing), len(targets)
 
     def validate(self) -> dict[str, float]:
         """Mean cross-entropy a word in nats, without smoothing, and what the scorer adds."""
