@@ -61,8 +61,8 @@ def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Print
         "training",
         "Training set-ups",
         "Phases follow one another. The paper saves the model of the lowest validation loss; its losses are of other "
-        "batches and vocabularies and are not comparable. What its batches and epochs count, images or captions, is not "
-        "said; this build's batches count images, and an epoch is every image once.",
+        "batches and vocabularies and are not comparable. What its batches and epochs count, images or captions, is "
+        "not said; this build's batches count images, and an epoch is every image once.",
         ("source", "model", *_COLUMNS.values(), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),
@@ -109,8 +109,8 @@ def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) ->
 
 
 def _contrast(phase: Mapping[str, Any]) -> str:
-    mined = phase["hard_negatives"]
-    return phase["objective"].replace("_", "-") + (f" with hard negatives ({mined})" if mined else "")
+    objective, mined = str(phase["objective"]).replace("_", "-"), phase["hard_negatives"]
+    return f"{objective} with hard negatives ({mined})" if mined else objective
 
 
 def _by_phase(phases: Sequence[Mapping[str, Any]], key: str) -> str:
