@@ -4,10 +4,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from vitcapr.models.dropout import Dropout
 from vitcapr.models.heads import HeadKind, build_head
+from vitcapr.models.recurrent import read_words
 
 WordPool = Literal["last", "mean", "max"]
 
@@ -17,7 +17,7 @@ class WordTower(nn.Module):
 
     Args:
         vocabulary: V, how many words; 0 is padding.
-        bidirectional: read both ways; the two states of a word stand side by side.
+        bidirectional: a second LSTM reads backwards; the two states of a word stand side by side.
         pool: ``last`` takes the state after the last word (both ends if bidirectional), ``mean`` and ``max`` go over
             the real words.
     """
@@ -38,24 +38,41 @@ class WordTower(nn.Module):
         self.pool: WordPool = pool
         self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0)
         self.dropout = Dropout(dropout)
-        self.lstm = nn.LSTM(word_dim, hidden_dim, batch_first=True, bidirectional=bidirectional)
+        self.forth = nn.LSTM(word_dim, hidden_dim, batch_first=True)
+        self.back = nn.LSTM(word_dim, hidden_dim, batch_first=True) if bidirectional else None
         self.project = nn.Linear(hidden_dim * (2 if bidirectional else 1), embedding_dim)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens: (M, T) int64, padded with 0 at the end. Returns (M, E)."""
         real = tokens != 0
-        lengths = real.sum(1)
-        words = self.dropout(self.embedding(tokens))
-        packed = pack_padded_sequence(words, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        states, (last, _) = self.lstm(packed)
+        words = self.dropout(self.embedding(tokens[real]))
+        end = real.sum(1).cumsum(0) - 1
+        begin = end - real.sum(1) + 1
+        pooled = [self._pooled(self._read(self.forth, words, real), real, end)]
+        if self.back is not None:
+            backwards = _backwards(real, begin, end)
+            states = self._read(self.back, words[backwards], real)[backwards]
+            pooled.append(self._pooled(states, real, begin))
+        return self.project(self.dropout(torch.cat(pooled, dim=1)))  # type: ignore[no-any-return]
+
+    def _read(self, lstm: nn.LSTM, words: Tensor, real: Tensor) -> Tensor:
+        """The state after every word, (n, H), words and states in row-major order of ``real``."""
+        zeros = torch.zeros(len(real), lstm.hidden_size, device=words.device)
+        return read_words(lstm, words, real, (zeros, zeros)).float()
+
+    def _pooled(self, states: Tensor, real: Tensor, final: Tensor) -> Tensor:
+        """(M, H) of states (n, H); final: (M,) int64, the place of the state after all words."""
         if self.pool == "last":
-            return self.project(self.dropout(torch.cat(list(last), dim=1)))  # type: ignore[no-any-return]
-        hidden, _ = pad_packed_sequence(states, batch_first=True, total_length=tokens.shape[1])
-        if self.pool == "mean":
-            pooled = (hidden * real[..., None]).sum(1) / lengths[:, None]
-        else:
-            pooled = hidden.masked_fill(~real[..., None], -torch.inf).amax(1)
-        return self.project(self.dropout(pooled))  # type: ignore[no-any-return]
+            return states[final]
+        lowest = 0.0 if self.pool == "mean" else -torch.inf
+        table = states.new_full((*real.shape, states.shape[1]), lowest).masked_scatter(real[..., None], states)
+        return table.sum(1) / real.sum(1)[:, None] if self.pool == "mean" else table.amax(1)
+
+
+def _backwards(real: Tensor, begin: Tensor, end: Tensor) -> Tensor:
+    """(n,) int64: the place of each word when its caption is read backwards; applied twice it is the identity."""
+    mirror = (begin + end)[:, None].expand_as(real)[real]
+    return mirror - torch.arange(len(mirror), device=real.device)
 
 
 class FeatureTower(nn.Module):

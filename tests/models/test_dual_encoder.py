@@ -1,0 +1,168 @@
+"""The towers against one image and one caption at a time, and what the sphere and the temperature promise."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.heads import LinearHead, ResidualHead, build_head
+from vitcapr.models.image_towers import AttentionPool, ImageTower
+from vitcapr.models.text_towers import WordTower
+
+IMAGES, PATCHES, WIDTH, SPACE = 3, 5, 6, 4
+
+
+def images() -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return {
+        "cls": torch.randn(IMAGES, WIDTH, generator=generator),
+        "patches": torch.randn(IMAGES, PATCHES, WIDTH, generator=generator),
+    }
+
+
+CAPTIONS = [[1, 5, 6, 2], [1, 7, 2], [1, 4, 4, 8, 9, 2], [1, 2]]
+
+
+def padded(captions: list[list[int]], width: int) -> Tensor:
+    return torch.tensor([caption + [0] * (width - len(caption)) for caption in captions])
+
+
+def architecture(**changes: Any) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "embedding_dim": SPACE,
+        "temperature": 0.07,
+        "learn_temperature": False,
+        "image": {"feature_dim": WIDTH},
+        "text": {"kind": "words", "vocabulary": 10, "word_dim": 3, "hidden_dim": 5},
+    }
+    return {**settings, **changes}
+
+
+def build(**changes: Any) -> DualEncoder:
+    torch.manual_seed(0)
+    return build_dual_encoder(architecture(**changes)).eval()
+
+
+def plain_states(tower: WordTower, caption: list[int]) -> tuple[Tensor, Tensor | None]:
+    """The states after every word of one caption, (T, H), of torch's own LSTM each way; backwards in word order."""
+    words = tower.embedding(torch.tensor(caption))
+    forth = tower.forth(words[None])[0][0]
+    return forth, None if tower.back is None else tower.back(words.flip(0)[None])[0][0].flip(0)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("pool", ["last", "mean", "max"])
+def test_words_are_read_as_one_caption_at_a_time(pool: str, bidirectional: bool) -> None:
+    torch.manual_seed(0)
+    tower = WordTower(10, SPACE, 3, 5, bidirectional, pool, dropout=0.3).eval()  # type: ignore[arg-type]
+    expected = []
+    for caption in CAPTIONS:
+        forth, back = plain_states(tower, caption)
+        if pool == "last":
+            parts = [forth[-1]] if back is None else [forth[-1], back[0]]
+        else:
+            both = forth if back is None else torch.cat([forth, back], dim=1)
+            parts = [both.mean(0) if pool == "mean" else both.amax(0)]
+        expected.append(tower.project(torch.cat(parts)))
+    torch.testing.assert_close(tower(padded(CAPTIONS, 9)), torch.stack(expected))
+
+
+@pytest.mark.parametrize("pool", ["last", "mean", "max"])
+def test_padding_and_neighbours_change_nothing(pool: str) -> None:
+    text = {"kind": "words", "vocabulary": 10, "word_dim": 3, "hidden_dim": 5, "bidirectional": True, "pool": pool}
+    model = build(text=text)
+    together = model.embed_texts(padded(CAPTIONS, 12))
+    for place, caption in enumerate(CAPTIONS):
+        torch.testing.assert_close(model.embed_texts(torch.tensor([caption]))[0], together[place])
+
+
+@pytest.mark.parametrize("pool", ["last", "mean", "max"])
+def test_every_weight_of_the_word_tower_learns(pool: str) -> None:
+    torch.manual_seed(0)
+    tower = WordTower(10, SPACE, 3, 5, True, pool)  # type: ignore[arg-type]
+    tower(padded(CAPTIONS, 6)).square().sum().backward()
+    for name, weight in tower.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.abs().sum() > 0, name
+    assert not tower.embedding.weight.grad[0].any()  # type: ignore[index]
+
+
+def test_attention_pool_is_a_softmax_over_the_patches_for_every_query() -> None:
+    torch.manual_seed(0)
+    pool = AttentionPool(WIDTH, 2)
+    patches = images()["patches"]
+    expected = []
+    for image in patches:
+        normed = pool.norm(image)
+        for query in pool.queries.weight:
+            weights = torch.exp(normed @ query)
+            expected.append((weights / weights.sum()) @ normed)
+    torch.testing.assert_close(pool(patches), torch.stack(expected).view(IMAGES, 2 * WIDTH))
+
+
+def test_what_each_image_tower_reads() -> None:
+    features = images()
+    torch.manual_seed(0)
+    paper = ImageTower(WIDTH, SPACE)
+    assert paper.arrays == ("cls",)
+    torch.testing.assert_close(paper(features), paper.head.project(features["cls"]))  # type: ignore[operator]
+    both = ImageTower(WIDTH, SPACE, "cls_mean")
+    assert both.arrays == ("cls", "patches")
+    joined = torch.cat([features["cls"], features["patches"].mean(1)], dim=1)
+    torch.testing.assert_close(both(features), both.head.project(joined))  # type: ignore[operator]
+    attends = ImageTower(WIDTH, SPACE, "attention", queries=2, head="residual", hidden_dim=7)
+    assert attends.arrays == ("cls", "patches")
+    assert attends(features).shape == (IMAGES, SPACE)
+
+
+def test_residual_head() -> None:
+    torch.manual_seed(0)
+    head = ResidualHead(WIDTH, SPACE, 7, dropout=0.5).eval()
+    features = images()["cls"]
+    normed = nn.functional.layer_norm(features, (WIDTH,))
+    expected = head.project(normed) + head.narrow(nn.functional.gelu(head.widen(normed)))
+    torch.testing.assert_close(head(features), expected)
+    assert isinstance(build_head("linear", WIDTH, SPACE, 7, 0.0), LinearHead)
+    head.train()
+    assert not torch.equal(head(features), head(features))
+
+
+def test_both_sides_end_on_the_sphere() -> None:
+    model = build(text={"kind": "features", "feature_dim": 8, "head": "residual", "hidden_dim": 3})
+    assert model.reads == "features"
+    assert model.image_arrays == ("cls",)
+    vectors = torch.cat([model.embed_images(images()), model.embed_texts(torch.randn(7, 8))])
+    assert vectors.dtype == torch.float32
+    assert vectors.shape == (IMAGES + 7, SPACE)
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(IMAGES + 7))
+
+
+def test_embeddings_are_float32_under_autocast() -> None:
+    model = build()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model.embed_images(images()), model.embed_texts(padded(CAPTIONS, 6))
+    for low, exact in zip(found, (model.embed_images(images()), model.embed_texts(padded(CAPTIONS, 6))), strict=True):
+        assert low.dtype == torch.float32
+        torch.testing.assert_close(low, exact, atol=0.05, rtol=0)
+
+
+def test_a_fixed_temperature_is_not_a_weight() -> None:
+    model = build(temperature=0.2)
+    assert float(model.temperature()) == pytest.approx(0.2)
+    assert "log_scale" not in dict(model.named_parameters())
+    assert "log_scale" in model.state_dict()
+
+
+@pytest.mark.parametrize(("scale", "held"), [(1000.0, 0.01), (0.1, 1.0), (5.0, 0.2)])
+def test_a_learned_temperature_is_held_between_its_bounds_and_keeps_its_gradient(scale: float, held: float) -> None:
+    model = build(learn_temperature=True)
+    with torch.no_grad():
+        model.log_scale.fill_(math.log(scale))
+    temperature = model.temperature()
+    assert float(temperature.detach()) == pytest.approx(held)
+    temperature.backward()
+    assert model.log_scale.grad is not None
+    assert float(model.log_scale.grad) == pytest.approx(-held)
