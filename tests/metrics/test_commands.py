@@ -71,7 +71,9 @@ def write_attention(folder: Path, lengths: list[int], patches: int = 4) -> None:
     np.savez(folder / "attention.npz", weights=weights, offsets=offsets, image_row=rows, grid=np.array([2, 2]))
 
 
-def run_score(folder: Path, settings: str = SETTINGS, output: str = "metrics.json") -> dict[str, dict[str, float]]:
+def run_score(
+    folder: Path, settings: str = SETTINGS, output: str = "metrics.json", decoding: str = "beam"
+) -> dict[str, dict[str, float]]:
     score.main(
         captions=folder / "captions.json",
         manifest=folder / "manifest.json",
@@ -80,7 +82,7 @@ def run_score(folder: Path, settings: str = SETTINGS, output: str = "metrics.jso
         output=folder / output,
         per_image=folder / "per_image.parquet",
         model="attention",
-        decoding="beam",
+        decoding=decoding,
         settings=settings,
     )
     return json.loads((folder / output).read_text())["metrics"]
@@ -116,6 +118,8 @@ def test_score(folder: Path) -> None:
     per_image = pd.read_parquet(folder / "per_image.parquet")
     assert per_image["image_id"].tolist() == ["one.png", "two.png"]
     assert per_image["bleu_1"].tolist() == pytest.approx([2 / 3, 2 / 4])
+    # Unigram matches, and n-grams of orders 1 to 4, which a comparison with another system needs.
+    assert [row[[0, 4, 5, 6, 7]].tolist() for row in per_image["bleu_statistics"]] == [[2, 3, 2, 1, 0], [2, 4, 3, 2, 1]]
 
 
 def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:
@@ -123,6 +127,16 @@ def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) ->
     write_captions(folder, dict(reversed(WRITTEN.items())))
     run_score(folder, output="second.json")
     assert (folder / "first.json").read_bytes() == (folder / "second.json").read_bytes()
+
+
+def test_captions_of_an_oracle_are_scored_under_its_name_only(folder: Path) -> None:
+    entries = [{"image_id": i, "caption": text, "oracle": "why"} for i, text in WRITTEN.items()]
+    (folder / "captions.json").write_text(json.dumps(entries))
+    with pytest.raises(UserError, match=r"chosen with the references, and 'beam' does not say so.*'oracle'"):
+        run_score(folder)
+    run_score(folder, decoding="cider-oracle")
+    protocol = json.loads((folder / "metrics.json").read_text())["protocol"]
+    assert protocol.startswith("ORACLE, NOT A RESULT:chosen by cider against the references that score it|tok:ptb|")
 
 
 def test_spice_without_its_models_says_how_to_get_them(folder: Path) -> None:

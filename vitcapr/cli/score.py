@@ -9,13 +9,13 @@ import typer
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.data.manifest import Manifest, read_manifest
-from vitcapr.errors import UserError
+from vitcapr.data.manifest import read_manifest
 from vitcapr.files import atomic_path, read_json
 from vitcapr.metrics import captions as scores
-from vitcapr.metrics import diversity, java, spice
+from vitcapr.metrics import diversity, java, oracle, spice
 from vitcapr.metrics.bootstrap import Measure
-from vitcapr.metrics.inputs import Caption, check_candidates, check_text, check_tokens
+from vitcapr.metrics.inputs import Caption, check_candidates
+from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
@@ -35,31 +35,25 @@ def main(
 ) -> None:
     """Score the captions of a split against the references of its manifest."""
     chosen = parse_settings(ScoreSettings, settings)
-    if chosen.language != "en":
-        raise UserError(
-            f"captions in the language '{chosen.language}' cannot be scored",
-            where="text.language",
-            remedy="the tokenizer, METEOR and the list of function words are for English, 'en'",
-        )
     wanted = chosen.metrics.metrics
     if "spice" in wanted:
         spice.check_installed()
     data = read_manifest(manifest)
     signature = Vocabulary.read(vocabulary).signature
-    references = _references(data, split, chosen.language)
+    references = references_of(data, split, chosen.language)
     images = list(references)
-    written = check_candidates(read_json(captions), images)
+    entries = read_json(captions)
+    written = check_candidates(entries, images)
+    by_oracle = oracle.is_oracle(entries)
+    if by_oracle:
+        oracle.check_name(decoding, captions)
     candidates = [Caption(image, text) for image, text in zip(images, written, strict=True)]
 
     with Reporter(log) as reporter:
-        flat = [Caption(image, text) for image, texts in references.items() for text in texts]
-        for reference in flat:
-            check_text(reference)
-        reporter.line(f"score: {len(candidates)} captions against {len(flat)} references with {java.find_java()}")
-        tokens = java.tokenize([*candidates, *flat], chosen.metrics.scorer_timeout)
-        words = tokens[: len(candidates)]
-        reference_words = _grouped(tokens[len(candidates) :], [len(texts) for texts in references.values()])
-        check_tokens(candidates, reference_words, words)
+        against = sum(map(len, references.values()))
+        reporter.line(f"score: {len(candidates)} captions against {against} references with {java.find_java()}")
+        words, words_of = tokenize_all(candidates, references, chosen.metrics.scorer_timeout)
+        reference_words = list(words_of.values())
         tokenized = [Caption(image, text) for image, text in zip(images, words, strict=True)]
 
         measures: dict[str, Measure] = {}
@@ -92,6 +86,8 @@ def main(
         table = pd.DataFrame({"image_id": images, "caption": written, "tokens": words})
         for name, measure in measures.items():
             table[name] = measure.per_image
+        for column, measure in scores.by_statistics(measures).items():
+            table[column] = list(measure.statistics)
         with atomic_path(per_image) as temporary:
             table.to_parquet(temporary, index=False)
         write_metrics(
@@ -101,28 +97,10 @@ def main(
             model=model,
             decoding=decoding,
             metrics=report,
-            protocol=_protocol(chosen, references, split, signature),
+            protocol=(oracle.PROTOCOL if by_oracle else "") + _protocol(chosen, references, split, signature),
         )
         shown = (name for name in ("bleu_4", "meteor", "rouge_l", "cider") if name in report)
         reporter.line("score: " + ", ".join(f"{name} {report[name]['value']:.4f}" for name in shown))
-
-
-def _references(data: Manifest, split: str, language: str) -> dict[str, list[str]]:
-    """The raw captions of each image of the split, in the manifest's order."""
-    table = data.captions_of(split, language)
-    references = {image: group["text"].tolist() for image, group in table.groupby("image_id", sort=False)}
-    images = data.images["image_id"].iloc[data.rows(split)].tolist()
-    if not images:
-        raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
-    for image in images:
-        if image not in references:
-            raise UserError(f"an image has no reference in the language '{language}'", where=f"image {image}")
-    return {image: references[image] for image in images}
-
-
-def _grouped(flat: list[str], sizes: list[int]) -> list[list[str]]:
-    rest = iter(flat)
-    return [[next(rest) for _ in range(size)] for size in sizes]
 
 
 def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: str, signature: str) -> str:

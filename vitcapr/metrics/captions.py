@@ -1,7 +1,7 @@
 """BLEU, METEOR, ROUGE-L and CIDEr of one caption an image against its references, as COCO's evaluation has them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
@@ -103,3 +103,15 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Mea
     )
     assert not math.isnan(float(np.sum(scores)))
     return mean_measure(scores)
+
+
+CORPUS: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    **{f"bleu_{order}": ("bleu_statistics", _BleuOf(order)) for order in (1, 2, 3, 4)},
+    "meteor": ("meteor_statistics", meteor_of),
+}
+"""Scores of a corpus that are no mean over its images: where their statistics are kept, how they make the score."""
+
+
+def by_statistics(measures: Mapping[str, Measure]) -> dict[str, Measure]:
+    """A measure for each kind of statistics that the corpus scores among ``measures`` are made of, by its column."""
+    return {CORPUS[name][0]: measure for name, measure in measures.items() if name in CORPUS}
