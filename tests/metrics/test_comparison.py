@@ -1,0 +1,110 @@
+import json
+
+import pandas as pd
+import pytest
+
+from vitcapr.cli import compare
+from vitcapr.errors import UserError
+from vitcapr.metrics import captions, diversity, oracle
+from vitcapr.metrics.bootstrap import compare as compare_measures
+from vitcapr.metrics.comparison import compare_systems, markdown, read_scored
+from vitcapr.metrics.report import plain_score, score_of, write_metrics
+
+PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"
+REFERENCES = [[f"a dog number n{i} runs on the green grass"] for i in range(40)]
+WORSE = [f"a dog number n{i} sits on {'a' if i % 3 else 'the'} green bench" for i in range(40)]
+BETTER = [f"a dog number n{i} runs on the {'wet' if i % 4 else 'green'} grass" for i in range(40)]
+
+
+def scored(folder, name, written, protocol=PROTOCOL, dataset="toys"):
+    """The two files of a system, as ``score`` leaves them."""
+    measures = captions.bleu(written, REFERENCES) | {"cider": captions.cider(written, REFERENCES)}
+    measures["length_mean"] = diversity.length_mean([text.split() for text in written])
+    table = pd.DataFrame({"image_id": [f"i{n}" for n in range(40)], "caption": written, "tokens": written})
+    for metric, measure in measures.items():
+        table[metric] = measure.per_image
+    for column, measure in captions.by_statistics(measures).items():
+        table[column] = list(measure.statistics)
+    metrics = {metric: score_of(measure, 10, 0) for metric, measure in measures.items()}
+    metrics["vocabulary_used"] = plain_score(len({word for text in written for word in text.split()}), 40)
+    paths = folder / f"{name}.json", folder / f"{name}.parquet"
+    table.to_parquet(paths[1], index=False)
+    write_metrics(paths[0], dataset=dataset, split="test", model="m", decoding=name, metrics=metrics, protocol=protocol)
+    return paths
+
+
+def test_a_comparison_by_its_parts(tmp_path):
+    before, after = (read_scored(*scored(tmp_path, name, text)) for name, text in (("beam", WORSE), ("dual", BETTER)))
+    content = compare_systems(before, after, samples=200, seed=3)
+    assert (content["images"], content["changed"], content["split"]) == (40, 40, "test")
+    assert content["after"] == {"model": "m", "decoding": "dual", "protocol": PROTOCOL}
+    bleu_before, bleu_after = captions.bleu(WORSE, REFERENCES), captions.bleu(BETTER, REFERENCES)
+    for name in ("bleu_1", "bleu_4"):
+        row = content["metrics"][name]
+        expected = compare_measures(bleu_after[name], bleu_before[name], 200, 3)
+        assert row["before"] == pytest.approx(bleu_before[name].value, abs=1e-8)
+        assert row["difference"] == pytest.approx(bleu_after[name].value - bleu_before[name].value, abs=1e-8)
+        assert [row["low"], row["high"], row["p_value"]] == pytest.approx(list(expected[1:]), abs=1e-8)
+        assert row["verdict"] == "higher"
+    assert content["metrics"]["length_mean"]["difference"] == 0
+    assert content["metrics"]["length_mean"]["verdict"] == "no difference shown"
+    assert content["metrics"]["vocabulary_used"]["verdict"] == "not tested"
+    assert compare_systems(after, before, 200, 3)["metrics"]["cider"]["verdict"] == "lower"
+    assert compare_systems(before, after, 0, 3)["metrics"]["cider"]["verdict"] == "not tested"
+
+
+def test_bleu_is_that_of_the_corpus_not_the_mean_of_the_images(tmp_path):
+    system = read_scored(*scored(tmp_path, "beam", WORSE))
+    bleu = system.measures["bleu_4"]
+    assert bleu.value == pytest.approx(system.report["metrics"]["bleu_4"]["value"], abs=1e-8)
+    assert abs(bleu.value - bleu.per_image.mean()) > 1e-3
+    assert system.measures["cider"].statistics.shape == (40, 2)
+
+
+def test_the_same_system_twice_shows_no_difference(tmp_path):
+    system = read_scored(*scored(tmp_path, "beam", BETTER))
+    content = compare_systems(system, system, 50, 0)
+    assert content["changed"] == 0
+    assert {row["verdict"] for row in content["metrics"].values()} == {"no difference shown", "not tested"}
+    assert content["metrics"]["bleu_4"]["p_value"] == 1
+
+
+def test_the_command_writes_both_files(tmp_path):
+    files = [*scored(tmp_path, "beam", WORSE), *scored(tmp_path, "my-oracle", BETTER, oracle.PROTOCOL + PROTOCOL)]
+    outputs = tmp_path / "comparison.json", tmp_path / "comparison.md"
+    compare.main(*files, *outputs, settings='{"metrics": {"bootstrap_samples": 50}}', log=tmp_path / "log")
+    content, text = json.loads(outputs[0].read_text()), outputs[1].read_text()
+    assert text == markdown(content)
+    assert "**m, my-oracle against m, beam: toys, test split, 40 images**" in text
+    assert "**After is an oracle: a ceiling, not a result.**" in text
+    assert "ORACLE, NOT A RESULT" in text
+    row = content["metrics"]["bleu_4"]
+    line = next(line for line in text.splitlines() if line.startswith("| BLEU-4"))
+    assert line.split(" | ")[1:4] == [
+        f"{100 * row['before']:.2f}",
+        f"{100 * row['after']:.2f}",
+        f"{100 * row['difference']:+.2f}",
+    ]
+    assert line.endswith("| higher |")
+    assert "cider" in (tmp_path / "log").read_text()
+
+
+def test_systems_that_cannot_be_compared_are_refused(tmp_path):
+    good = read_scored(*scored(tmp_path, "a", WORSE))
+    elsewhere = read_scored(*scored(tmp_path, "b", BETTER, dataset="others"))
+    with pytest.raises(UserError, match="scored on toys and the other on others"):
+        compare_systems(good, elsewhere, 10, 0)
+    fewer = read_scored(*scored(tmp_path, "b", BETTER, PROTOCOL.replace("refs:1", "refs:5")))
+    with pytest.raises(UserError, match=r"refs:1.*refs:5"):
+        compare_systems(good, fewer, 10, 0)
+    other_words = read_scored(*scored(tmp_path, "b", BETTER, PROTOCOL.replace(">=1,7", ">=5,9")))
+    assert compare_systems(good, other_words, 10, 0)["images"] == 40
+
+
+def test_files_of_two_scorings_are_refused(tmp_path):
+    first, second = scored(tmp_path, "a", WORSE), scored(tmp_path, "b", BETTER)
+    with pytest.raises(UserError, match="give the files of one scoring"):
+        read_scored(first[0], second[1])
+    second[1].write_bytes(b"PAR1 nothing")
+    with pytest.raises(UserError, match="not a table of scores by image"):
+        read_scored(second[0], second[1])

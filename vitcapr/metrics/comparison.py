@@ -1,0 +1,181 @@
+"""Two scored systems on the same images: what changed in every score, and whether the data show it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
+from vitcapr.metrics.captions import CORPUS
+from vitcapr.metrics.oracle import PROTOCOL
+from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.table import HEADLINE, LANGUAGE
+
+FORMAT = "vitcapr-comparison-1"
+HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
+_DECIMALS = 8
+_SAME = ("tok", "refs", "images", "split", "lang")
+"""Parts of the protocol that both systems must share."""
+_COUNTS = ("vocabulary_used", "identical_captions")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What ``score`` left of a system.
+
+    Attributes:
+        report: its metrics.json.
+        images: the image ids, (N,).
+        captions: the caption of each.
+        measures: the scores that are made of statistics of each image, by name.
+    """
+
+    report: dict[str, Any]
+    images: list[str]
+    captions: list[str]
+    measures: dict[str, Measure]
+
+    @property
+    def name(self) -> str:
+        return ", ".join(filter(None, (self.report["model"], self.report["decoding"])))
+
+
+def read_scored(metrics: Path, per_image: Path) -> Scored:
+    """Raises:
+    UserError: a file is missing, or the two are not of one run of ``score``.
+    """
+    report = read_metrics(metrics)
+    try:
+        table = pd.read_parquet(per_image)
+    except (OSError, ValueError) as error:
+        raise UserError("not a table of scores by image", where=per_image, remedy="score the captions again") from error
+    measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
+    for name, measure in measures.items():
+        value = report["metrics"][name]["value"]
+        if value is None or abs(measure.value - value) > 1e-6:
+            raise UserError(f"{name} is not that of {metrics}", where=per_image, remedy="give the files of one scoring")
+    return Scored(report, table["image_id"].tolist(), table["caption"].tolist(), measures)
+
+
+def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> dict[str, Any]:
+    """Every score that both have, and the difference after - before: the content of ``comparison.json``.
+
+    ``verdict`` is ``higher`` or ``lower`` where the 95 % interval of the difference leaves out 0, and otherwise
+    ``no difference shown``; ``not tested`` where resampling images would distort the score, or ``samples`` is 0.
+    The intervals are of one score each, not corrected for their number.
+
+    Raises:
+        UserError: the systems were not scored on the same images in the same way.
+    """
+    _check_comparable(before, after)
+    rows = {}
+    for name in [*HEADLINE, *LANGUAGE]:
+        values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
+        if None in values:
+            continue
+        row: dict[str, Any] = {"before": values[0], "after": values[1]}
+        row["difference"] = round(values[1] - values[0], _DECIMALS)
+        row |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
+        if samples and name in before.measures and name in after.measures:
+            found = compare(after.measures[name], before.measures[name], samples, seed)
+            row |= {key: round(getattr(found, key), _DECIMALS) for key in ("low", "high", "p_value")}
+            row["verdict"] = _verdict(row["low"], row["high"])
+        rows[name] = row
+    return {
+        "format": FORMAT,
+        "dataset": before.report["dataset"],
+        "split": before.report["split"],
+        "images": len(before.images),
+        "changed": sum(a != b for a, b in zip(before.captions, after.captions, strict=True)),
+        "before": _identity(before),
+        "after": _identity(after),
+        "metrics": rows,
+        "protocol": f"paired|ci:95,samples={samples},seed={seed}|p:exchange,two-sided",
+    }
+
+
+def markdown(content: Mapping[str, Any]) -> str:
+    """``comparison.json`` as people read it."""
+    before, after = (_named(content[side]) for side in ("before", "after"))
+    lines = [
+        f"**{after} against {before}: {content['dataset']}, {content['split']} split, {content['images']} images**",
+        "",
+        f"The caption of {content['changed']} of {content['images']} images is another. Scores against references x "
+        "100, the others as fractions and counts.",
+        "",
+        _row(["score", f"before: {before}", f"after: {after}", "difference", "95 % interval", "p", "finding"]),
+        _row(["---", "---:", "---:", "---:", "---:", "---:", "---"]),
+    ]
+    lines += [_row(_cells(name, row)) for name, row in content["metrics"].items()]
+    ceilings = [side for side in ("before", "after") if content[side]["protocol"].startswith(PROTOCOL)]
+    lines += ["", *(f"**{side.capitalize()} is an oracle: a ceiling, not a result.**" for side in ceilings)]
+    lines += [
+        "",
+        "Difference: after - before, on the same images; interval by resampling images, p by exchanging the systems' "
+        f'captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a row: not corrected for '
+        "their number. Protocols:",
+        "",
+        *(f"- {side}: `{content[side]['protocol']}`" for side in ("before", "after")),
+        f"- comparison: `{content['protocol']}`",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _measure(table: pd.DataFrame, name: str) -> Measure:
+    if name not in CORPUS:
+        return mean_measure(table[name].to_numpy())
+    column, aggregate = CORPUS[name]
+    return Measure(np.stack(table[column].tolist()), aggregate)
+
+
+def _check_comparable(before: Scored, after: Scored) -> None:
+    what = None
+    if before.report["dataset"] != after.report["dataset"]:
+        what = f"one system was scored on {before.report['dataset']} and the other on {after.report['dataset']}"
+    elif _shared(before) != _shared(after):
+        what = f"one system was scored as {'|'.join(_shared(before))} and the other as {'|'.join(_shared(after))}"
+    elif before.images != after.images:
+        what = "the systems were scored on different images"
+    if what is not None:
+        raise UserError(what, where=f"{before.name}; {after.name}", remedy="score both on one split of one data set")
+
+
+def _shared(system: Scored) -> list[str]:
+    return [part for part in system.report["protocol"].split("|") if part.partition(":")[0] in _SAME]
+
+
+def _verdict(low: float, high: float) -> str:
+    if low > 0:
+        return HIGHER
+    return LOWER if high < 0 else NOT_SHOWN
+
+
+def _identity(system: Scored) -> dict[str, str]:
+    return {key: system.report[key] for key in ("model", "decoding", "protocol")}
+
+
+def _named(side: Mapping[str, str]) -> str:
+    return ", ".join(filter(None, (side["model"], side["decoding"]))) or "(no name)"
+
+
+def _cells(name: str, row: Mapping[str, Any]) -> list[str]:
+    if name in _COUNTS:
+        factor, places = 1, 0
+    else:
+        factor, places = (100, 2) if name in HEADLINE else (1, 3)
+
+    def signed(key: str) -> str:
+        return f"{factor * row[key]:+.{places}f}"
+
+    values = [f"{factor * row[side]:.{places}f}" for side in ("before", "after")]
+    interval = "-" if row["low"] is None else f"{signed('low')} to {signed('high')}"
+    p_value = "-" if row["p_value"] is None else f"{row['p_value']:.3f}"
+    return [(HEADLINE | LANGUAGE)[name], *values, signed("difference"), interval, p_value, row["verdict"]]
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
