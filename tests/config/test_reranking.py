@@ -1,0 +1,19 @@
+import pytest
+
+from vitcapr.config.base import parse, parse_settings
+from vitcapr.config.reranking import RerankingConfig, TuneRerankingSettings
+from vitcapr.errors import UserError
+
+
+def test_a_retriever_is_needed_unless_it_is_the_oracle():
+    assert parse(RerankingConfig, {"decoding": "beam", "retriever": "dual"}, "here").by == "retriever"
+    assert parse(RerankingConfig, {"decoding": "beam", "by": "oracle"}, "here").retriever is None
+    with pytest.raises(UserError, match="needs the name of a retriever"):
+        parse(RerankingConfig, {"decoding": "beam"}, "here")
+    with pytest.raises(UserError, match="asks no retriever"):
+        parse(RerankingConfig, {"decoding": "beam", "by": "oracle", "retriever": "dual"}, "here")
+
+
+def test_a_mistyped_key_is_told():
+    with pytest.raises(UserError, match=r"did you mean 'weighing.select_by'"):
+        parse_settings(TuneRerankingSettings, '{"weighing": {"select": "cider"}}')

@@ -1,0 +1,149 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vitcapr.decoding.rerank import (
+    NBest,
+    Terms,
+    choose_weight,
+    cosines_of,
+    read_n_best,
+    weights,
+    write_reordered,
+)
+from vitcapr.decoding.reranking_weight import RerankingWeight
+from vitcapr.errors import UserError
+
+
+def candidate(caption, log_probs):
+    return {
+        "caption": caption,
+        "tokens": caption.split(),
+        "token_log_probs": log_probs,
+        "log_prob": sum(log_probs),
+        "score": sum(log_probs),
+    }
+
+
+FOUND = [
+    NBest("one", [candidate("a", [-0.5, -0.5]), candidate("a b", [-0.5, -0.5, -0.2])]),
+    NBest("two", [candidate("c", [-1.0, -1.0])]),
+]
+COSINES = [np.array([0.1, 0.5]), np.array([0.3])]
+
+
+def write(path, found):
+    entries = [{"image_id": n.image_id, **n.candidates[0], "candidates": n.candidates} for n in found]
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_scores_by_hand():
+    """Lengths with the end token: 2 and 3; log-probabilities -1 and -1.2."""
+    terms = Terms(FOUND, COSINES, length_penalty=1.0)
+    np.testing.assert_allclose(terms.scores(0.0), [[-0.5, -0.4], [-1.0, -np.inf]])
+    np.testing.assert_allclose(terms.scores(1.0), [[0.1, 0.5], [0.3, -np.inf]])
+    np.testing.assert_allclose(terms.scores(0.25), [[-0.35, -0.175], [-0.675, -np.inf]])
+    without = Terms(FOUND, COSINES, length_penalty=0.0)
+    np.testing.assert_allclose(without.scores(0.0), [[-1.0, -1.2], [-2.0, -np.inf]])
+    assert without.best(0.0).tolist() == [0, 0]
+    # -1 + w * 1.1 and -1.2 + w * 1.7 cross at w = 1/3.
+    assert without.best(0.33).tolist() == [0, 0]
+    assert without.best(0.34).tolist() == [1, 0]
+
+
+def test_equal_scores_keep_the_order_of_the_decoding(tmp_path):
+    same = [NBest("one", [candidate("a", [-1.0]), candidate("b", [-1.0]), candidate("c", [-0.5])])]
+    terms = Terms(same, [np.array([0.5, 0.5 + 1e-9, 0.0])], 0.0)
+    assert terms.best(1.0).tolist() == [0]
+    write_reordered(tmp_path / "captions.json", same, list(terms.scores(1.0)))
+    entry = json.loads((tmp_path / "captions.json").read_text())[0]
+    assert [c["caption"] for c in entry["candidates"]] == ["a", "b", "c"]
+
+
+def test_the_weight_of_the_best_score_and_of_equals_the_smallest():
+    terms = Terms(FOUND, COSINES, length_penalty=0.0)
+    grid = weights(4)
+    assert grid == [0.0, 0.25, 0.5, 0.75, 1.0]
+    weight, curve = choose_weight(terms, lambda chosen: float(chosen.sum()), "cider", grid)
+    assert weight == 0.5
+    assert curve[1] == {"weight": 0.25, "cider": 0.0, "changed": 0.0}
+    assert curve[2] == {"weight": 0.5, "cider": 1.0, "changed": 0.5}
+    assert choose_weight(terms, lambda chosen: -float(chosen.sum()), "cider", grid)[0] == 0.0
+
+
+def test_cosines_are_those_of_the_own_image():
+    images = np.array([[1, 0], [0.6, 0.8]], np.float32)
+    captions = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
+    first, second = cosines_of(images, captions, [2, 1])
+    np.testing.assert_allclose(first, [1, 0])
+    np.testing.assert_allclose(second, [0.8], rtol=1e-6)
+
+
+def test_reordered_captions_are_as_decoding_writes_them(tmp_path):
+    scores = [np.array([-0.35, -0.1750004]), np.array([-0.675, -np.inf])]
+    columns = [{"cosine": of_image} for of_image in COSINES]
+    path = tmp_path / "captions.json"
+    write_reordered(path, FOUND, scores, of_candidates=columns, of_entries={"mark": "yes"})
+    first, second = json.loads(path.read_text())
+    assert first["caption"] == "a b"
+    assert first["mark"] == "yes"
+    best, other = first["candidates"]
+    assert best == FOUND[0].candidates[1] | {"score": -0.175, "cosine": 0.5}
+    assert {name: first[name] for name in best} == best
+    assert (other["caption"], other["score"], other["cosine"]) == ("a", -0.35, 0.1)
+    assert second["candidates"] == [FOUND[1].candidates[0] | {"score": -0.675, "cosine": 0.3}]
+    assert read_n_best(path, ["two", "one"])[1].captions == ["a b", "a"]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.floats(-9, 0), st.floats(-1, 1)), min_size=1, max_size=4),
+        min_size=1,
+        max_size=5,
+    ).filter(lambda images: max(map(len, images)) > 1),
+    st.floats(0, 1),
+)
+def test_the_first_is_the_best_of_each_image_for_any_weight(images, weight):
+    found = [NBest(str(i), [candidate(f"w{j}", [p]) for j, (p, _) in enumerate(c)]) for i, c in enumerate(images)]
+    terms = Terms(found, [np.array([cosine for _, cosine in c]) for c in images], 1.0)
+    for chosen, candidates in zip(terms.best(weight), images, strict=True):
+        naive = [round((1 - weight) * p + weight * c, 6) for p, c in candidates]
+        assert naive[chosen] == pytest.approx(max(naive), abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "not a file of captions with candidates"),
+        ('[{"image_id": "one", "caption": "a"}]', "not a file of captions with candidates"),
+        ('[{"image_id": "one", "candidates": [{"caption": "a"}]}]', "not a file of captions with candidates"),
+    ],
+)
+def test_other_files_are_refused(tmp_path, content, message):
+    (tmp_path / "captions.json").write_text(content)
+    with pytest.raises(UserError, match=message):
+        read_n_best(tmp_path / "captions.json", ["one"])
+
+
+def test_captions_that_cannot_be_reordered_are_refused(tmp_path):
+    path = write(tmp_path / "captions.json", FOUND)
+    with pytest.raises(UserError, match=r"not the captions of the split \(.*image three\)"):
+        read_n_best(path, ["one", "two", "three"])
+    with pytest.raises(UserError, match="twice"):
+        read_n_best(write(path, [FOUND[0], FOUND[0]]), ["one"])
+    with pytest.raises(UserError, match=r"one candidate.*n_best"):
+        read_n_best(write(path, FOUND[1:]), ["two"])
+
+
+def test_a_weight_is_read_as_it_was_written(tmp_path):
+    curve = [{"weight": 0.0, "cider": 0.5, "changed": 0.0}]
+    weight = RerankingWeight(0.25, 1.0, "cider", 0.5, curve, "0" * 64, "split:validation")
+    weight.write(tmp_path / "weight.json")
+    assert RerankingWeight.read(tmp_path / "weight.json") == weight
+    (tmp_path / "weight.json").write_text('{"weight": 0.25}')
+    with pytest.raises(UserError, match="not a weight of format"):
+        RerankingWeight.read(tmp_path / "weight.json")

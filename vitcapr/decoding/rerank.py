@@ -1,0 +1,179 @@
+"""The n best captions of an image in a new order: how likely they are, and how well they fit the picture.
+
+    score = (1 - weight) * log_prob / (words + 1) ** length_penalty + weight * cosine(image, caption)
+
+The first term is the score of a beam search with that length penalty. The terms have different scales, so a weight
+means something only for the captioner, the length penalty and the retriever that it was chosen for.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.errors import UserError
+from vitcapr.files import read_json, write_json
+
+_DECIMALS = 6
+"""Beyond these, the arithmetic of a device may show: scores are compared and written so far."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NBest:
+    """The candidates of one image as ``captions.json`` has them, the best first."""
+
+    image_id: str
+    candidates: list[dict[str, Any]]
+
+    @property
+    def captions(self) -> list[str]:
+        return [candidate["caption"] for candidate in self.candidates]
+
+
+def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
+    """The candidates of each of ``image_ids``, in their order.
+
+    Raises:
+        UserError: the file holds something else, one caption an image, or the captions of other images.
+    """
+    entries = read_json(path)
+    if not isinstance(entries, list) or not all(map(_is_n_best, entries)):
+        raise UserError("not a file of captions with candidates", where=path, remedy="run the decode stage again")
+    found = {entry["image_id"]: NBest(entry["image_id"], entry["candidates"]) for entry in entries}
+    if len(found) != len(entries):
+        raise UserError("an image is in the file twice", where=path, remedy="run the decode stage again")
+    if found.keys() != set(image_ids):
+        odd = min(found.keys() ^ set(image_ids))
+        what, where = "these are not the captions of the split", f"{path}, image {odd}"
+        raise UserError(what, where=where, remedy="give those of this split")
+    if max(len(n_best.candidates) for n_best in found.values()) < 2:
+        raise UserError(
+            "every image has one candidate, so there is nothing to reorder",
+            where=path,
+            remedy="raise the decoding's n_best, at most to its beam_size",
+        )
+    return [found[image_id] for image_id in image_ids]
+
+
+def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Floats]:
+    """The cosine of each image and each of its candidates.
+
+    Args:
+        images: (B, E), L2-normalised.
+        captions: (sum of counts, E), L2-normalised, grouped by image.
+        counts: candidates of each of B images.
+    """
+    of_image = np.repeat(np.arange(len(counts)), counts)
+    cosines = np.einsum("me,me->m", images[of_image].astype(np.float64), captions.astype(np.float64))
+    return np.split(cosines, np.cumsum(counts)[:-1])
+
+
+class Terms:
+    """Both terms of the score, for B images with up to n candidates.
+
+    Args:
+        found: the candidates of each image.
+        cosines: those of each image's candidates.
+        length_penalty: the exponent of the length, the end token counted.
+    """
+
+    def __init__(self, found: Sequence[NBest], cosines: Sequence[Floats], length_penalty: float) -> None:
+        shape = (len(found), max(len(n_best.candidates) for n_best in found))
+        self._log_probs, self._cosines, self._exists = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+        for row, (n_best, of_image) in enumerate(zip(found, cosines, strict=True)):
+            count = len(n_best.candidates)
+            self._log_probs[row, :count] = [_normalised(candidate, length_penalty) for candidate in n_best.candidates]
+            self._cosines[row, :count] = of_image
+            self._exists[row, :count] = True
+
+    @property
+    def decoded(self) -> NDArray[np.intp]:
+        """(B,): the choice of the decoding, the first candidate of every image."""
+        return np.zeros(len(self._exists), np.intp)
+
+    def scores(self, weight: float) -> Floats:
+        """(B, n), minus infinity where an image has fewer candidates."""
+        mixed = (1 - weight) * self._log_probs + weight * self._cosines
+        return np.where(self._exists, mixed.round(_DECIMALS), -np.inf)
+
+    def best(self, weight: float) -> NDArray[np.intp]:
+        """(B,): which candidate comes first; of equal ones the one that was ahead."""
+        return np.argmax(self.scores(weight), axis=1)
+
+
+def weights(steps: int) -> list[float]:
+    """``steps + 1`` weights from 0 to 1 at equal distances."""
+    return [round(step / steps, _DECIMALS) for step in range(steps + 1)]
+
+
+def choose_weight(
+    terms: Terms, score_of: Callable[[NDArray[np.intp]], float], name: str, grid: Sequence[float]
+) -> tuple[float, list[dict[str, float]]]:
+    """The weight whose choice of candidates scores best; of equal ones the smallest.
+
+    Args:
+        score_of: the score of the split for a choice of one candidate an image.
+        name: what that score is called.
+        grid: increasing weights.
+
+    Returns:
+        The weight, and the curve: ``weight``, the score by its name, and ``changed``, the share of images whose caption
+        is not the first one of the decoding.
+    """
+    curve = []
+    for weight in grid:
+        chosen = terms.best(weight)
+        changed = float(np.mean(chosen != 0))
+        values = {"weight": weight, name: score_of(chosen), "changed": changed}
+        curve.append({key: round(value, _DECIMALS) for key, value in values.items()})
+    # max keeps the first of equals.
+    return max(curve, key=lambda point: point[name])["weight"], curve
+
+
+def write_reordered(
+    path: Path,
+    found: Sequence[NBest],
+    scores: Sequence[Floats],
+    *,
+    of_candidates: Sequence[dict[str, Floats]] | None = None,
+    of_entries: dict[str, str] | None = None,
+) -> None:
+    """Write ``captions.json`` as decoding does, candidates in descending order of the new scores.
+
+    Args:
+        scores: of each image's candidates; of equal ones the one that was ahead stays ahead.
+        of_candidates: more numbers for each image's candidates, by name.
+        of_entries: more text for each image's entry, by name.
+    """
+    entries = []
+    for number, (n_best, values) in enumerate(zip(found, scores, strict=True)):
+        extra = {} if of_candidates is None else of_candidates[number]
+        described = [
+            candidate
+            | {"score": round(float(values[rank]), _DECIMALS)}
+            | {name: round(float(column[rank]), _DECIMALS) for name, column in extra.items()}
+            for rank, candidate in enumerate(n_best.candidates)
+        ]
+        described.sort(key=lambda candidate: -candidate["score"])
+        entries.append({"image_id": n_best.image_id, **described[0], **(of_entries or {}), "candidates": described})
+    write_json(path, entries)
+
+
+def _is_n_best(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("image_id"), str) or not entry.get("candidates"):
+        return False
+    kinds = {"caption": str, "log_prob": float, "token_log_probs": list}
+    return all(
+        isinstance(candidate, dict) and all(isinstance(candidate.get(name), kind) for name, kind in kinds.items())
+        for candidate in entry["candidates"]
+    )
+
+
+def _normalised(candidate: dict[str, Any], length_penalty: float) -> float:
+    length = float(len(candidate["token_log_probs"]))
+    return float(candidate["log_prob"]) / float(length**length_penalty)
