@@ -1,0 +1,71 @@
+"""The command paper_tables on a summary of a few scores."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vitcapr.cli import paper_tables
+from vitcapr.errors import UserError
+from vitcapr.metrics.published import TABLE_NAMES
+from vitcapr.metrics.summary import COLUMNS, write_summary
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> Path:
+    scores = [("baseline", "greedy", "bleu_4", 0.19), ("paper", "", "i2t_recall_1", 0.3)]
+    rows = [
+        ("demo", "flickr8k", "test", model, decoding, metric, value, value - 0.01, value + 0.01, 1000, "tok:ptb|<1>")
+        for model, decoding, metric, value in scores
+    ]
+    write_summary(tmp_path / "summary.csv", pd.DataFrame(rows, columns=list(COLUMNS)))
+    return tmp_path / "summary.csv"
+
+
+def test_the_declared_files_and_no_other(summary: Path, tmp_path: Path) -> None:
+    paper_tables.main(summary, tmp_path / "tables", log=tmp_path / "log")
+    names = {f"{name}.{kind}" for name in (*TABLE_NAMES, "vitcap-r") for kind in ("md", "csv", "tex")}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == names
+    assert "10 tables beside ViTCap-R" in (tmp_path / "log").read_text()
+
+    page = (tmp_path / "tables" / "vitcap-r.md").read_text()
+    assert "| this build | baseline/greedy | - | - | - | 19.0 (18.0-20.0) | - | - | - | test split |" in page
+    assert "| this build | retriever paper | 30.0 (29.0-31.0) |" in page
+    for name in TABLE_NAMES:
+        assert (tmp_path / "tables" / f"{name}.md").read_text() in page
+        assert (tmp_path / "tables" / f"{name}.tex").read_text() in (tmp_path / "tables" / "vitcap-r.tex").read_text()
+
+
+def test_every_published_number_as_printed(summary: Path, tmp_path: Path) -> None:
+    paper_tables.main(summary, tmp_path)
+    with (tmp_path / "vitcap-r.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    by_place = {(row["table"], row["system"], row["metric"]): row for row in rows}
+    number = by_place["retrieval_flickr8k", "dual encoder", "i2t_recall_10"]
+    assert [number[key] for key in ("printed", "unit", "value", "from")] == [
+        "1.02", "percent", "0.0102", "section IV-B.2",
+    ]  # fmt: skip
+    assert "pool is not said" in number["notes"]
+
+
+def test_the_same_bytes_again(summary: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        paper_tables.main(summary, tmp_path / folder)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_an_unknown_paper_writes_nothing(summary: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no numbers of a paper 'x'"):
+        paper_tables.main(summary, tmp_path / "tables", paper="x")
+    assert not (tmp_path / "tables").exists()
+
+
+def test_a_mistake_is_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "vitcapr.cli.paper_tables", str(tmp_path / "no.csv"), "--output-dir", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"error: no such file ({tmp_path}/no.csv); run the stage that makes it\n"

@@ -1,0 +1,84 @@
+"""A paper's numbers, this build's and the literature's, side by side: Markdown, CSV and LaTeX."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, launch
+from vitcapr.files import write_text
+from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
+from vitcapr.metrics.latex import document, to_latex
+from vitcapr.metrics.printed_table import PrintedTable, to_csv, to_markdown
+from vitcapr.metrics.published import TABLE_NAMES, Published, read_published
+from vitcapr.metrics.setups import other_numbers, read_setup, training
+from vitcapr.metrics.side_by_side import build_rows, hard_negatives, side_by_side
+from vitcapr.metrics.summary import read_summary
+from vitcapr.progress import Reporter
+
+
+def main(
+    summary: Annotated[Path, typer.Argument(help="summary.csv of one experiment, or of all")],
+    output_dir: Annotated[Path, typer.Option(help="Receives three files a table, and PAPER.md, .tex and .csv")],
+    paper: Annotated[str, typer.Option(help="Whose numbers: vitcap-r")] = "vitcap-r",
+    comparison: Annotated[
+        list[Path] | None, typer.Option(help="comparison.json of two scored systems; repeat the option for more")
+    ] = None,
+    card: Annotated[
+        list[Path] | None, typer.Option(help="card.json of a captioner or a retriever; repeat the option for more")
+    ] = None,
+    log: Log = None,
+) -> None:
+    """Set the paper's numbers, this build's and the literature's side by side.
+
+    Rows are matched by name: the captioners ``baseline`` and ``patch_attention`` under the decodings ``greedy``,
+    ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. What has another name is a row of its
+    own.
+    """
+    published = read_published(paper)
+    builds = build_rows(read_summary(summary))
+    compared = [read_comparison(path) for path in comparison or []]
+    made = {
+        **{name: side_by_side(name, published, builds) for name in published.tables},
+        "hard_negatives": hard_negatives(published, builds),
+        "reranking": reranking(compared, builds),
+        "self_critical": self_critical(compared, builds),
+        "training": training(published, [read_setup(path) for path in card or []]),
+        "other_numbers": other_numbers(published),
+    }
+    tables = [made[name] for name in TABLE_NAMES]
+    for table in tables:
+        write_text(output_dir / f"{table.name}.md", to_markdown(table))
+        write_text(output_dir / f"{table.name}.csv", to_csv(table))
+        write_text(output_dir / f"{table.name}.tex", to_latex(table))
+    title = f"{published.name}: paper, this build, literature"
+    write_text(output_dir / f"{paper}.md", _page(title, published, tables))
+    write_text(output_dir / f"{paper}.tex", document(title, tables))
+    write_text(output_dir / f"{paper}.csv", _numbers(published))
+    with Reporter(log) as reporter:
+        reporter.line(f"paper_tables: {len(tables)} tables beside {published.name} in {output_dir}")
+
+
+def _page(title: str, published: Published, tables: Sequence[PrintedTable]) -> str:
+    head = f"## {title}\n\n{published.title}. {published.citation}.\n"
+    return "\n".join([head, *map(to_markdown, tables)])
+
+
+def _numbers(published: Published) -> str:
+    """Every published score, as printed and in this project's units: tidy, a row a number."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["table", "source", "system", "metric", "printed", "unit", "value", "from", "notes"])
+    for table, row, metric, number in published.numbers():
+        notes = " ".join(published.notes[key] for key in dict.fromkeys((*number.notes, *row.notes)))
+        writer.writerow(
+            [table, row.source, row.system, metric, number.printed, number.unit, number.value, row.origin, notes]
+        )
+    return stream.getvalue()
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,142 @@
+"""What one step changed in every score: reranking, and self-critical training."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+from vitcapr.metrics.comparison import FORMAT, NOT_TESTED
+from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
+from vitcapr.metrics.side_by_side import LABELS, BuildRow, scale_of
+from vitcapr.metrics.table import HEADLINE, LANGUAGE
+
+BEAM, RERANKED = "beam", "reranked"
+"""Decodings of these names are one before and after reranking, where no comparison of the two is given."""
+CROSS_ENTROPY = "_cross_entropy"
+"""A captioner whose name is another's with this after it is that one, without its self-critical phase."""
+
+
+def read_comparison(path: Path) -> dict[str, Any]:
+    """Raises:
+    UserError: the file is missing or is not a comparison.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"not a comparison of format {FORMAT}", where=path, remedy="compare the two systems again")
+    return content
+
+
+def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> PrintedTable:
+    """Two decodings of one captioner. The paper shows two images before and after, and no score."""
+    given = [content for content in comparisons if content["before"]["model"] == content["after"]["model"]]
+    found = (content for content in _pairs(builds, _rerankings(builds)) if not _is_among(content, given))
+    return _table(
+        "reranking",
+        "Captions before and after reranking",
+        [*given, *found],
+        "The paper shows the captions of two images of MS COCO before and after (figures 11 to 14) and no score.",
+    )
+
+
+def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> PrintedTable:
+    """Two captioners under one decoding. The paper trains with cross-entropy alone."""
+    given = [content for content in comparisons if content["before"]["model"] != content["after"]["model"]]
+    found = (content for content in _pairs(builds, _trainings(builds)) if not _is_among(content, given))
+    return _table(
+        "self_critical",
+        "Captions before and after self-critical training",
+        [*given, *found],
+        "The paper trains with cross-entropy alone.",
+    )
+
+
+def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_paper: str) -> PrintedTable:
+    lines = []
+    for content in comparisons:
+        place = f"{content['dataset']}, {content['split']}"
+        for metric, row in content["metrics"].items():
+            lines.append(
+                (Entry(f"{_named(content['before'])} → {_named(content['after'])} ({place})"), *_cells(metric, row))
+            )
+    parts = [
+        "Scores times 100, lengths and counts as they are; difference: after - before on the same images, with the "
+        "95 % interval by resampling images in pairs and p by exchanging captions image by image; one score a row, "
+        "not corrected for their number.",
+        of_paper,
+    ]
+    sides = [content[side]["protocol"] for content in comparisons for side in ("before", "after")]
+    protocols = dict.fromkeys([*sides, *(content["protocol"] for content in comparisons)])
+    parts.append(f"Protocol: {'; '.join(filter(None, protocols))}." if lines else "This build has no such run here.")
+    columns = ("systems", "score", "before", "after", "difference", "95 % interval", "p", "finding")
+    lines = lines or [(Entry(NOTHING),) * len(columns)]
+    return PrintedTable(name, title, " ".join(parts), columns, tuple(lines), align="llrrrrrl")
+
+
+def _cells(metric: str, row: Mapping[str, Any]) -> tuple[Entry, ...]:
+    scale = scale_of(metric)
+    interval = NOTHING if row["low"] is None else f"{scale * row['low']:+.2f} to {scale * row['high']:+.2f}"
+    p_value = NOTHING if row["p_value"] is None else f"{row['p_value']:.3f}"
+    values = (f"{scale * row[side]:.2f}" for side in ("before", "after"))
+    texts = (LABELS[metric], *values, f"{scale * row['difference']:+.2f}", interval, p_value, row["verdict"])
+    return tuple(map(Entry, texts))
+
+
+def _rerankings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
+    for row in builds:
+        model, _, decoding = row.key.partition("/")
+        if decoding == RERANKED:
+            yield f"{model}/{BEAM}", row
+
+
+def _trainings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
+    for row in builds:
+        model, _, decoding = row.key.partition("/")
+        if decoding:
+            yield f"{model}{CROSS_ENTROPY}/{decoding}", row
+
+
+def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -> Iterator[dict[str, Any]]:
+    """Comparisons made of the summary alone: differences without intervals."""
+    for key, after in wanted:
+        like = replace(after, key=key)
+        for before in builds:
+            place = (before.experiment, before.dataset, before.split, before.key, before.variant)
+            if place != (like.experiment, like.dataset, like.split, like.key, like.variant):
+                continue
+            metrics = {}
+            for name in [*HEADLINE, *LANGUAGE]:
+                if name in before.scores and name in after.scores:
+                    values = before.scores[name].value, after.scores[name].value
+                    metrics[name] = {
+                        "before": values[0],
+                        "after": values[1],
+                        "difference": values[1] - values[0],
+                        **dict.fromkeys(("low", "high", "p_value")),
+                        "verdict": NOT_TESTED,
+                    }
+            yield {
+                "dataset": after.dataset,
+                "split": after.split,
+                "before": _identity(before),
+                "after": _identity(after),
+                "metrics": metrics,
+                "protocol": "",
+            }
+
+
+def _identity(row: BuildRow) -> dict[str, str]:
+    model, _, decoding = row.key.partition("/")
+    return {"model": model, "decoding": decoding, "protocol": "; ".join(dict.fromkeys(row.protocols.values()))}
+
+
+def _is_among(content: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) -> bool:
+    def key(one: Mapping[str, Any]) -> tuple[str, ...]:
+        return one["dataset"], one["split"], _named(one["before"]), _named(one["after"])
+
+    return any(key(content) == key(other) for other in given)
+
+
+def _named(side: Mapping[str, str]) -> str:
+    return "/".join(filter(None, (side["model"], side["decoding"])))
