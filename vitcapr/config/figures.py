@@ -13,6 +13,8 @@ class FiguresConfig(Section):
     """Captioned images in the sheet of examples."""
     attended: int = Field(2, ge=1)
     """Images whose attention is drawn word by word."""
+    failures: int = Field(6, ge=1)
+    """Images and captions drawn whose best match is a wrong one, of each as many."""
     seed: int = Field(0, ge=0)
     """Seed of the choice of examples."""
 

@@ -1,0 +1,72 @@
+"""The commands that draw retrieval, from the files that the stages before them leave."""
+
+import json
+
+import numpy as np
+import pytest
+
+from vitcapr.cli import draw_embeddings, draw_retrieved
+from vitcapr.errors import UserError
+
+SETTINGS = json.dumps({"figures": {"formats": ["png", "svg"], "failures": 2}})
+
+
+@pytest.fixture
+def retrieved(dataset, tmp_path):
+    """Options that name the toy's manifest, and random embeddings and ranks of its six test images."""
+    generator = np.random.default_rng(0)
+    vectors = generator.normal(size=(2, 6, 4)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
+    rows = np.arange(6, dtype=np.int32)
+    np.savez(
+        tmp_path / "embeddings.npz",
+        images=vectors[0],
+        captions=vectors[1],
+        image_row=rows,
+        caption_row=rows,
+        caption_image=rows,
+    )
+    np.savez(tmp_path / "ranks.npz", i2t=rows // 3 + 1, t2i=np.full(6, 2, np.int32))
+    return ["--embeddings", tmp_path / "embeddings.npz", "--manifest", dataset]
+
+
+@pytest.fixture
+def draw(run, tmp_path):
+    """Draw twice; the two must agree to the byte. Returns the names of the files."""
+
+    def call(command, *arguments):
+        for folder in ("one", "two"):
+            run(command, *arguments, "--output-dir", tmp_path / folder, "--settings", SETTINGS, "--log", tmp_path / "l")
+        written = sorted(path.name for path in (tmp_path / "one").iterdir())
+        assert all((tmp_path / "one" / n).read_bytes() == (tmp_path / "two" / n).read_bytes() for n in written)
+        return written
+
+    return call
+
+
+def test_embeddings(draw, retrieved):
+    names = ["cosines.png", "cosines.svg", "pca.png", "pca.svg", "tsne.png", "tsne.svg"]
+    assert draw(draw_embeddings.main, *retrieved) == names
+
+
+def test_features_of_one_kind_are_a_mistake(run, retrieved, tmp_path):
+    with pytest.raises(UserError, match="give both, or none"):
+        run(draw_embeddings.main, *retrieved, "--image-features", tmp_path, "--output-dir", tmp_path)
+
+
+def test_failures(draw, retrieved, tmp_path):
+    names = ["image_to_text.png", "image_to_text.svg", "text_to_image.png", "text_to_image.svg"]
+    assert draw(draw_retrieved.main, *retrieved, "--ranks", tmp_path / "ranks.npz", "--split", "test") == names
+    log = (tmp_path / "l").read_text()
+    assert "3 of 6 first matches are wrong" in log
+    assert "6 of 6 first matches are wrong" in log
+
+
+def test_another_split_or_data_set_is_a_mistake(run, retrieved, tmp_path):
+    options = [*retrieved, "--ranks", tmp_path / "ranks.npz", "--output-dir", tmp_path]
+    with pytest.raises(UserError, match="not embeddings of the split train"):
+        run(draw_retrieved.main, *options, "--split", "train")
+    content = dict(np.load(tmp_path / "embeddings.npz"))
+    np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + 1})
+    with pytest.raises(UserError, match="embeddings of another data set"):
+        run(draw_retrieved.main, *options, "--split", "test")
