@@ -130,7 +130,8 @@ class RetrieverTask:
         if queue is not None:
             rows = batch.rows.to(self._device)
             queue.follow(self.model.encoder.text)
-            candidates = torch.cat([candidates, images @ queue.captions.T], dim=1)
+            # A copy: the backward pass still needs what the push writes over.
+            candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
             wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
             queue.push(self._placed(batch.texts), rows[index])
         return mined_loss(similarity, index, candidates, wrong, temperature, rule)

@@ -1,0 +1,216 @@
+"""The retriever's loss by phase, its validation, and that a stopped training loses nothing, queue included."""
+
+import os
+import signal
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from vitcapr.errors import Preempted
+from vitcapr.features.pairs import FeatureTexts, WordTexts
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
+from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
+from vitcapr.training.loop import Position, Recipe, Trainer
+from vitcapr.training.retriever import PairPhase, PhaseBatch, RetrieverTask
+from vitcapr.training.schedule import Phase
+
+IMAGES, WIDTH, SPACE = 12, 6, 4
+OWNER = np.repeat(np.arange(IMAGES), 2)
+
+
+class Rows:
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[rows]
+
+
+class Store(dict[str, Rows]):
+    block = 1
+
+
+def store() -> Store:
+    generator = np.random.default_rng(0)
+    return Store(cls=Rows(generator.normal(size=(IMAGES, WIDTH)).astype(np.float16)))
+
+
+def words() -> WordTexts:
+    """Two captions an image, of its own word and a common one."""
+    captions = [[1, 3 + image, 3 + IMAGES + other, 2] for image in range(IMAGES) for other in range(2)]
+    offsets = np.arange(0, 4 * len(captions) + 1, 4)
+    return WordTexts({"ids": np.concatenate(captions), "offsets": offsets, "image_row": OWNER}, 9)
+
+
+def encoder(**changes: object) -> DualEncoder:
+    torch.manual_seed(0)
+    text = {"kind": "words", "vocabulary": 5 + IMAGES, "word_dim": 3, "hidden_dim": 4, "dropout": 0.2}
+    settings = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
+    return build_dual_encoder({**settings, "image": {"feature_dim": WIDTH}, "text": text, **changes})
+
+
+PHASES = [
+    PairPhase(batch_images=3, captions_per_image=1, hard_negatives="second", hard_negative_weight=0.5),
+    PairPhase(batch_images=4, objective="max_hinge", margin=0.3),
+    PairPhase(batch_images=5, hard_negatives="hardest", hard_negative_weight=2.0),
+]
+
+
+class Stopped(RetrieverTask):
+    """Asked to stop before a chosen batch."""
+
+    stop_before: int | None = None
+    seen = 0
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[PhaseBatch]:
+        for batch in super().batches(phase, epoch, start):
+            if self.seen == self.stop_before:
+                os.kill(os.getpid(), signal.SIGTERM)
+            self.seen += 1
+            yield batch
+
+
+def task_of(model: DualEncoder, queue: int = 0, phases: list[PairPhase] = PHASES) -> Stopped:
+    return Stopped(
+        model,
+        store(),
+        words(),
+        train=np.arange(8),
+        validation=np.arange(8, IMAGES),
+        phases=phases,
+        seed=0,
+        device=torch.device("cpu"),
+        queue=MomentumQueue(model.text, SPACE, queue, 0.9) if queue else None,
+    )
+
+
+def similarity_of(model: DualEncoder, batch: PhaseBatch) -> torch.Tensor:
+    return model.embed_images({"cls": batch.features["cls"].float()}) @ model.embed_texts(batch.texts).T
+
+
+def test_each_phase_has_its_loss() -> None:
+    model = encoder().eval()
+    task = task_of(model)
+    temperature = model.temperature()
+    for number, (phase, objective) in enumerate(zip(PHASES, ("info_nce", "max_hinge", "info_nce"), strict=True)):
+        batch = next(iter(task.batches(number, number + 1, 0)))
+        assert task.steps(number) == -(-8 // phase.batch_images)
+        similarity, index = similarity_of(model, batch), batch.image_index
+        assert len(index) == phase.batch_images * (phase.captions_per_image or 2)
+        expected = (
+            info_nce(similarity, index, temperature) if objective == "info_nce" else max_hinge(similarity, index, 0.3)
+        )
+        if phase.hard_negatives is not None:
+            wrong = ~own_captions(index, phase.batch_images)
+            mined = mined_loss(similarity, index, similarity, wrong, temperature, phase.hard_negatives)
+            expected = expected + phase.hard_negative_weight * mined
+        loss, pairs = task.loss(batch)
+        assert pairs == len(index)
+        torch.testing.assert_close(loss, expected)
+
+
+def test_the_queue_is_mined_from_the_second_batch_on() -> None:
+    model = encoder().eval()
+    alone, queued = task_of(model), task_of(model, queue=6)
+    batches = list(alone.batches(2, 3, 0))
+    first = [float(task.loss(batches[0])[0].detach()) for task in (alone, queued)]
+    assert first[0] == pytest.approx(first[1])
+    second = [float(task.loss(batches[1])[0].detach()) for task in (alone, queued)]
+    assert second[1] > second[0]
+    held = queued.model.queue
+    assert held is not None
+    assert set(held.rows.tolist()) <= set(batches[0].rows.tolist()) | set(batches[1].rows.tolist())
+
+
+def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
+    model = encoder().eval()
+    with torch.no_grad():
+        scores = task_of(model, phases=[PairPhase(batch_images=3, objective="max_hinge")]).validate()
+        images = model.embed_images({"cls": torch.from_numpy(store()["cls"].values[8:]).float()})
+        table = words().table
+        captions = model.embed_texts(torch.from_numpy(table["ids"].reshape(-1, 4)[16:]).long())
+        index = torch.arange(4).repeat_interleave(2)
+        parts = [(images[:3] @ captions[:6].T, index[:6]), (images[3:] @ captions[6:].T, index[6:] - 3)]
+        total = sum(float(info_nce(table, owner, model.temperature())) * len(owner) for table, owner in parts)
+    assert scores["validation_loss"] == pytest.approx(total / 8, rel=1e-5)
+    first = (images @ captions.T).argmax(1) // 2
+    assert scores["validation_i2t_recall_1"] == pytest.approx(100 * float((first == torch.arange(4)).float().mean()))
+    recalls = [value for name, value in scores.items() if "recall" in name]
+    assert scores["validation_rsum"] == pytest.approx(sum(recalls))
+    assert len(recalls) == 6
+
+
+def test_similarities_stay_float32_under_autocast() -> None:
+    model = encoder().eval()
+    task = task_of(model)
+    batch = next(iter(task.batches(0, 1, 0)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        low, _ = task.loss(batch)
+    assert low.dtype == torch.float32
+    torch.testing.assert_close(low, task.loss(batch)[0], atol=0.1, rtol=0.1)
+
+
+def train_in(folder: Path, task: RetrieverTask) -> tuple[Position, dict[str, torch.Tensor]]:
+    phases = (Phase(2, 0.02, "step", step_epochs=1), Phase(1, 0.01), Phase(1, 0.01))
+    trainer = Trainer(
+        task,
+        Recipe(phases=phases, select_by="validation_rsum", ema_decay=0.8, save_every_steps=2),
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+        folder=folder,
+        identity="same",
+        reporter=Reporter(stream=StringIO()),
+    )
+    position = trainer.run()
+    found = read_tensors(folder / "state.safetensors")
+    assert found is not None
+    return position, found[0]
+
+
+@pytest.mark.parametrize("stop_before", [1, 4, 7, 9])
+def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
+    whole = train_in(tmp_path / "whole", task_of(encoder(), queue=7))
+    stopped = task_of(encoder(), queue=7)
+    stopped.stop_before = stop_before
+    with pytest.raises(Preempted):
+        train_in(tmp_path / "parts", stopped)
+    fresh = task_of(encoder(), queue=7)
+    torch.manual_seed(99)  # another process would start from another random state
+    continued = train_in(tmp_path / "parts", fresh)
+    assert continued[0] == whole[0]
+    assert continued[1].keys() == whole[1].keys()
+    assert "model.queue.captions" in whole[1]
+    for name, tensor in whole[1].items():
+        assert torch.equal(continued[1][name], tensor), name
+
+
+def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
+    """Text features that tell the image: after a few epochs its captions are found among those of the split."""
+    generator = np.random.default_rng(1)
+    images = store()
+    vectors = images["cls"].values[OWNER].astype(np.float32) @ generator.normal(size=(WIDTH, WIDTH)).astype(np.float32)
+    model = encoder(text={"kind": "features", "feature_dim": WIDTH})
+    task = RetrieverTask(
+        model,
+        images,
+        FeatureTexts(Rows(vectors), np.arange(len(OWNER)), OWNER),
+        train=np.arange(IMAGES),
+        validation=np.arange(IMAGES),
+        phases=[PairPhase(batch_images=6), PairPhase(batch_images=6), PairPhase(batch_images=6)],
+        seed=0,
+        device=torch.device("cpu"),
+    )
+    with torch.no_grad():
+        before = task.validate()["validation_rsum"]
+    history = train_in(tmp_path, task)[0].history
+    assert history[-1]["validation_rsum"] > before + 30
