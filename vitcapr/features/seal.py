@@ -1,12 +1,12 @@
 """From the tasks' parts to one sealed manifest: proof that every chunk is there and is what was computed."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.features.layout import FORMAT, GROUP, chunk_path, encode_ids
+from vitcapr.features.layout import FORMAT, GROUP, ArrayLayout, chunk_path, encode_ids
 from vitcapr.features.writer import StoreWriter, finished, read_layouts, remove_partials, store_folder
 from vitcapr.files import read_json, sha256_file, write_json
 
@@ -74,20 +74,43 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
         if finished(folder, layouts, index) != {name: digests[index] for name, digests in checksums.items()}:
             what = f"chunk {index} is missing, cut short, or not the one that its task wrote"
             raise UserError(what, where=group, remedy=_REMEDY)
-    remove_partials(folder)
+    return write_sealed(StoreWriter(folder, layouts), attributes, checksums, "image_id", output)
+
+
+def write_sealed(
+    writer: StoreWriter,
+    attributes: Mapping[str, Any],
+    checksums: Mapping[str, list[str]],
+    identity: str,
+    output: Path,
+) -> dict[str, Any]:
+    """Write the sealed manifest of a finished store, and clear away what killed processes left in it.
+
+    Args:
+        attributes: those the store was begun with.
+        checksums: of every chunk, for each array.
+        identity: the one of ``layout.IDENTITIES`` that the store was begun with.
+
+    Returns:
+        What was written.
+    """
+    remove_partials(writer.folder)
+    id_path = chunk_path(writer.group / identity, 0, 2)
+    id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
     manifest = {
         "format": FORMAT,
-        "fingerprint": fingerprint,
-        "store": Path(os.path.relpath(group.resolve(), output.parent.resolve())).as_posix(),
-        "chunk": first.chunk,
-        "grid": attributes["grid"],
-        "attributes": attributes,
+        "fingerprint": attributes["fingerprint"],
+        "store": Path(os.path.relpath(writer.group.resolve(), output.parent.resolve())).as_posix(),
+        "chunk": next(iter(writer.layouts.values())).chunk,
+        "attributes": dict(attributes),
         "arrays": {
             name: {"shape": list(layout.shape), "dtype": layout.dtype, "checksums": checksums[name]}
-            for name, layout in layouts.items()
+            for name, layout in writer.layouts.items()
         },
-        "image_id": {"shape": list(ids.shape), "checksum": sha256_file(id_path)},
+        identity: {"shape": list(id_layout.shape), "checksum": sha256_file(id_path)},
     }
+    if "grid" in attributes:
+        manifest["grid"] = attributes["grid"]
     write_json(output, manifest)
     return manifest
 

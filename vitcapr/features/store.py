@@ -5,10 +5,7 @@ Any Zarr reader opens the group; this one gathers rows at the speed of a memory 
 memory: rows are copied out of the files, which are mapped only as far as the machine's memory goes.
 """
 
-import mmap
 import os
-import resource
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -16,53 +13,14 @@ from typing import Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.features.layout import FORMAT, chunk_path, decode_ids
+from vitcapr.features.chunk_maps import ChunkMaps, mappable_bytes
+from vitcapr.features.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
 from vitcapr.files import read_json, sha256_file
 
 REPAIR = (
     "see what else is damaged with vitcapr features verify, delete it, and run "
     "snakemake --forcerun extract --until seal: only what is missing is computed again"
 )
-
-
-def _mappable_bytes() -> int:
-    """How much of the stores this process maps: half the machine's memory, less if its address space is limited."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return memory // 2 if limit == resource.RLIM_INFINITY else min(memory // 2, limit // 8)
-
-
-class _Chunks:
-    """The chunk files of one array: mapped as they are first needed while the budget lasts, read one by one after.
-
-    A mapping is faster, but what it touches counts as the process's memory until the kernel takes it back. A file that
-    cannot be mapped is left to be read, which finds out what is wrong with it. Safe to use from several threads.
-    """
-
-    def __init__(self, array: "FeatureArray", budget: int) -> None:
-        self._array, self._left = array, budget
-        self.maps: dict[int, np.ndarray] = {}
-        self._lock = threading.Lock()
-
-    def map(self, index: int) -> np.ndarray | None:
-        """Chunk ``index`` as an array on its file, kept in ``maps``; None if there is no room for another map."""
-        array = self._array
-        size = array.chunk * array.row_bytes
-        with self._lock:
-            if index in self.maps or size > self._left:
-                return self.maps.get(index)
-            try:
-                with array.chunk_path(index).open("rb") as file:
-                    pages = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-            except (OSError, ValueError):
-                return None
-            self.maps[index] = np.frombuffer(pages, array.dtype).reshape(array.chunk, *array.shape[1:])
-            self._left -= size
-            return self.maps[index]
-
-    def close(self) -> None:
-        with self._lock:
-            self.maps.clear()
 
 
 class FeatureArray:
@@ -82,7 +40,11 @@ class FeatureArray:
         self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
-        self._chunks = _Chunks(self, _mappable_bytes() if mappable is None else mappable)
+        self._mappable = mappable_bytes() if mappable is None else mappable
+        self._maps = self._no_maps()
+
+    def _no_maps(self) -> ChunkMaps:
+        return ChunkMaps(self.chunk_path, self.chunks, (self.chunk, *self.shape[1:]), self.dtype, self._mappable)
 
     @property
     def ndim(self) -> int:
@@ -127,15 +89,18 @@ class FeatureArray:
             raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
         if not out.size:
             return out
+        maps = self._maps
+        chunks, inside = np.divmod(rows, self.chunk)
+        mapped = maps.map(chunks)
+        if maps.rows is not None and mapped.all():
+            # All rows are there, so clipping changes none; it spares NumPy a copy of the output.
+            return np.take(maps.rows, chunks * maps.pitch + inside, axis=0, out=out, mode="clip")
         unmapped: dict[int, list[tuple[int, int]]] = {}
-        maps = self._chunks.maps
-        indices, positions = np.divmod(rows, self.chunk)
-        for at, (index, position) in enumerate(zip(indices.tolist(), positions.tolist(), strict=True)):
-            chunk = maps.get(index)
-            if chunk is None and (chunk := self._chunks.map(index)) is None:
-                unmapped.setdefault(index, []).append((position, at))
+        for at, (index, row, there) in enumerate(zip(chunks.tolist(), inside.tolist(), mapped.tolist(), strict=True)):
+            if there and maps.rows is not None:
+                out[at] = maps.rows[index * maps.pitch + row]
             else:
-                out[at] = chunk[position]
+                unmapped.setdefault(index, []).append((row, at))
         for index, wanted in unmapped.items():
             _read(self.chunk_path(index), wanted, self.row_bytes, out)
         return out
@@ -164,7 +129,8 @@ class FeatureArray:
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def close(self) -> None:
-        self._chunks.close()
+        """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
+        self._maps = self._no_maps()
 
 
 def _read(path: Path, wanted: list[tuple[int, int]], size: int, out: np.ndarray) -> None:
@@ -188,11 +154,15 @@ class FeatureStore(Mapping[str, FeatureArray]):
     """A sealed store, its structure checked; made by :func:`open_features`.
 
     ``store["patches"]`` is ``(N, P, D)`` and ``store["cls"]`` ``(N, D)``; rows are those of ``images.parquet``.
+    A store of captions has ``store["text"]``, ``(M, D)``; its rows are those of ``captions.parquet``.
 
     Attributes:
         arrays: the arrays by name.
         attributes: backbone, revision, weights digest, preprocessing, arithmetic: where the numbers come from.
-        grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``.
+        grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``. Nought by
+            nought in a store of captions.
+        identity: what a row is, ``image_id`` or ``caption_id``.
+        ids: the id of each row.
         fingerprint: sha256 of everything that decides the numbers.
         checksums: array name -> sha256 of each chunk file.
         path: the Zarr group.
@@ -204,7 +174,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.path = (manifest_path.parent / manifest["store"]).resolve()
         self.fingerprint: str = manifest["fingerprint"]
         self.attributes: dict[str, Any] = manifest["attributes"]
-        self.grid: tuple[int, int] = (manifest["grid"][0], manifest["grid"][1])
+        rows, columns = manifest.get("grid", (0, 0))
+        self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
         self.checksums: dict[str, list[str]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
         self.arrays = {
@@ -212,7 +183,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
             for name, a in manifest["arrays"].items()
         }
         self._check()
-        self.image_ids = self._read_ids(manifest["image_id"])
+        self.identity = next(name for name in IDENTITIES if name in manifest)
+        self.ids = self._read_ids(manifest[self.identity])
 
     def _check(self) -> None:
         """Every chunk file stands and has its full size."""
@@ -229,9 +201,9 @@ class FeatureStore(Mapping[str, FeatureArray]):
                     raise UserError(what, where=path, remedy=REPAIR)
 
     def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
-        path = chunk_path(self.path / "image_id", 0, 2)
+        path = chunk_path(self.path / self.identity, 0, 2)
         if not path.is_file() or sha256_file(path) != recorded["checksum"]:
-            raise UserError("the image ids of the feature store are missing or altered", where=path, remedy=REPAIR)
+            raise UserError("the ids of the feature store's rows are missing or altered", where=path, remedy=REPAIR)
         return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
 
     def __getitem__(self, name: str) -> FeatureArray:
@@ -244,6 +216,11 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return len(self.arrays)
 
     @property
+    def image_ids(self) -> list[str]:
+        """The image of each row; empty in a store of captions."""
+        return self.ids if self.identity == "image_id" else []
+
+    @property
     def images(self) -> int:
         return len(self.image_ids)
 
@@ -253,7 +230,12 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return 1
 
     def __repr__(self) -> str:
-        lines = [f"FeatureStore({self.path}), grid {self.grid[0]} x {self.grid[1]}, {self.images} images"]
+        what = (
+            f"grid {self.grid[0]} x {self.grid[1]}, {self.images} images"
+            if self.images
+            else f"{len(self.ids)} captions"
+        )
+        lines = [f"FeatureStore({self.path}), {what}"]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
 
     def close(self) -> None:

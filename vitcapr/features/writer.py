@@ -14,6 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.layout import (
     CHECKSUMS,
     GROUP,
+    IDENTITIES,
     ArrayLayout,
     checksum_path,
     chunk_path,
@@ -50,18 +51,22 @@ class StoreWriter:
     def group(self) -> Path:
         return self.folder / GROUP
 
-    def begin(self, attributes: Mapping[str, Any], image_ids: Sequence[str]) -> None:
-        """Write what is not chunks: metadata and image ids. The same bytes from every task.
+    def begin(self, attributes: Mapping[str, Any], ids: Sequence[str], identity: str = "image_id") -> None:
+        """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
+
+        Args:
+            identity: one of ``layout.IDENTITIES``.
 
         Raises:
             UserError: the disk is full.
         """
-        ids = encode_ids(image_ids)
-        layouts = {**self.layouts, "image_id": ArrayLayout(ids.shape, len(ids), "uint8", ("image", "byte"))}
+        table = encode_ids(ids)
+        axes = (identity.removesuffix("_id"), "byte")
+        layouts = {**self.layouts, identity: ArrayLayout(table.shape, len(table), "uint8", axes)}
         with _full_disk_is_one_line(self.folder):
             for name, layout in layouts.items():
                 _write_once(self.group / name / "zarr.json", _json_bytes(layout.metadata()))
-            _write_once(chunk_path(self.group / "image_id", 0, 2), ids.tobytes())
+            _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
             _write_once(self.group / "zarr.json", _json_bytes(group_metadata(attributes)))
 
     def checksums(self, index: int) -> dict[str, str] | None:
@@ -106,7 +111,7 @@ def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:
         return None
     layouts = {}
     for path in sorted((folder / GROUP).glob("*/zarr.json")):
-        if path.parent.name != "image_id":
+        if path.parent.name not in IDENTITIES:
             layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
     return layouts
 
@@ -127,7 +132,8 @@ def finished(folder: Path, layouts: Mapping[str, ArrayLayout], index: int) -> di
 def remove_partials(folder: Path) -> None:
     """Remove the temporary files that killed processes left anywhere in a store; for when no task runs any more."""
     metadata = [folder / GROUP, *(path for path in (folder / GROUP).glob("*") if path.is_dir())]
-    for directory in [*metadata, folder / CHECKSUMS, folder / GROUP / "image_id" / "c" / "0"]:
+    ids = [folder / GROUP / identity / "c" / "0" for identity in IDENTITIES]
+    for directory in [*metadata, folder / CHECKSUMS, *ids]:
         for path in directory.glob(".*.partial"):
             path.unlink(missing_ok=True)
 
