@@ -224,8 +224,10 @@ def _gap(embedded: Embedded) -> float:
 
 def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
     long = np.asarray(vectors, np.float32)
-    return long / np.maximum(np.linalg.norm(long, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit: NDArray[np.float32] = long / np.maximum(np.linalg.norm(long, axis=1, keepdims=True), 1e-30)
+    return unit
 
 
 def _rowwise(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.einsum("ij,ij->i", one, other)
+    products: NDArray[np.float32] = np.einsum("ij,ij->i", one, other)
+    return products

@@ -13,6 +13,7 @@ from vitcapr.features.precision import autocast
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints
 from vitcapr.training.average import WeightAverage
+from vitcapr.training.gpu_use import sample_gpu_use
 from vitcapr.training.schedule import Phase
 from vitcapr.training.signals import StopRequest, stop_on_signal
 
@@ -110,6 +111,11 @@ class Trainer(Generic[Batch]):
         """The best weights so far, once an epoch has been validated."""
         return self.folder / "best.safetensors"
 
+    @property
+    def gpu_file(self) -> Path:
+        """How busy the GPU was, of this run and those that it continues."""
+        return self.folder / "gpu.csv"
+
     def run(self) -> Position:
         """Train to the end.
 
@@ -120,7 +126,11 @@ class Trainer(Generic[Batch]):
         self._resume()
         plan = self._steps_of_phases()
         done = sum(plan[: self.position.phase]) + self._step_of_phase()
-        with stop_on_signal() as stop, self.reporter.track("training", sum(plan), "batches", done) as tracker:
+        with (
+            stop_on_signal() as stop,
+            sample_gpu_use(self.gpu_file, self.device, continued=done > 0),
+            self.reporter.track("training", sum(plan), "batches", done) as tracker,
+        ):
             for phase in range(self.position.phase, len(self.recipe.phases)):
                 for epoch in range(self.position.epoch, self.recipe.phases[phase].epochs):
                     if self._out_of_patience():
