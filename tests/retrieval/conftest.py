@@ -1,0 +1,120 @@
+"""A small data set with image features, captions as words, and the features of a tiny BERT."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from vitcapr.cli import extract_text, vocabulary
+from vitcapr.data.manifest import write_manifest
+from vitcapr.features.layout import ArrayLayout
+from vitcapr.features.seal import seal, write_part
+from vitcapr.features.writer import StoreWriter, store_folder
+
+IMAGES, PATCHES, WIDTH = 12, 4, 6
+THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]
+
+
+@dataclass(frozen=True)
+class Files:
+    root: Path
+
+    @property
+    def inputs(self) -> dict[str, Path]:
+        """What both commands read, by option."""
+        return {
+            "features": self.root / "features.json",
+            "manifest": self.root / "data" / "manifest.json",
+            "vocabulary": self.root / "vocabulary.json",
+        }
+
+    @property
+    def text_features(self) -> Path:
+        return self.root / "text_features.json"
+
+    @property
+    def bert(self) -> Path:
+        return self.root / "tiny-bert"
+
+    def settings(self, text: dict[str, Any] | None = None, **training: Any) -> str:
+        phase = {"epochs": 2, "batch_images": 4, "learning_rate": 0.01}
+        retriever = {
+            "backbone": "vit",
+            "embedding_dim": 5,
+            "text": text or {"word_dim": 4, "hidden_dim": 4},
+            "training": {"phases": [phase], "precision": "float32", **training},
+        }
+        return json.dumps({"retriever": retriever})
+
+
+def write_dataset(folder: Path) -> None:
+    names = [f"image{number}" for number in range(IMAGES)]
+    splits = ["test" if number % 4 == 3 else "validation" if number % 4 == 1 else "train" for number in range(IMAGES)]
+    images = pd.DataFrame({"image_id": names, "path": names, "split": splits, "width": 8, "height": 8})
+    captions = pd.DataFrame(
+        [
+            (f"{name}#{language}{number}", name, language, f"{text} {thing}.", split)
+            for name, thing, split in zip(names, THINGS, splits, strict=True)
+            for language, number, text in (("en", 0, "A"), ("zh", 0, "那"), ("en", 1, "The big"))
+        ],
+        columns=["caption_id", "image_id", "language", "text", "split"],
+    )
+    write_manifest(
+        folder,
+        dataset="toy",
+        image_root=folder,
+        images=images.assign(sha256="0" * 64),
+        captions=captions,
+        rejected=[],
+    )
+
+
+def write_features(root: Path) -> None:
+    layouts = {
+        "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "channel")),
+        "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "channel")),
+    }
+    fingerprint, names = "f" * 64, [f"image{number}" for number in range(IMAGES)]
+    writer = StoreWriter(store_folder(root / "stores", fingerprint), layouts)
+    writer.begin({"fingerprint": fingerprint, "grid": [2, 2]}, names)
+    draw = np.random.default_rng(0)
+    for chunk in range(3):
+        writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})
+    write_part(root / "part.json", fingerprint, writer, range(3))
+    seal([root / "part.json"], root / "stores", names, root / "features.json")
+
+
+def write_bert(folder: Path) -> None:
+    folder.mkdir()
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "the", "big", ".", *THINGS]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    config = BertConfig(vocab_size=len(words), max_position_embeddings=32, initializer_range=0.5, **sizes)
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    made = Files(tmp_path_factory.mktemp("retrieval"))
+    write_dataset(made.root / "data")
+    write_features(made.root)
+    write_bert(made.bert)
+    manifest = made.inputs["manifest"]
+    options = {"manifest": manifest, "output": made.inputs["vocabulary"], "tokens": made.root / "tokens.npz"}
+    vocabulary.main(**options, settings='{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}')
+    encoder = {"source": str(made.bert), "dtype": "float32", "store_dtype": "float32", "max_length": 16}
+    extract_text.main(
+        manifest=manifest,
+        stores=made.root / "stores",
+        output=made.text_features,
+        settings=json.dumps({"text_encoder": encoder}),
+    )
+    return made

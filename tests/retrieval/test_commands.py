@@ -1,0 +1,132 @@
+"""``train_retriever`` and ``embed`` as a user runs them, and the retriever opened from its folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from vitcapr.cli import embed, train_retriever
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.store import open_features
+from vitcapr.retrieval.embedder import Retriever, open_retriever
+
+FEATURES = {"kind": "features", "encoder": "bert"}
+
+
+def train(files: Any, folder: Path, settings: str | None = None, **options: Any) -> Path:
+    train_retriever.main(
+        **files.inputs, tokens=files.root / "tokens.npz", output_dir=folder, settings=settings or files.settings(),
+        **options,
+    )  # fmt: skip
+    return folder
+
+
+def embedded(files: Any, retriever: Path, output: Path, split: str = "test", **options: Any) -> dict[str, np.ndarray]:
+    settings = '{"embed": {"batch": 2}}'
+    embed.main(**files.inputs, retriever=retriever, split=split, output=output, settings=settings, **options)
+    with np.load(output) as stored:
+        return dict(stored)
+
+
+def opened(files: Any, folder: Path, **options: Any) -> Retriever:
+    vocabulary = files.inputs["vocabulary"]
+    return open_retriever(folder, vocabulary=vocabulary, device=torch.device("cpu"), **options)
+
+
+def test_a_retriever_of_words(files: Any, tmp_path: Path) -> None:
+    folder = train(files, tmp_path / "words", log=tmp_path / "log")
+    assert {path.name for path in folder.iterdir()} == {"best.safetensors", "card.json", "history.csv", "last"}
+    card = json.loads((folder / "card.json").read_text())
+    assert card["text_encoder"] is None
+    assert card["architecture"]["image"]["feature_dim"] == 6
+    history = (folder / "history.csv").read_text().splitlines()
+    assert len(history) == 3
+    assert history[0].startswith("epoch,phase,train_loss,validation_loss,validation_rsum,")
+
+    found = embedded(files, folder, tmp_path / "out" / "embeddings.npz", log=tmp_path / "log")
+    data = read_manifest(files.inputs["manifest"])
+    assert found["image_row"].tolist() == [3, 7, 11]
+    captions = data.captions.iloc[found["caption_row"]]
+    assert captions["language"].tolist() == ["en"] * 6
+    assert captions["image_id"].tolist() == [name for name in ("image3", "image7", "image11") for _ in range(2)]
+    assert found["caption_image"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert {name: array.dtype.name for name, array in found.items()} == {
+        "images": "float32",
+        "captions": "float32",
+        "image_row": "int32",
+        "caption_row": "int32",
+        "caption_image": "int32",
+    }
+    assert found["images"].shape == (3, 5)
+    for name in ("images", "captions"):
+        np.testing.assert_allclose(np.linalg.norm(found[name], axis=1), 1, atol=1e-6)
+    retriever = opened(files, folder)
+    with open_features(files.inputs["features"]) as store:
+        np.testing.assert_allclose(
+            retriever.image_embedder(store).embed(np.array([11, 3])), found["images"][[2, 0]], atol=1e-6
+        )
+    again = retriever.text_embedder.embed(captions["text"].tolist()[::-1])
+    np.testing.assert_allclose(again[::-1], found["captions"], atol=1e-6)
+
+
+def test_a_retriever_of_text_features(files: Any, tmp_path: Path) -> None:
+    """A caption's stored feature and the caption itself come to the same point."""
+    folder = train(files, tmp_path / "bert", files.settings(FEATURES), text_features=files.text_features)
+    found = embedded(files, folder, tmp_path / "embeddings.npz", text_features=files.text_features)
+    retriever = opened(files, folder, text_encoder=str(files.bert))
+    captions = read_manifest(files.inputs["manifest"]).captions.iloc[found["caption_row"]]["text"].tolist()
+    np.testing.assert_allclose(retriever.text_embedder.embed(captions), found["captions"], atol=1e-5)
+    assert retriever.card["text_encoder"]["source"] == "tiny-bert"
+    assert retriever.text_embedder.embed([]).shape == (0, 5)
+
+
+def test_the_same_files_again(files: Any, tmp_path: Path) -> None:
+    first, second = train(files, tmp_path / "one"), train(files, tmp_path / "two")
+    for name in ("best.safetensors", "card.json", "history.csv"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+    for number, folder in enumerate((first, second)):
+        embedded(files, folder, tmp_path / f"{number}.npz")
+    assert (tmp_path / "0.npz").read_bytes() == (tmp_path / "1.npz").read_bytes()
+
+
+def test_the_queue_stays_in_the_training(files: Any, tmp_path: Path) -> None:
+    phase = {"epochs": 1, "batch_images": 4, "hard_negatives": "second"}
+    folder = train(files, tmp_path / "queue", files.settings(phases=[phase], queue=8, select_by="rsum"))
+    assert embedded(files, folder, tmp_path / "embeddings.npz")["images"].shape == (3, 5)
+
+
+def test_word_vectors_start_the_embedding(files: Any, tmp_path: Path) -> None:
+    words = len(json.loads(files.inputs["vocabulary"].read_text())["words"])
+    np.save(tmp_path / "vectors.npy", np.zeros((words, 4), np.float32))
+    train(files, tmp_path / "vectors", word_vectors=tmp_path / "vectors.npy")
+    np.save(tmp_path / "wide.npy", np.zeros((words, 3), np.float32))
+    with pytest.raises(UserError, match=r"text\.word_dim"):
+        train(files, tmp_path / "wide", word_vectors=tmp_path / "wide.npy")
+
+
+def test_inputs_that_do_not_belong_together_are_told(files: Any, tmp_path: Path) -> None:
+    folder = train(files, tmp_path / "words")
+    bert = train(files, tmp_path / "bert", files.settings(FEATURES), text_features=files.text_features)
+    with pytest.raises(UserError, match="needs --text-features"):
+        train(files, tmp_path / "no", files.settings(FEATURES))
+    with pytest.raises(UserError, match="reads no text features"):
+        train(files, tmp_path / "no", text_features=files.text_features)
+    with pytest.raises(UserError, match="not those of the captions"):
+        train(files, tmp_path / "no", files.settings(FEATURES), text_features=files.inputs["features"])
+    with pytest.raises(UserError, match="give --text-features"):
+        embedded(files, bert, tmp_path / "no.npz")
+    with pytest.raises(UserError, match="no image or no caption in the split 'none'"):
+        embedded(files, folder, tmp_path / "no.npz", split="none")
+    with pytest.raises(UserError, match="has no 'text'"):
+        opened(files, bert).text_feature_embedder(open_features(files.inputs["features"]))
+    other = json.loads((bert / "card.json").read_text())
+    other["text_encoder"]["weights_sha256"] = "another"
+    (bert / "card.json").write_text(json.dumps(other))
+    with pytest.raises(UserError, match="not the text encoder"):
+        _ = opened(files, bert, text_encoder=str(files.bert)).text_embedder
+    with pytest.raises(UserError, match="of another text encoder"):
+        embedded(files, bert, tmp_path / "no.npz", text_features=files.text_features)

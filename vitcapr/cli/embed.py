@@ -1,0 +1,87 @@
+"""Embed the images and captions of a split with a trained retriever."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.retriever import EmbedSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.precision import resolve_device
+from vitcapr.features.store import open_features
+from vitcapr.files import atomic_path
+from vitcapr.progress import Reporter, Tracker
+from vitcapr.retrieval.embedder import open_retriever
+
+
+def main(
+    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
+    split: Annotated[str, typer.Option(help="The split to embed")],
+    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    text_features: Annotated[
+        Path | None, typer.Option(help="Sealed manifest.json of the text features, for a retriever that reads them")
+    ] = None,
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Embed every image and caption of a split."""
+    options = parse_settings(EmbedSettings, settings).embed
+    with Reporter(log) as reporter:
+        data, store = read_manifest(manifest), open_features(features)
+        opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(options.device))
+        if store.image_ids != data.images["image_id"].tolist():
+            raise UserError(
+                f"the features are not those of the data set {data.dataset}",
+                where=features,
+                remedy="extract the features of this data set",
+            )
+        images = data.rows(split)
+        captions = data.captions_of(split, opened.words.recipe["language"])
+        if not len(images) or captions.empty:
+            raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+        caption_row = captions["caption_row"].to_numpy()
+        if opened.model.reads == "tokens":
+            of_captions: Callable[[Any], np.ndarray] = opened.text_embedder.embed
+            asked: Any = captions["text"].tolist()
+        elif text_features is None:
+            raise UserError("this retriever reads text features", where=retriever, remedy="give --text-features")
+        else:
+            sentences = open_features(text_features)
+            if sentences.ids != data.captions["caption_id"].tolist():
+                raise UserError(
+                    f"the text features are not those of the captions of the data set {data.dataset}",
+                    where=text_features,
+                    remedy="extract the text features of this data set",
+                )
+            of_captions, asked = opened.text_feature_embedder(sentences).embed, caption_row
+        with reporter.track("embed", len(images) + len(captions), "images and captions") as tracker:
+            arrays: dict[str, Any] = {
+                "images": _embedded(opened.image_embedder(store).embed, images, options.batch, tracker),
+                "captions": _embedded(of_captions, asked, options.batch, tracker),
+                "image_row": images.astype(np.int32),
+                "caption_row": caption_row.astype(np.int32),
+                "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
+            }
+        with atomic_path(output) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **arrays)
+
+
+def _embedded(embed: Callable[[Any], np.ndarray], asked: Any, batch: int, tracker: Tracker) -> np.ndarray:
+    """Everything asked for, block by block."""
+    blocks = []
+    for first in range(0, len(asked), batch):
+        blocks.append(embed(asked[first : first + batch]))
+        tracker.advance(len(blocks[-1]))
+    return np.concatenate(blocks)
+
+
+if __name__ == "__main__":
+    launch(main)
