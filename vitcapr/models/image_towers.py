@@ -14,19 +14,17 @@ class AttentionPool(nn.Module):
     """Learned queries look at the patches, each for something of its own.
 
     A query q and a key matrix W_k appear only as the product W_k^T q, so one vector a query is learned; values are
-    left to the linear layer that follows. This costs two thin matrix products an image.
+    left to the linear layer that follows. This costs two thin matrix products an image, and no gradient of patches.
     """
 
     def __init__(self, feature_dim: int, queries: int) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(feature_dim)
         self.queries = nn.Linear(feature_dim, queries, bias=False)
 
     def forward(self, patches: Tensor) -> Tensor:
         """patches: (B, P, D). Returns (B, Q * D)."""
-        patches = self.norm(patches)
-        weights = torch.softmax(self.queries(patches).float(), dim=1).to(patches.dtype)
-        return (weights.transpose(1, 2) @ patches).flatten(1)
+        scores = self.queries(patches).transpose(1, 2).float()
+        return (torch.softmax(scores, dim=2).to(patches.dtype) @ patches).flatten(1)
 
 
 class ImageTower(nn.Module):
