@@ -1,0 +1,252 @@
+"""Scores of retrieval from ranks, and the command that makes them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import score_retrieval
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.metrics import retrieval
+from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
+from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
+from vitcapr.metrics.retrieval_files import RankFile, compare_files
+
+OWNERS = [0, 0, 1, 2, 2, 2]
+TRUTH = Truth.of(OWNERS, 3)
+RANKS = Ranks(np.array([1, 7, 4], np.int32), np.array([1, 3, 6, 1, 11, 2], np.int32), np.array([1, 0, 1 / 6]))
+
+
+def test_scores_by_hand() -> None:
+    found = {name: measure.value for name, measure in retrieval.measures(RANKS, TRUTH).items()}
+    assert found["i2t_recall_1"] == pytest.approx(1 / 3)
+    assert found["i2t_recall_5"] == pytest.approx(2 / 3)
+    assert found["i2t_recall_10"] == 1
+    assert found["t2i_recall_1"] == pytest.approx(2 / 6)
+    assert found["t2i_recall_5"] == pytest.approx(4 / 6)
+    assert found["t2i_recall_10"] == pytest.approx(5 / 6)
+    assert found["rsum"] == pytest.approx(1 / 3 + 2 / 3 + 1 + 2 / 6 + 4 / 6 + 5 / 6)
+    assert found["i2t_mean_rank"] == 4
+    assert found["t2i_mean_rank"] == 4
+    assert found["i2t_map_r"] == pytest.approx((1 + 1 / 6) / 3)
+    assert found["t2i_map_r"] == found["t2i_recall_1"]
+    assert retrieval.median_ranks([(RANKS, TRUTH)]) == {"i2t": 4, "t2i": 2.5}
+
+
+def test_captions_are_resampled_with_their_image() -> None:
+    """Drawn one by one the six captions would give a narrower interval."""
+    truth = Truth.of(np.repeat(np.arange(50), 4), 50)
+    ranks = np.repeat(np.random.default_rng(0).integers(1, 3, 50), 4).astype(np.int32)
+    measure = retrieval.measures(Ranks(ranks[::4], ranks, np.zeros(50)), truth)["t2i_recall_1"]
+    alone = interval(mean_measure(ranks == 1), 500, 0)
+    found = interval(measure, 500, 0)
+    assert found is not None
+    assert alone is not None
+    assert found == interval(mean_measure(ranks[::4] == 1), 500, 0)
+    assert found.high - found.low > 1.5 * (alone.high - alone.low)
+
+
+def test_median_interval_equals_recomputing_it_for_every_draw() -> None:
+    random = np.random.default_rng(5)
+    draws = [random.integers(0, 3, 3) for _ in range(200)]
+    captions = [[1, 3], [6], [1, 11, 2]]
+    expected = {
+        "i2t": [np.median([RANKS.i2t[image] for image in draw]) for draw in draws],
+        "t2i": [np.median([rank for image in draw for rank in captions[image]]) for draw in draws],
+    }
+    found = retrieval.median_intervals([(RANKS, TRUTH)], 200, 5)
+    for direction, values in expected.items():
+        assert found[direction] == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])))
+
+
+def test_mean_of_folds_is_not_the_mean_of_all() -> None:
+    folds = [ratio_measure([1, 1], [1, 1]), ratio_measure([0, 0, 0], [2, 2, 2])]
+    measure = retrieval.mean_of_folds(folds)
+    assert measure.value == 0.5
+    assert len(measure.statistics) == 5
+
+
+def test_folds_are_pools_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five folds of two images of eleven; the last image is in none."""
+    monkeypatch.setattr(retrieval, "FOLD_IMAGES", 2)
+    random = np.random.default_rng(0)
+    images, captions = random.normal(size=(11, 3)), random.normal(size=(22, 3))
+    truth = Truth.of(np.repeat(np.arange(11), 2), 11)
+    folds = retrieval.rank_folds(images, captions, truth)
+    assert len(folds) == 5
+    for fold, (ranks, own) in enumerate(folds):
+        alone = rank_matches(images[2 * fold :][:2], captions[4 * fold :][:4], [0, 0, 1, 1])
+        assert ranks.t2i.tolist() == alone.t2i.tolist()
+        assert own.captions_each.tolist() == [2, 2]
+    assert retrieval.rank_folds(images[:9], captions[:18], Truth.of(np.repeat(np.arange(9), 2), 9)) == []
+    medians = np.mean([np.median(ranks.i2t) for ranks, _ in folds])
+    assert retrieval.median_ranks(folds)["i2t"] == medians
+    bounds = retrieval.median_intervals(folds, 100, 0)["i2t"]
+    assert bounds.low <= medians <= bounds.high
+
+
+def test_chance_by_hand() -> None:
+    """Six captions: none of two is among the first five of a random order in (4 choose 5) = 0 of the cases."""
+    levels = retrieval.chance(TRUTH)
+    assert levels["i2t_recall_1_chance"] == pytest.approx((2 / 6 + 1 / 6 + 3 / 6) / 3)
+    assert levels["i2t_recall_5_chance"] == pytest.approx((1 + 5 / 6 + 1) / 3)
+    assert levels["i2t_recall_10_chance"] == 1
+    assert levels["t2i_recall_1_chance"] == pytest.approx(1 / 3)
+    assert levels["t2i_recall_5_chance"] == 1
+
+
+def test_chance_is_what_random_embeddings_score() -> None:
+    random = np.random.default_rng(0)
+    truth = Truth.of(np.repeat(np.arange(400), 5), 400)
+    ranks = rank_matches(random.normal(size=(400, 16)), random.normal(size=(2000, 16)), truth.caption_image)
+    levels = retrieval.chance(truth)
+    for name, measure in retrieval.measures(ranks, truth).items():
+        if "recall" in name:
+            assert measure.value == pytest.approx(levels[f"{name}_chance"], abs=0.012)
+
+
+def test_variance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "_ROWS", 7)
+    rows = np.random.default_rng(0).normal(3, 2, (50, 4)).astype(np.float32)
+    assert retrieval.variance(rows, "image") == pytest.approx(rows.astype(np.float64).var(axis=0).mean())
+    assert retrieval.variance(np.full((50, 4), 0.1, np.float32), "image") == pytest.approx(0, abs=1e-30)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three test images with two English captions each and one in German, and an image of another split between."""
+    names = ["a.png", "t.png", "b.png", "c.png"]
+    splits = dict.fromkeys(names, "test") | {"t.png": "train"}
+    images = pd.DataFrame({"image_id": names, "path": names, "split": list(splits.values())})
+    captions = pd.DataFrame(
+        [(f"{i}#{n}", i, language, "a dog", splits[i]) for i in names for n, language in enumerate(["en", "en", "de"])],
+        columns=["caption_id", "image_id", "language", "text", "split"],
+    )
+    write_manifest(
+        tmp_path,
+        dataset="toys",
+        image_root=tmp_path,
+        images=images.assign(width=4, height=4, sha256="0" * 64),
+        captions=captions,
+        rejected=[],
+    )
+    write_embeddings(tmp_path)
+    return tmp_path
+
+
+def write_embeddings(folder: Path, name: str = "embeddings.npz", **changed: np.ndarray) -> None:
+    arrays = {
+        "images": np.eye(3, dtype=np.float32),
+        "captions": np.eye(3, dtype=np.float32)[[0, 1, 1, 1, 2, 0]],
+        "image_row": np.array([0, 2, 3], np.int32),
+        "caption_row": np.array([0, 1, 6, 7, 9, 10], np.int32),
+        "caption_image": np.array([0, 0, 1, 1, 2, 2], np.int32),
+    }
+    np.savez(folder / name, allow_pickle=False, **(arrays | changed))
+
+
+def run(folder: Path, name: str = "embeddings.npz", output: str = "metrics.json", samples: int = 50) -> dict:
+    score_retrieval.main(
+        embeddings=folder / name,
+        manifest=folder / "manifest.json",
+        split="test",
+        output=folder / output,
+        ranks=folder / f"{Path(name).stem}-ranks.npz",
+        model="dual",
+        settings=json.dumps({"metrics": {"bootstrap_samples": samples}}),
+    )
+    return json.loads((folder / output).read_text())
+
+
+def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = run(folder)
+    assert (content["dataset"], content["split"], content["model"], content["decoding"]) == ("toys", "test", "dual", "")
+    assert content["protocol"] == (
+        "pool:3images,6captions|captions:2|i2t:any-of-2|ties:pessimistic|scores:float32|split:test|lang:en"
+        "|ci:95,samples=50,seed=0"
+    )
+    metrics = content["metrics"]
+    # The captions stand at 1, 3 (0 like the third image's, 1 for the second's), 1, 1, 1, 3.
+    assert metrics["i2t_recall_1"]["value"] == pytest.approx(1 / 3)
+    assert metrics["t2i_recall_1"]["value"] == pytest.approx(4 / 6)
+    assert metrics["t2i_recall_1"]["low"] < 4 / 6
+    assert metrics["t2i_median_rank"]["value"] == 1
+    assert metrics["i2t_recall_1_chance"] == {"value": pytest.approx(1 / 3), "low": None, "high": None, "n": 3}
+    assert metrics["image_variance"]["value"] == pytest.approx(2 / 9)
+    assert "i2t_recall_1_1k" not in metrics
+    ranks = RankFile.read(folder / "embeddings-ranks.npz")
+    assert ranks.ranks.t2i.tolist() == [1, 3, 1, 1, 1, 3]
+    assert ranks.image_row.tolist() == [0, 2, 3]
+    assert "image to text: R@1/5/10 33.3 / 100.0 / 100.0, median rank 2" in capsys.readouterr().err
+
+
+def test_the_same_bytes_again(folder: Path) -> None:
+    run(folder)
+    first = [(folder / name).read_bytes() for name in ("metrics.json", "embeddings-ranks.npz")]
+    run(folder)
+    assert first == [(folder / name).read_bytes() for name in ("metrics.json", "embeddings-ranks.npz")]
+
+
+def test_no_samples_no_intervals(folder: Path) -> None:
+    content = run(folder, samples=0)
+    assert content["metrics"]["i2t_median_rank"]["low"] is None
+    assert "ci:" not in content["protocol"]
+
+
+def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "FOLDS", 3)
+    monkeypatch.setattr(retrieval, "FOLD_IMAGES", 1)
+    content = run(folder)
+    assert content["metrics"]["i2t_recall_1_1k"]["value"] == 1
+    assert content["metrics"]["t2i_median_rank_1k"]["value"] == 1
+    assert content["metrics"]["i2t_map_r_1k"]["n"] == 3
+    assert "|1k:mean of 3 folds|" in content["protocol"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"image_row": np.array([0, 1, 2], np.int32)}, "3 images were embedded, not the 3 of the split 'test'"),
+        ({"caption_row": np.array([0, 1, 6, 7, 9, 3], np.int32)}, "6 captions were embedded, not the 6"),
+        ({"caption_row": np.array([0, 1, 6, 7, 9, 11], np.int32)}, "6 captions were embedded, not the 9"),
+        ({"caption_image": np.array([0, 0, 0, 1, 2, 2], np.int32)}, "given to images that are not theirs"),
+        ({"captions": np.ones((6, 2), np.float32)}, "shapes of the embeddings do not fit"),
+        ({"captions": np.ones((5, 3), np.float32)}, "shapes of the embeddings do not fit"),
+        ({"images": np.full((3, 3), np.nan, np.float32)}, "3 embeddings are not finite"),
+    ],
+)
+def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], message: str) -> None:
+    write_embeddings(folder, **changed)
+    with pytest.raises(UserError, match=message):
+        run(folder)
+    assert not (folder / "metrics.json").exists()
+
+
+def test_a_damaged_file_is_refused(folder: Path) -> None:
+    (folder / "embeddings.npz").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(UserError, match="not a file of embeddings"):
+        run(folder)
+    with pytest.raises(UserError, match="no such file"):
+        RankFile.read(folder / "absent.npz")
+
+
+def test_comparison_of_two_retrievers(folder: Path) -> None:
+    run(folder)
+    write_embeddings(folder, "better.npz", captions=np.repeat(np.eye(3, dtype=np.float32), 2, axis=0))
+    run(folder, "better.npz")
+    files = folder / "better-ranks.npz", folder / "embeddings-ranks.npz"
+    found = compare_files(*files, "t2i_recall_1", 200, 0)
+    assert found.difference == pytest.approx(1 / 3)
+    assert 0 <= found.low <= 1 / 3 <= found.high
+    assert compare_files(files[0], files[0], "rsum", 100, 0) == (0, 0, 0, 1)
+
+
+def test_comparison_of_two_pools_is_refused(folder: Path) -> None:
+    run(folder)
+    one = RankFile.read(folder / "embeddings-ranks.npz")
+    RankFile(one.ranks, one.image_row + 1, one.caption_row, one.caption_image).write(folder / "other.npz")
+    with pytest.raises(UserError, match="other images or captions"):
+        compare_files(folder / "embeddings-ranks.npz", folder / "other.npz", "rsum", 10, 0)

@@ -1,0 +1,105 @@
+"""Retrieval in both directions: Recall@K, ranks, mAP@R, each with its interval, and the ranks themselves."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.metrics import retrieval
+from vitcapr.metrics.bootstrap import Measure
+from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
+from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
+from vitcapr.metrics.retrieval_files import Embeddings, RankFile, check_pool, read_embeddings
+from vitcapr.progress import Reporter
+
+
+def main(
+    embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the split")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    split: Annotated[str, typer.Option(help="The split that was embedded")],
+    output: Annotated[Path, typer.Option(help="metrics.json to write")],
+    ranks: Annotated[Path, typer.Option(help="ranks.npz to write: the rank of each true match")],
+    model: Annotated[str, typer.Option(help="The retriever's name, for the tables")] = "",
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Rank all captions of a split for each of its images and all its images for each caption."""
+    chosen = parse_settings(RetrievalScoreSettings, settings).metrics
+    samples, seed = chosen.bootstrap_samples, chosen.bootstrap_seed
+    data = read_manifest(manifest)
+    found = read_embeddings(embeddings)
+    languages = check_pool(found, data, split, embeddings)
+    truth = Truth.of(found.caption_image, len(found.images))
+
+    with Reporter(log) as reporter:
+        with reporter.track("score_retrieval", len(found.images) * len(found.captions), "scores") as tracker:
+            ranked = rank_matches(found.images, found.captions, truth.caption_image, tracker.advance)
+        whole = retrieval.measures(ranked, truth)
+        report = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
+        report |= _median_scores([(ranked, truth)], "", samples, seed)
+        folds = retrieval.rank_folds(found.images, found.captions, truth)
+        if folds:
+            report |= _fold_scores(folds, samples, seed)
+        plain = retrieval.chance(truth)
+        plain["image_variance"] = retrieval.variance(found.images, "image")
+        plain["caption_variance"] = retrieval.variance(found.captions, "caption")
+        report |= {name: plain_score(value, len(found.images)) for name, value in plain.items()}
+        files = RankFile(ranked, found.image_row, found.caption_row, found.caption_image)
+        files.write(ranks)
+        write_metrics(
+            output,
+            dataset=data.dataset,
+            split=split,
+            model=model,
+            decoding="",
+            metrics=report,
+            protocol=_protocol(found, truth, split, languages, samples, seed),
+        )
+        for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
+            recalls = " / ".join(f"{100 * _value(report[f'{direction}_recall_{depth}']):.1f}" for depth in (1, 5, 10))
+            median = _value(report[f"{direction}_median_rank"])
+            reporter.line(f"score_retrieval: {query}: R@1/5/10 {recalls}, median rank {median:g}")
+
+
+def _fold_scores(folds: list[tuple[Ranks, Truth]], samples: int, seed: int) -> dict[str, Score]:
+    """The means over the 1K folds, under the names of the whole pool's scores with ``_1k`` behind."""
+    each: list[dict[str, Measure]] = [retrieval.measures(ranks, truth) for ranks, truth in folds]
+    means = {name: retrieval.mean_of_folds([measure[name] for measure in each]) for name in each[0]}
+    scores = {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
+    return scores | _median_scores(folds, "_1k", samples, seed)
+
+
+def _median_scores(folds: list[tuple[Ranks, Truth]], suffix: str, samples: int, seed: int) -> dict[str, Score]:
+    count = sum(len(ranks.i2t) for ranks, _ in folds)
+    scores = {direction: plain_score(value, count) for direction, value in retrieval.median_ranks(folds).items()}
+    if samples:
+        for direction, bounds in retrieval.median_intervals(folds, samples, seed).items():
+            scores[direction] |= {"low": bounds.low, "high": bounds.high}
+    return {f"{direction}_median_rank{suffix}": score for direction, score in scores.items()}
+
+
+def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str], samples: int, seed: int) -> str:
+    """One line without which the numbers cannot be compared with anyone's."""
+    least, most = truth.captions_each.min(), truth.captions_each.max()
+    each = str(least) if least == most else f"{least}-{most}"
+    parts = [f"pool:{len(found.images)}images,{len(found.captions)}captions", f"captions:{each}", f"i2t:any-of-{each}"]
+    parts += ["ties:pessimistic", "scores:float32"]
+    if len(found.images) >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
+        parts.append(f"1k:mean of {retrieval.FOLDS} folds")
+    parts += [f"split:{split}", f"lang:{'+'.join(languages)}"]
+    if samples:
+        parts.append(f"ci:95,samples={samples},seed={seed}")
+    return "|".join(parts)
+
+
+def _value(score: Score) -> float:
+    value = score["value"]
+    return float("nan") if value is None else value
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,156 @@
+"""Scores of retrieval from the ranks of the true matches: recall, ranks, mAP@R, and what chance would give."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
+from vitcapr.metrics.ranks import Matrix, Ranks, Truth, rank_matches, read_rows
+
+DEPTHS = (1, 5, 10)
+FOLD_IMAGES = 1000
+FOLDS = 5
+_ROWS = 4096
+"""Embeddings read at a time for their variance."""
+
+
+def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    """Recall@K, mean rank and mAP@R in both directions, and rsum, the sum of the six recalls (6 at best).
+
+    Image to text is a hit when any of the image's captions is among the first K. A caption has one relevant image, so
+    that its mAP@R is its Recall@1. What is of a caption is added up by image: resampling takes images with all their
+    captions.
+    """
+    counts = truth.captions_each
+    found: dict[str, Measure] = {}
+    sums = []
+    for depth in DEPTHS:
+        image_hits, caption_hits = ranks.i2t <= depth, _by_image(ranks.t2i <= depth, truth)
+        found[f"i2t_recall_{depth}"] = mean_measure(image_hits)
+        found[f"t2i_recall_{depth}"] = ratio_measure(caption_hits, counts)
+        sums += [image_hits, caption_hits]
+    found["rsum"] = Measure(np.stack([*sums, np.ones(len(counts)), counts], axis=1).astype(np.float64), _sum_of_recalls)
+    found["i2t_mean_rank"] = mean_measure(ranks.i2t)
+    found["t2i_mean_rank"] = ratio_measure(_by_image(ranks.t2i, truth), counts)
+    found["i2t_map_r"] = mean_measure(ranks.i2t_precision)
+    found["t2i_map_r"] = found["t2i_recall_1"]
+    return found
+
+
+def mean_of_folds(folds: Sequence[Measure]) -> Measure:
+    """The mean of a score over folds, each of which has its own images and is a ratio of its own sums."""
+    width = folds[0].statistics.shape[1]
+    statistics = np.zeros((sum(len(fold.statistics) for fold in folds), width * len(folds)))
+    start = 0
+    for place, fold in enumerate(folds):
+        statistics[start : start + len(fold.statistics), place * width : (place + 1) * width] = fold.statistics
+        start += len(fold.statistics)
+
+    def aggregate(sums: Array) -> Array:
+        each = [fold.aggregate(sums[..., i * width : (i + 1) * width]) for i, fold in enumerate(folds)]
+        mean: Array = np.mean(each, axis=0)
+        return mean
+
+    return Measure(statistics, aggregate)
+
+
+def rank_folds(
+    images: Matrix, captions: Matrix, truth: Truth, advance: Callable[[int], None] = lambda _: None
+) -> list[tuple[Ranks, Truth]]:
+    """Ranks within each of the first five thousands of images, in their order; none where there are fewer images."""
+    if images.shape[0] < FOLDS * FOLD_IMAGES:
+        return []
+    folds = []
+    for first in range(0, FOLDS * FOLD_IMAGES, FOLD_IMAGES):
+        begin, end = truth.offsets[first], truth.offsets[first + FOLD_IMAGES]
+        own = Truth.of(truth.caption_image[begin:end] - first, FOLD_IMAGES)
+        part = images[first : first + FOLD_IMAGES], captions[begin:end]
+        folds.append((rank_matches(*part, own.caption_image, advance), own))
+    return folds
+
+
+def median_ranks(folds: Sequence[tuple[Ranks, Truth]]) -> dict[str, float]:
+    """The median rank in both directions, of an even number the mean of the middle two; of folds their mean."""
+    return {
+        direction: float(np.mean([np.median(getattr(ranks, direction)) for ranks, _ in folds]))
+        for direction in ("i2t", "t2i")
+    }
+
+
+def median_intervals(folds: Sequence[tuple[Ranks, Truth]], samples: int, seed: int) -> dict[str, Interval]:
+    """The 95 % intervals of :func:`median_ranks`, by resampling images with all their captions.
+
+    The draws are those of :func:`vitcapr.metrics.bootstrap.interval` for the same seed.
+    """
+    random = np.random.default_rng(seed)
+    sizes = [len(truth.captions_each) for _, truth in folds]
+    items = [
+        {"i2t": _sorted(ranks.i2t, np.arange(size)), "t2i": _sorted(ranks.t2i, truth.caption_image)}
+        for (ranks, truth), size in zip(folds, sizes, strict=True)
+    ]
+    medians = {"i2t": np.empty(samples), "t2i": np.empty(samples)}
+    for sample in range(samples):
+        drawn = np.bincount(random.integers(0, sum(sizes), sum(sizes)), minlength=sum(sizes))
+        times = np.split(drawn, np.cumsum(sizes)[:-1])
+        for direction, values in medians.items():
+            each = [_median(*fold[direction], drawn) for fold, drawn in zip(items, times, strict=True)]
+            values[sample] = np.mean(each)
+    bounds = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    return {direction: Interval(*map(float, np.nanquantile(v, bounds))) for direction, v in medians.items()}
+
+
+def chance(truth: Truth) -> dict[str, float]:
+    """Recall@K of a random order: one of c captions is among the first K of M, or the image among the first K of N."""
+    captions, counts = len(truth.caption_image), truth.captions_each
+    levels = {}
+    for depth in DEPTHS:
+        place = np.arange(min(depth, captions))
+        missed = np.prod(np.maximum(captions - counts[:, None] - place, 0) / (captions - place), axis=1)
+        levels[f"i2t_recall_{depth}_chance"] = float(np.mean(1 - missed))
+        levels[f"t2i_recall_{depth}_chance"] = min(depth / len(counts), 1.0)
+    return levels
+
+
+def variance(embeddings: Matrix, what: str) -> float:
+    """The mean over the dimensions of the variance over the rows: 0 if all embeddings are the same.
+
+    Raises:
+        UserError: a row is not finite.
+    """
+
+    def blocks() -> Iterable[Array]:
+        for start in range(0, embeddings.shape[0], _ROWS):
+            yield read_rows(embeddings, start, start + _ROWS, what).astype(np.float64)
+
+    mean = sum(block.sum(axis=0) for block in blocks()) / embeddings.shape[0]
+    return float(sum(np.square(block - mean).sum() for block in blocks()) / np.prod(embeddings.shape))
+
+
+def _by_image(values: npt.ArrayLike, truth: Truth) -> Array:
+    """(N,): sums over each image's captions."""
+    return np.add.reduceat(np.asarray(values, np.float64), truth.offsets[:-1])
+
+
+def _sum_of_recalls(sums: Array) -> Array:
+    hits, images, captions = sums[..., :-2], sums[..., -2], sums[..., -1]
+    shares = [ratio(np.stack([hits[..., i], (images, captions)[i % 2]], axis=-1)) for i in range(hits.shape[-1])]
+    total: Array = np.sum(shares, axis=0)
+    return total
+
+
+def _sorted(
+    ranks: npt.NDArray[np.int32], image: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    """The ranks in order, and the image that each is of."""
+    order = np.argsort(ranks, kind="stable")
+    return ranks[order], image[order]
+
+
+def _median(ranks: npt.NDArray[np.int32], image: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> float:
+    """The median of sorted ``ranks`` where each image counts ``times``; nan if none does."""
+    until = np.cumsum(times[image])
+    if not until[-1]:
+        return float("nan")
+    middle = np.searchsorted(until, [(until[-1] + 1) // 2, until[-1] // 2 + 1])
+    return float(ranks[middle].mean())
