@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.figures.curves import backbone_curves, training_curves
+from vitcapr.figures.curves import backbone_curves, retriever_curves, training_curves
 
 
 def history(validation=(3.0, 2.0, 2.5), cider=(0.1, 0.4, 0.3), rate=(1e-3, 1e-3, 1e-4), phase=(1, 1, 2)):
@@ -88,3 +88,28 @@ def test_the_backbones_scores_are_drawn_by_name():
     figure = backbone_curves(table)
     assert [line.get_label() for line in figure.axes[1].get_lines()] == ["kind", "color"]
     assert figure.axes[1].get_lines()[0].get_ydata().tolist() == [0.2, 0.9]
+
+
+def test_a_self_critical_phase_has_a_reward_and_no_loss():
+    table = history().assign(train_loss=[4, np.nan, np.nan], train_reward=[np.nan, 0.5, 0.7])
+    figure = training_curves({"attention": table, "baseline": history()})
+    assert titles(figure) == [
+        "loss (nats per token)",
+        "reward in training (CIDEr-D)",
+        "CIDEr on validation",
+        "learning rate",
+    ]
+    reward = figure.axes[1].get_lines()
+    assert np.asarray(reward[0].get_ydata())[1:].tolist() == [0.5, 0.7]
+    assert [line.get_xdata()[0] for line in reward if line.get_linestyle() == ":"] == [2.5]
+    assert not stars(figure.axes[1])
+    rows = {round(axes.get_position().y0, 3) for axes in figure.axes}
+    assert len(rows) == 2
+
+
+def test_retrievers_have_their_loss_and_their_recalls():
+    table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
+    figure = retriever_curves({"paper": table})
+    assert titles(figure) == ["contrastive loss", "sum of recalls on validation (600 at best)", "learning rate"]
+    assert stars(figure.axes[0]) == [(2, 2.0)]
+    assert stars(figure.axes[1]) == [(2, 300.5)]

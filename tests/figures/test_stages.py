@@ -52,6 +52,14 @@ def test_curves(draw, tmp_path):
     assert draw(draw_curves.main, *histories, *backbone) == ["backbone.png", "backbone.svg", "curves.png", "curves.svg"]
 
 
+def test_curves_of_retrievers(draw, run, tmp_path):
+    (tmp_path / "history.csv").write_text(HISTORY.replace("cider", "rsum"))
+    names = draw(draw_curves.main, "--retriever", f"a={tmp_path}/history.csv")
+    assert names == ["retrievers.png", "retrievers.svg"]
+    with pytest.raises(UserError, match="no history is given"):
+        run(draw_curves.main, "--output-dir", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("option", "message"),
     [

@@ -1,4 +1,4 @@
-"""Draw training curves: curves.<format>, and backbone.<format> where a backbone was trained."""
+"""Draw training curves: curves.<format> of captioners, retrievers.<format>, and backbone.<format>."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,28 +11,38 @@ from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError
-from vitcapr.figures.curves import backbone_curves, training_curves
+from vitcapr.figures.curves import backbone_curves, retriever_curves, training_curves
 from vitcapr.figures.style import save_figure
 from vitcapr.progress import Reporter
 
 
 def main(
-    history: Annotated[list[str], typer.Option(help="NAME=history.csv of a model; once for each.")],
-    output_dir: Annotated[Path, typer.Option(help="Receives curves.<format> and backbone.<format>.")],
+    output_dir: Annotated[Path, typer.Option(help="Receives a figure for every kind of history that is given.")],
+    history: Annotated[list[str] | None, typer.Option(help="NAME=history.csv of a captioner; once for each.")] = None,
+    retriever: Annotated[list[str] | None, typer.Option(help="NAME=history.csv of a retriever; once for each.")] = None,
     backbone: Annotated[Path | None, typer.Option(help="history.csv of the backbone that was trained.")] = None,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:
-    """Draw training curves: curves.<format>, and backbone.<format> where a backbone was trained."""
+    """Draw training curves: curves.<format> of captioners, retrievers.<format>, and backbone.<format>."""
     options = parse_settings(FigureSettings, settings).figures
-    histories = {name: _read(path) for name, path in parse_named(history, "--history").items()}
-    figures = {"curves": training_curves(histories)}
+    figures = {}
+    if history:
+        figures["curves"] = training_curves(_histories(history, "--history"))
+    if retriever:
+        figures["retrievers"] = retriever_curves(_histories(retriever, "--retriever"))
     if backbone is not None:
         figures["backbone"] = backbone_curves(_read(backbone))
+    if not figures:
+        raise UserError("no history is given", remedy="give --history, --retriever or --backbone")
     with Reporter(log) as reporter:
         for name, figure in figures.items():
             for path in save_figure(figure, output_dir, name, options.formats):
                 reporter.line(f"{path}: training curves")
+
+
+def _histories(values: list[str], option: str) -> dict[str, pd.DataFrame]:
+    return {name: _read(path) for name, path in parse_named(values, option).items()}
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Training curves: loss, scores and learning rate by epoch."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
 from vitcapr.figures.wrapping import text_width
@@ -17,56 +19,103 @@ from vitcapr.figures.wrapping import text_width
 _DASHES = (0, (3, 1.5))
 _HANDLE = 6 * SMALL_TEXT_SIZE
 """Points beside the text of an entry of the legend: the piece of line and the space around it."""
-_PANELS = {
-    "loss": ("loss (nats per token)", ("train_loss", "validation_loss")),
-    "score": ("CIDEr on validation", ("validation_cider",)),
-    "rate": ("learning rate", ("learning_rate",)),
-}
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Columns of a history that share a panel.
+
+    Attributes:
+        trained, validated: drawn with a dashed and with a solid line; empty for none.
+        best: what marks the best epoch of ``validated``; None marks none.
+    """
+
+    title: str
+    trained: str = ""
+    validated: str = ""
+    best: Callable[[NDArray[np.floating]], np.integer] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.trained, self.validated)))
+
+
+_RATE = "learning_rate"
+_CAPTIONERS = (
+    _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
+    _Panel("reward in training (CIDEr-D)", "train_reward"),
+    _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
+    _Panel("learning rate", "", _RATE),
+)
+_RETRIEVERS = (
+    _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
+    _Panel("sum of recalls on validation (600 at best)", "", "validation_rsum", np.nanargmax),
+    _Panel("learning rate", "", _RATE),
+)
 
 
 @styled
 def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """One line style a quantity, one colour a model; a panel for each quantity that any history has.
+    """How captioners learn: one line style a quantity, one colour a model, a panel for what any history has.
 
     The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr
     wears a star. Thin vertical lines stand where a phase of training begins.
 
     Args:
-        histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are
-            ``train_loss``, ``validation_loss``, ``validation_cider``, ``learning_rate`` and ``phase``.
+        histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are ``train_loss``,
+            ``validation_loss``, ``train_reward`` (of self-critical phases, which have no loss),
+            ``validation_cider``, ``learning_rate`` and ``phase``.
 
     Raises:
         ValueError: there is nothing to draw.
     """
-    panels = [
-        name for name, (_, columns) in _PANELS.items() if any(_has(h, c) for h in histories.values() for c in columns)
-    ]
+    return _curves(histories, _CAPTIONERS)
+
+
+@styled
+def retriever_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """How dual encoders learn (the paper's figure 3): as :func:`training_curves`, with ``validation_rsum``.
+
+    Losses of different objectives are of different kinds, and are compared by their slope alone.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    return _curves(histories, _RETRIEVERS)
+
+
+def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> Figure:
+    panels = [panel for panel in kinds if any(_has(h, c) for h in histories.values() for c in panel.columns)]
     if not panels:
         raise ValueError("no history has a column that can be drawn")
-    handles = _handles(list(histories), "loss" in panels)
+    handles = _handles(list(histories), any(panel.trained for panel in panels))
     columns = _columns(handles)
     legend_rows = -(-len(handles) // columns)
-    figure = new_figure(PAGE_WIDTH, 2.3 + 0.17 * legend_rows, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    axes = dict(zip(panels, np.atleast_1d(figure.subplots(1, len(panels), sharex=True)), strict=True))
-    for number, history in enumerate(histories.values()):
-        look = series(number)
-        if "loss" in axes:
-            _draw(axes["loss"], history, "train_loss", color=look["color"], linestyle=_DASHES, linewidth=1.0)
-            _draw(axes["loss"], history, "validation_loss", **look)
-            _mark(axes["loss"], history, "validation_loss", np.nanargmin, look["color"])
-            _phases(axes["loss"], history)
-        if "score" in axes:
-            _draw(axes["score"], history, "validation_cider", **look)
-            _mark(axes["score"], history, "validation_cider", np.nanargmax, look["color"])
-        if "rate" in axes:
-            _draw(axes["rate"], history, "learning_rate", color=look["color"], drawstyle="steps-mid")
-            axes["rate"].set_ylim(bottom=0)
-    for name, panel in axes.items():
-        _label(panel, _PANELS[name][0])
+    across = 2 if len(panels) == 4 else len(panels)
+    rows = -(-len(panels) // across)
+    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
+    figure = new_figure(PAGE_WIDTH, 2.3 * rows + 0.17 * legend_rows, layout=layout)
+    for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
+        for number, history in enumerate(histories.values()):
+            _draw_panel(axes, panel, history, series(number))
+        _label(axes, panel.title)
     # A legend fills its columns one after the other; read line by line, the models come first.
     by_line = [handle for column in range(columns) for handle in handles[column::columns]]
     figure.legend(handles=by_line, loc="outside lower center", ncols=columns)
     return figure
+
+
+def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
+    if panel.validated == _RATE:
+        _draw(axes, history, _RATE, color=look["color"], drawstyle="steps-mid")
+        axes.set_ylim(bottom=0)
+        return
+    _draw(axes, history, panel.trained, color=look["color"], linestyle=_DASHES, linewidth=1.0)
+    _draw(axes, history, panel.validated, **look)
+    if panel.best is not None:
+        _mark(axes, history, panel.validated, panel.best, look["color"])
+    if panel.trained and any(_has(history, column) for column in panel.columns):
+        _phases(axes, history)
 
 
 @styled
@@ -136,9 +185,9 @@ def _phases(axes: Axes, history: pd.DataFrame) -> None:
             axes.axvline(float(epoch) - 0.5, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
 
 
-def _handles(names: list[str], with_losses: bool) -> list[Line2D]:
+def _handles(names: list[str], with_training: bool) -> list[Line2D]:
     handles = [Line2D([], [], label=name, **series(number)) for number, name in enumerate(names)]
-    if with_losses:
+    if with_training:
         handles += [
             Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),
             Line2D([], [], color=INK, label="validation"),
