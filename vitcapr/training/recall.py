@@ -1,33 +1,23 @@
-"""Recall@K of a validation split: what chooses an epoch. The scores that are reported come from vitcapr.metrics."""
+"""Recall@K of a validation split: what chooses an epoch. Ranked as the reported scores are."""
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from vitcapr.metrics.ranks import rank_matches
 
 _AT = (1, 5, 10)
-_BLOCK = 512
 
 
-def recalls(images: Tensor, captions: Tensor, caption_image: Tensor) -> dict[str, float]:
+def recalls(images: np.ndarray, captions: np.ndarray, caption_image: np.ndarray) -> dict[str, float]:
     """Recall@1/5/10 in percent, both directions, and their sum, rsum (0 to 600).
 
-    An image finds any of its captions; ties are ranked behind. Memory is bounded by 512 rows of similarities.
-
     Args:
-        images: (N, E), captions: (M, E), of unit length.
-        caption_image: (M,) int64, the image of each caption.
+        images: (N, E), captions: (M, E), grouped in the order of the images.
+        caption_image: (M,) the image of each caption.
     """
-    true = (images[caption_image] * captions).sum(1)
-    best = torch.full((len(images),), -torch.inf, device=true.device).scatter_reduce(0, caption_image, true, "amax")
-    to_image = torch.zeros(len(captions), dtype=torch.int64, device=true.device)
-    to_caption = []
-    for first in range(0, len(images), _BLOCK):
-        rows = torch.arange(first, min(first + _BLOCK, len(images)), device=true.device)
-        similarity = images[rows] @ captions.T
-        wrong = caption_image != rows[:, None]
-        to_caption.append(((similarity >= best[rows, None]) & wrong).sum(1))
-        to_image += ((similarity >= true) & wrong).sum(0)
-    scores = {}
-    for name, before in (("i2t", torch.cat(to_caption)), ("t2i", to_image)):
-        for k in _AT:
-            scores[f"validation_{name}_recall_{k}"] = 100 * float((before < k).double().mean())
+    ranks = rank_matches(images, captions, caption_image)
+    scores = {
+        f"validation_{name}_recall_{k}": 100 * float(np.mean(found <= k))
+        for name, found in (("i2t", ranks.i2t), ("t2i", ranks.t2i))
+        for k in _AT
+    }
     return {"validation_rsum": sum(scores.values()), **scores}

@@ -141,7 +141,7 @@ class RetrieverTask:
 
         The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
         """
-        total, index_of_image = 0.0, 0
+        total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
         size = self._phases[-1].batch_images
         arrays = self.model.encoder.image_arrays
@@ -151,11 +151,10 @@ class RetrieverTask:
             with torch.autocast(self._device.type, enabled=False):
                 similarity = of_images @ of_captions.T
                 total += float(info_nce(similarity, index, self.model.encoder.temperature())) * len(index)
-            images.append(of_images)
-            captions.append(of_captions)
-            caption_image.append(index + index_of_image)
-            index_of_image += len(of_images)
-        owner = torch.cat(caption_image)
-        with torch.autocast(self._device.type, enabled=False):
-            scores = recalls(torch.cat(images), torch.cat(captions), owner)
+            images.append(of_images.cpu().numpy())
+            captions.append(of_captions.cpu().numpy())
+            caption_image.append(batch.image_index.numpy() + seen)
+            seen += len(of_images)
+        owner = np.concatenate(caption_image)
+        scores = recalls(np.concatenate(images), np.concatenate(captions), owner)
         return {"validation_loss": total / len(owner), **scores}
