@@ -5,7 +5,7 @@ import pytest
 
 from vitcapr.metrics.printed_table import PrintedTable
 from vitcapr.metrics.published import Published, read_published
-from vitcapr.metrics.side_by_side import build_rows, hard_negatives, side_by_side
+from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.metrics.summary import COLUMNS
 
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
@@ -109,28 +109,6 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
         ["this build", "chance, in the same pool", "0.1 (-0.9-1.1)", "-", "-"],
     ]
     assert {row[0] for row in shown[5:]} == {"reference"}
-
-
-def test_hard_negatives_are_set_against_their_like(paper: Published) -> None:
-    builds = build_rows(
-        summary(
-            {"model": "paper", "scores": {"i2t_recall_1": 0.10, "i2t_median_rank": 20.0}},
-            {"model": "alone", "scores": {"i2t_recall_1": 0.30}},
-            {"model": "paper_hard_negatives", "scores": {"i2t_recall_1": 0.08, "i2t_median_rank": 18.5}},
-            {"model": "lost_hard_negatives", "scores": {"i2t_recall_1": 0.08}},
-        )
-    )
-    shown = lines(hard_negatives(paper, builds), "system", "I→T R@1", "I→T median rank")
-    assert shown == [
-        ["dual encoder, before hard negatives", "0.44", "-"],
-        ["dual encoder, after hard negatives", "0.31", "-"],
-        ["change with hard negatives", "-0.13", "-"],
-        ["retriever paper (flickr8k)", "10.0 (9.0-11.0)", "20.0 (20.0-20.0)"],
-        ["retriever alone (flickr8k)", "30.0 (29.0-31.0)", "-"],
-        ["retriever paper_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "18.5 (18.5-18.5)"],
-        ["change with hard negatives", "-2.00", "-1.50"],
-        ["retriever lost_hard_negatives (flickr8k)", "8.0 (7.0-9.0)", "-"],
-    ]
 
 
 def test_a_score_without_a_value_is_a_hole(paper: Published) -> None:

@@ -11,11 +11,12 @@ import typer
 from vitcapr.cli.stage import Log, launch
 from vitcapr.files import write_text
 from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
+from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.latex import document, to_latex
 from vitcapr.metrics.printed_table import PrintedTable, to_csv, to_markdown
 from vitcapr.metrics.published import TABLE_NAMES, Published, read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
-from vitcapr.metrics.side_by_side import build_rows, hard_negatives, side_by_side
+from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.metrics.summary import read_summary
 from vitcapr.progress import Reporter
 
@@ -30,20 +31,23 @@ def main(
     card: Annotated[
         list[Path] | None, typer.Option(help="card.json of a captioner or a retriever; repeat the option for more")
     ] = None,
+    ranks: Annotated[
+        list[Path] | None, typer.Option(help="RETRIEVER/SPLIT/ranks.npz; repeat the option for more")
+    ] = None,
     log: Log = None,
 ) -> None:
     """Set the paper's numbers, this build's and the literature's side by side.
 
     Rows are matched by name: the captioners ``baseline`` and ``patch_attention`` under the decodings ``greedy``,
-    ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. What has another name is a row of its
-    own.
+    ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. What has another name is a
+    row of its own.
     """
     published = read_published(paper)
     builds = build_rows(read_summary(summary))
     compared = [read_comparison(path) for path in comparison or []]
     made = {
         **{name: side_by_side(name, published, builds) for name in published.tables},
-        "hard_negatives": hard_negatives(published, builds),
+        "hard_negatives": hard_negatives(published, builds, read_ranks(ranks or [])),
         "reranking": reranking(compared, builds),
         "self_critical": self_critical(compared, builds),
         "training": training(published, [read_setup(path) for path in card or []]),

@@ -9,7 +9,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.metrics.comparison import FORMAT, NOT_TESTED
 from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
-from vitcapr.metrics.side_by_side import LABELS, BuildRow, scale_of
+from vitcapr.metrics.side_by_side import LABELS, BuildRow, place, scale_of
 from vitcapr.metrics.table import HEADLINE, LANGUAGE
 
 BEAM, RERANKED = "beam", "reranked"
@@ -55,10 +55,10 @@ def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[Bui
 def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_paper: str) -> PrintedTable:
     lines = []
     for content in comparisons:
-        place = f"{content['dataset']}, {content['split']}"
+        where = f"{content['dataset']}, {content['split']}"
         for metric, row in content["metrics"].items():
             lines.append(
-                (Entry(f"{_named(content['before'])} → {_named(content['after'])} ({place})"), *_cells(metric, row))
+                (Entry(f"{_named(content['before'])} → {_named(content['after'])} ({where})"), *_cells(metric, row))
             )
     parts = [
         "Scores times 100, lengths and counts as they are; difference: after - before on the same images, with the "
@@ -102,8 +102,7 @@ def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -
     for key, after in wanted:
         like = replace(after, key=key)
         for before in builds:
-            place = (before.experiment, before.dataset, before.split, before.key, before.variant)
-            if place != (like.experiment, like.dataset, like.split, like.key, like.variant):
+            if place(before) != place(like):
                 continue
             metrics = {}
             for name in [*HEADLINE, *LANGUAGE]:

@@ -11,8 +11,6 @@ from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
 from vitcapr.metrics.published import Number, Published, PublishedRow, PublishedTable
 
 BUILD = "this build"
-HARD_NEGATIVES = "_hard_negatives"
-"""A retriever whose name is another's with this after it is that one, trained with hard negatives."""
 
 LABELS = {
     **score_table.HEADLINE,
@@ -73,7 +71,7 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
         if folds := _ending(scores, _FOLDS):
             rows.append(replace(row, scores=folds, variant=", mean of five folds of 1,000 images"))
         chance = replace(row, key="", scores=_ending(scores, _CHANCE), variant="chance, in the same pool")
-        if chance.scores and _place(chance) not in map(_place, rows):
+        if chance.scores and place(chance) not in map(place, rows):
             rows.append(chance)
     return rows
 
@@ -90,57 +88,26 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
     here = [row for row in eligible if row.dataset == asked.dataset]
     shown = eligible if asked.every_dataset else here
-    names = _Names(shown, asked.dataset)
+    names = Names(shown, asked.dataset)
 
     lines, placed = [], []
     for row in asked.rows:
         if row.source != "paper":
             continue
-        lines.append(_published_line(row, asked.metrics, published.notes, notes))
+        lines.append(published_line(row, asked.metrics, published.notes, notes))
         partners = [build for build in here if build.key == row.build]
         placed += partners
-        lines += [_build_line(build, names, asked.metrics) for build in partners]
+        lines += [build_line(build, names, asked.metrics) for build in partners]
         if row.build and not partners:
             lines.append((Entry(BUILD), Entry(_system(row.build)), *[Entry(NOTHING)] * (len(asked.metrics) + 1)))
     others = sorted((build for build in shown if build not in placed), key=lambda build: not build.key)
-    lines += [_build_line(build, names, asked.metrics) for build in others]
-    lines += [
-        _published_line(row, asked.metrics, published.notes, notes) for row in asked.rows if row.source != "paper"
-    ]
+    lines += [build_line(build, names, asked.metrics) for build in others]
+    lines += [published_line(row, asked.metrics, published.notes, notes) for row in asked.rows if row.source != "paper"]
     return PrintedTable(
         name,
         asked.title,
         caption(asked, shown),
         ("source", "system", *(LABELS[metric] for metric in asked.metrics), "from"),
-        tuple(lines),
-        align=f"ll{'r' * len(asked.metrics)}l",
-        notes=tuple(notes.written),
-    )
-
-
-def hard_negatives(published: Published, builds: Sequence[BuildRow]) -> PrintedTable:
-    """Retrievers by Recall@K; what hard negatives changed is under each that has its like without them."""
-    notes = Notes()
-    metrics = published.tables["retrieval_coco"].metrics
-    paper = [row for row in published.tables["retrieval_coco"].rows if row.source == "paper"]
-    lines = [_published_line(row, metrics, published.notes, notes) for row in paper]
-    before, after = (row.values for row in paper)
-    lines.append(_change_line("paper", {m: (before[m].value, after[m].value) for m in metrics if m in before}, metrics))
-    shown = [row for row in builds if "i2t_recall_1" in row.scores and not row.variant]
-    names = _Names(shown, "")
-    for row in shown:
-        lines.append(_build_line(row, names, metrics))
-        like = replace(row, key=row.key.removesuffix(HARD_NEGATIVES))
-        plain = next((other for other in shown if _place(other) == _place(like)), None)
-        if plain is not None and plain is not row:
-            pairs = {m: (plain.scores[m].value, row.scores[m].value) for m in metrics if m in row.scores}
-            lines.append(_change_line(BUILD, pairs, metrics))
-    asked = published.tables["retrieval_coco"]
-    return PrintedTable(
-        "hard_negatives",
-        "Hard negatives against Recall@K",
-        f"The paper's rows are of MS COCO. Changes are differences of the rows above. {caption(asked, shown)}",
-        ("source", "system", *(LABELS[metric] for metric in metrics), "from"),
         tuple(lines),
         align=f"ll{'r' * len(asked.metrics)}l",
         notes=tuple(notes.written),
@@ -161,7 +128,7 @@ def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     return " ".join(parts)
 
 
-class _Names:
+class Names:
     """A system's name, and as much of its place as it takes to tell the rows of one table apart."""
 
     def __init__(self, rows: Sequence[BuildRow], dataset: str) -> None:
@@ -182,13 +149,16 @@ def _system(key: str) -> str:
     return key if "/" in key or not key else f"retriever {key}"
 
 
-def _place(row: BuildRow) -> tuple[str, str, str, str, str]:
+def place(row: BuildRow) -> tuple[str, str, str, str, str]:
+    """What no two rows share."""
     return row.experiment, row.dataset, row.split, row.key, row.variant
 
 
-def _published_line(
+def published_line(
     row: PublishedRow, metrics: Sequence[str], words: Mapping[str, str], notes: Notes
 ) -> tuple[Entry, ...]:
+    """A row's cells: source, system, the metrics, and where it is from."""
+
     def marks(keys: Iterable[str]) -> tuple[int, ...]:
         return tuple(notes.number(words[key]) for key in keys)
 
@@ -199,18 +169,10 @@ def _published_line(
     return Entry(row.source), system, *(cell(row.values.get(metric)) for metric in metrics), Entry(row.origin)
 
 
-def _build_line(row: BuildRow, names: _Names, metrics: Sequence[str]) -> tuple[Entry, ...]:
+def build_line(row: BuildRow, names: Names, metrics: Sequence[str]) -> tuple[Entry, ...]:
+    """As :func:`published_line`."""
     cells = (Entry(_printed(row.scores.get(metric), metric)) for metric in metrics)
     return Entry(BUILD), Entry(names.of(row)), *cells, Entry(f"{row.split} split")
-
-
-def _change_line(source: str, pairs: Mapping[str, tuple[float, float]], metrics: Sequence[str]) -> tuple[Entry, ...]:
-    cells = []
-    for metric in metrics:
-        before, after = pairs.get(metric, (float("nan"), float("nan")))
-        change = (after - before) * scale_of(metric)
-        cells.append(Entry(NOTHING if pd.isna(change) else f"{change:+.2f}"))
-    return Entry(source), Entry("change with hard negatives"), *cells, Entry("difference")
 
 
 def _printed(score: Score | None, metric: str) -> str:
