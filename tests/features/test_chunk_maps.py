@@ -22,7 +22,9 @@ def maps_of(folder: Path, chunks: np.ndarray, budget: int = EVERYTHING) -> Chunk
     """``chunks: (C, rows, ...)``, a file each."""
     for index, chunk in enumerate(chunks):
         (folder / str(index)).write_bytes(chunk.tobytes())
-    return ChunkMaps(lambda index: folder / str(index), len(chunks), chunks.shape[1:], chunks.dtype, budget)
+    return ChunkMaps(
+        lambda index: folder / str(index), len(chunks) * chunks.shape[1] - 1, chunks.shape[1:], chunks.dtype, budget
+    )
 
 
 def numbers(*shape: int) -> np.ndarray:
@@ -33,8 +35,9 @@ def numbers(*shape: int) -> np.ndarray:
 def test_every_chunk_lies_at_its_pitch(tmp_path: Path, rows: tuple[int, ...]) -> None:
     chunks = numbers(3, *rows)
     maps = maps_of(tmp_path, chunks)
-    assert maps.map(np.array([2, 0, 1, 0])).all()
-    assert maps.rows is not None
+    maps.map(np.array([2, 0, 1, 0]))
+    assert maps.complete
+    assert maps.places.tolist() == [row // rows[0] * maps.pitch + row % rows[0] for row in range(3 * rows[0] - 1)]
     for index in range(3):
         placed = maps.rows[index * maps.pitch : index * maps.pitch + rows[0]]
         np.testing.assert_array_equal(placed, chunks[index])
@@ -45,7 +48,6 @@ def test_every_chunk_lies_at_its_pitch(tmp_path: Path, rows: tuple[int, ...]) ->
 @given(row=st.integers(1, 100_000), count=st.integers(1, 64))
 def test_chunks_do_not_overlap(row: int, count: int) -> None:
     pitch, rows = chunk_maps._reserve(3, (count, row), np.dtype(np.uint8))
-    assert rows is not None
     assert pitch >= count
     assert rows.shape == (3 * pitch, row)
     assert pitch * row % mmap.PAGESIZE == rows.ctypes.data % mmap.PAGESIZE == 0
@@ -53,10 +55,13 @@ def test_chunks_do_not_overlap(row: int, count: int) -> None:
 
 def test_only_what_is_wanted_is_mapped_and_no_more_than_the_budget(tmp_path: Path) -> None:
     maps = maps_of(tmp_path, numbers(4, 2, 5), budget=2 * 10 + 9)
-    assert maps.map(np.array([3, 3])).tolist() == [True, True]
+    maps.map(np.array([3, 3]))
     assert maps.mapped.tolist() == [False, False, False, True]
-    assert maps.map(np.array([2, 1, 3])).tolist() == [False, True, True]
-    assert maps.map(np.array([0, 1])).tolist() == [False, True]
+    maps.map(np.array([2, 1, 3]))
+    assert maps.mapped.tolist() == [False, True, False, True]
+    maps.map(np.array([0, 1]))
+    assert maps.mapped.tolist() == [False, True, False, True]
+    assert not maps.complete
 
 
 def test_files_that_cannot_be_mapped_are_left_to_be_read(tmp_path: Path) -> None:
@@ -64,8 +69,8 @@ def test_files_that_cannot_be_mapped_are_left_to_be_read(tmp_path: Path) -> None
     maps = maps_of(tmp_path, chunks)
     (tmp_path / "0").unlink()
     (tmp_path / "1").write_bytes(chunks[1].tobytes()[:-1])
-    assert maps.map(np.array([0, 1, 2])).tolist() == [False, False, True]
-    assert maps.rows is not None
+    maps.map(np.array([0, 1, 2]))
+    assert maps.mapped.tolist() == [False, False, True, False]
     np.testing.assert_array_equal(maps.rows[2 * maps.pitch :][:2], chunks[2])
 
 
@@ -73,7 +78,6 @@ def test_rows_outlive_the_maps_and_the_files(tmp_path: Path) -> None:
     chunks = numbers(2, 2, 5)
     maps = maps_of(tmp_path, chunks)
     maps.map(np.array([1]))
-    assert maps.rows is not None
     kept = maps.rows[maps.pitch :][:2]
     (tmp_path / "1").unlink()
     del maps
@@ -84,9 +88,10 @@ def test_addresses_that_are_refused_leave_everything_to_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunk_maps, "_ADDRESSES", 3 * mmap.PAGESIZE)
-    maps = maps_of(tmp_path, numbers(3, 1, mmap.PAGESIZE))
-    assert maps.rows is None
-    assert not maps.map(np.array([0])).any()
+    maps = maps_of(tmp_path, numbers(3, 2, mmap.PAGESIZE // 2))
+    maps.map(np.array([0]))
+    assert not maps.mapped.any()
+    assert len(maps.rows) == 0
 
 
 def test_huge_pages_are_given_up_before_the_mapping_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +99,7 @@ def test_huge_pages_are_given_up_before_the_mapping_is(tmp_path: Path, monkeypat
     monkeypatch.setattr(chunk_maps, "_ADDRESSES", chunks.nbytes + mmap.PAGESIZE)
     maps = maps_of(tmp_path, chunks)
     assert maps.pitch == 3
-    assert maps.map(np.array([1, 0])).all()
+    maps.map(np.array([1, 0]))
     np.testing.assert_array_equal(maps.rows, chunks.reshape(6, -1))
 
 
@@ -104,7 +109,7 @@ import numpy as np
 from vitcapr.features.chunk_maps import ChunkMaps, mappable_bytes
 limit = 4 << 30
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-print(mappable_bytes() <= limit // 8, ChunkMaps(str, 1000, (2, 1 << 20), np.dtype(np.uint8), 1 << 40).rows is None)
+print(mappable_bytes() <= limit // 8, len(ChunkMaps(str, 2000, (2, 1 << 20), np.dtype(np.uint8), 1 << 40).rows) == 0)
 """
 
 

@@ -45,67 +45,72 @@ class ChunkMaps:
 
     Attributes:
         rows: (R, ...) all chunks with the gaps between them; only rows of mapped chunks may be touched.
-        pitch: rows from the beginning of a chunk in ``rows`` to that of the next.
+        places: (N,) where each row of the array is in ``rows``.
         mapped: (chunks,) bool.
+        complete: whether all chunks are mapped.
     """
 
     def __init__(
-        self, path: Callable[[int], Path], chunks: int, shape: tuple[int, ...], dtype: np.dtype[Any], budget: int
+        self, path: Callable[[int], Path], length: int, chunk: tuple[int, ...], dtype: np.dtype[Any], budget: int
     ) -> None:
         """Args:
         path: the file of a chunk.
-        shape: of a chunk, rows first.
+        length: N, rows of the array.
+        chunk: the shape of a chunk, rows first.
         budget: bytes of files that may be mapped.
         """
-        self._path, self._size = path, dtype.itemsize * math.prod(shape)
-        self._left, self._lock = budget, threading.Lock()
-        self.mapped = np.zeros(chunks, bool)
-        self.pitch, self.rows = _reserve(chunks, shape, dtype) if self._size <= budget else (0, None)
+        chunks = -(-length // chunk[0])
+        self._path, self._size, self._lock = path, dtype.itemsize * math.prod(chunk), threading.Lock()
+        self.pitch, self.rows = _reserve(chunks, chunk, dtype)
+        self._left = budget if self.pitch else 0
+        self.mapped, self.complete = np.zeros(chunks, bool), False
+        self.places = np.arange(length) // chunk[0] * self.pitch + np.arange(length) % chunk[0]
 
-    def map(self, wanted: np.ndarray) -> np.ndarray:
-        """Map what is not yet mapped of the chunks ``wanted: (n,)``. Returns which of them are mapped: (n,) bool."""
-        found: np.ndarray = self.mapped[wanted]
-        if found.all() or self.rows is None or self._size > self._left:
-            return found
-        with self._lock:
-            for index in np.unique(wanted[~found]).tolist():
-                if not self.mapped[index] and self._size <= self._left:
-                    self._map(index, self.rows)
-        return np.asarray(self.mapped[wanted])
+    def map(self, wanted: np.ndarray) -> None:
+        """Map what can be mapped of the chunks ``wanted: (n,)`` that are not yet."""
+        missing = wanted[~self.mapped[wanted]]
+        if missing.size and self._size <= self._left:
+            with self._lock:
+                for index in np.unique(missing).tolist():
+                    if not self.mapped[index] and self._size <= self._left:
+                        self._map(index)
 
-    def _map(self, index: int, rows: np.ndarray) -> None:
+    def _map(self, index: int) -> None:
         try:
             with self._path(index).open("rb") as file:
                 # An ordinary mapping fails harmlessly where this file cannot be mapped or is too short; a failure of a
                 # fixed one may leave a hole in the reserved range.
                 mmap.mmap(file.fileno(), self._size, access=mmap.ACCESS_READ).close()
-                address = rows[index * self.pitch :].ctypes.data
+                address = self.rows[index * self.pitch :].ctypes.data
                 place = _libc_mmap(address, self._size, mmap.PROT_READ, mmap.MAP_SHARED | _MAP_FIXED, file.fileno(), 0)
         except (OSError, ValueError):
             return
         if place == address:
             self.mapped[index] = True
             self._left -= self._size
+            self.complete = bool(self.mapped.all())
 
 
-def _reserve(chunks: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, np.ndarray | None]:
-    """Addresses for all chunks as an array that nobody may touch yet, and its pitch; none where they don't fit."""
+def _reserve(chunks: int, chunk: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[int, np.ndarray]:
+    """Addresses for all chunks, as an array of rows that nobody may touch yet.
+
+    Returns:
+        rows from the beginning of a chunk to that of the next, and the array; 0 and no rows where there is no room.
+    """
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     room = _ADDRESSES if limit == resource.RLIM_INFINITY else limit // 8
-    row = dtype.itemsize * math.prod(shape[1:])
-    size = shape[0] * row
+    row = dtype.itemsize * math.prod(chunk[1:])
+    size = chunk[0] * row
     for boundary in (_HUGE_PAGE, mmap.PAGESIZE) if size >= _HUGE_PAGE else (mmap.PAGESIZE,):
         distance = math.lcm(row, boundary)
         distance *= -(-size // distance)
-        if chunks * distance + boundary <= room:
+        length = chunks * distance
+        if length + boundary <= room:
             try:
-                range_ = mmap.mmap(
-                    -1, chunks * distance + boundary, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0
-                )
+                addresses = mmap.mmap(-1, length + boundary, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=0)
             except OSError:
                 continue
-            whole = np.frombuffer(range_, np.uint8)
+            whole = np.frombuffer(addresses, np.uint8)
             first = -whole.ctypes.data % boundary
-            rows = whole[first : first + chunks * distance].view(dtype)
-            return distance // row, rows.reshape(-1, *shape[1:])
-    return 0, None
+            return distance // row, whole[first : first + length].view(dtype).reshape(-1, *chunk[1:])
+    return 0, np.empty((0, *chunk[1:]), dtype)

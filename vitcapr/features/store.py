@@ -44,7 +44,7 @@ class FeatureArray:
         self._maps = self._no_maps()
 
     def _no_maps(self) -> ChunkMaps:
-        return ChunkMaps(self.chunk_path, self.chunks, (self.chunk, *self.shape[1:]), self.dtype, self._mappable)
+        return ChunkMaps(self.chunk_path, len(self), (self.chunk, *self.shape[1:]), self.dtype, self._mappable)
 
     @property
     def ndim(self) -> int:
@@ -63,46 +63,40 @@ class FeatureArray:
     def chunk_path(self, index: int) -> Path:
         return chunk_path(self.directory, index, self.ndim)
 
-    def gather(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def gather(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the array, in the order asked for.
 
         Args:
             rows: (n,) integers from 0 to N-1; any order, repetitions allowed.
-            out: (n, ...) of this array's dtype, C order, to read into; None makes one.
 
         Returns:
-            (n, ...) array: ``out``, if given.
+            (n, ...) array of this array's dtype, a copy.
 
         Raises:
             IndexError: a row is not in the array.
             UserError: a chunk is missing or cut short.
         """
         rows = np.asarray(rows)
-        if rows.ndim != 1 or (rows.size and not np.issubdtype(rows.dtype, np.integer)):
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
-        if rows.size and (rows.min() < 0 or rows.max() >= len(self)):
-            raise IndexError(f"rows from {rows.min()} to {rows.max()} of an array of {len(self)} rows")
-        shape = (rows.size, *self.shape[1:])
-        if out is None:
-            out = np.empty(shape, self.dtype)
-        elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
-            raise ValueError(f"out must be {self.dtype} of shape {shape} in C order")
-        if not out.size:
-            return out
+        rows = rows.astype(np.intp, copy=False)
+        if rows.size and rows.min() < 0:
+            raise IndexError(f"row {rows.min()} of an array of {len(self)} rows")
         maps = self._maps
-        chunks, inside = np.divmod(rows, self.chunk)
-        mapped = maps.map(chunks)
-        if maps.rows is not None and mapped.all():
-            # All rows are there, so clipping changes none; it spares NumPy a copy of the output.
-            return np.take(maps.rows, chunks * maps.pitch + inside, axis=0, out=out, mode="clip")
-        unmapped: dict[int, list[tuple[int, int]]] = {}
-        for at, (index, row, there) in enumerate(zip(chunks.tolist(), inside.tolist(), mapped.tolist(), strict=True)):
-            if there and maps.rows is not None:
-                out[at] = maps.rows[index * maps.pitch + row]
-            else:
-                unmapped.setdefault(index, []).append((row, at))
-        for index, wanted in unmapped.items():
-            _read(self.chunk_path(index), wanted, self.row_bytes, out)
+        places = maps.places.take(rows)
+        if maps.complete:
+            return maps.rows.take(places, axis=0)
+        chunks = rows // self.chunk
+        maps.map(chunks)
+        mapped = maps.mapped[chunks]
+        if mapped.all():
+            return maps.rows.take(places, axis=0)
+        out = np.empty((rows.size, *self.shape[1:]), self.dtype)
+        for at in np.flatnonzero(mapped).tolist():
+            out[at] = maps.rows[places[at]]
+        for index in np.unique(chunks[~mapped]).tolist():
+            wanted = np.flatnonzero((chunks == index) & ~mapped)
+            _read(self.chunk_path(index), rows[wanted] % self.chunk, wanted, out)
         return out
 
     def __getitem__(self, key: Any) -> np.ndarray:
@@ -133,16 +127,17 @@ class FeatureArray:
         self._maps = self._no_maps()
 
 
-def _read(path: Path, wanted: list[tuple[int, int]], size: int, out: np.ndarray) -> None:
-    """Copy rows of ``size`` bytes out of a chunk file, given as (row in the chunk, position in ``out``)."""
+def _read(path: Path, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
+    """Copy the rows numbered ``rows: (n,)`` of a chunk file to ``out[at]``."""
     view = out.reshape(-1).view(np.uint8).data
+    size = out[0].nbytes
     try:
         file = path.open("rb", buffering=0)
     except FileNotFoundError as error:
         raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
     with file:
-        for row, at in wanted:
-            place, offset = view[at * size : (at + 1) * size], row * size
+        for row, to in zip(rows.tolist(), at.tolist(), strict=True):
+            place, offset = view[to * size : (to + 1) * size], row * size
             while place:
                 got = os.preadv(file.fileno(), [place], offset)
                 if not got:
