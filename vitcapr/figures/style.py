@@ -9,6 +9,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from vitcapr.figures.glyphs import families
 from vitcapr.files import atomic_path
 
 COLUMN_WIDTH = 3.4
@@ -29,7 +30,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT = "#222222", "#666666"
 
 _RC: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
     "font.size": TEXT_SIZE,
     "axes.titlesize": TEXT_SIZE,
     "axes.labelsize": TEXT_SIZE,
@@ -71,6 +71,11 @@ _METADATA: dict[str, dict[str, Any]] = {
 P = ParamSpec("P")
 
 
+def _set_style() -> None:
+    mpl.rcdefaults()
+    mpl.rcParams.update({**_RC, "font.family": list(families())})
+
+
 def new_figure(width: float, height: float, **options: Any) -> Figure:
     """A blank figure of ``width x height`` inches that belongs to no window."""
     figure = Figure(figsize=(width, height), **options)
@@ -84,8 +89,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     @functools.wraps(draw)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
         with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_RC)
+            _set_style()
             figure = draw(*args, **kwargs)
             # Automatic layouts and ticks are settled here, while the style still holds.
             figure.draw_without_rendering()
@@ -109,8 +113,7 @@ def save_figure(figure: Figure, directory: Path, name: str, formats: Iterable[st
     for format_ in formats:
         path = directory / f"{name}.{format_}"
         with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_RC)
+            _set_style()
             with atomic_path(path) as temporary:
                 figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
         written.append(path)

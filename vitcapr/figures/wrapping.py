@@ -5,6 +5,8 @@ import functools
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
+from vitcapr.figures.glyphs import families, printable
+
 LINE_SPACING = 1.25
 """Distance of two base lines in font sizes."""
 ELLIPSIS = "…"
@@ -12,8 +14,8 @@ ELLIPSIS = "…"
 
 @functools.lru_cache(maxsize=65536)
 def text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Points that ``text`` takes in one line of DejaVu Sans."""
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight)
+    """Points that ``text`` takes in one line of the figures' fonts."""
+    font = FontProperties(family=list(families()), size=size, weight=weight)
     width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     return float(width)
 
@@ -21,11 +23,12 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
 def wrap(text: str, width: float, size: float, weight: str = "normal") -> list[str]:
     """``text`` in lines of at most ``width`` points; a word wider than that is cut.
 
-    It is cut after the last of ``/ - _`` that fits or, if it has none there, between letters.
+    It is cut after the last of ``/ - _`` that fits or, if it has none there, between letters. Where no font has its
+    characters, a note to that effect stands for the text.
     """
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    for word in printable(text).split():
         longer = f"{line} {word}" if line else word
         if text_width(longer, size, weight) <= width:
             line = longer
@@ -41,7 +44,8 @@ def wrap(text: str, width: float, size: float, weight: str = "normal") -> list[s
 
 
 def shorten(text: str, width: float, size: float, weight: str = "normal") -> str:
-    """``text``, or as much of it as fits ``width`` points with an ellipsis after it."""
+    """``text`` (or the note, as in :func:`wrap`), or as much as fits ``width`` points with an ellipsis after it."""
+    text = printable(text)
     if text_width(text, size, weight) <= width:
         return text
     kept = text

@@ -1,0 +1,64 @@
+"""Which characters can be drawn here: Chinese, Japanese and Korean need a font that not every machine has."""
+
+import functools
+import logging
+from collections.abc import Iterable
+
+from matplotlib import font_manager
+from matplotlib.font_manager import FontProperties
+
+LATIN = "DejaVu Sans"
+"""Comes with matplotlib, so that figures are the same everywhere."""
+CJK = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "SimHei",
+    "Arial Unicode MS",
+)
+"""By preference; the first that is installed is taken."""
+NO_FONT = "(no font for this text)"
+
+_log = logging.getLogger(__name__)
+
+
+@functools.cache
+def families() -> tuple[str, ...]:
+    """The fonts that figures are set in: the second one for what the first has no glyphs for."""
+    installed = {font.name for font in font_manager.fontManager.ttflist}
+    return (LATIN, *[name for name in CJK if name in installed][:1])
+
+
+@functools.cache
+def _characters() -> frozenset[int]:
+    fonts = [font_manager.get_font(font_manager.findfont(FontProperties(family=name))) for name in families()]
+    return frozenset(code for font in fonts for code in font.get_charmap())
+
+
+def printable(text: str) -> str:
+    """``text``, or a note in its place where no font here has all its characters; the first time, a warning too."""
+    if _lacking(text):
+        _warn()
+        return NO_FONT
+    return text
+
+
+def _lacking(characters: Iterable[str]) -> bool:
+    return any(ord(character) not in _characters() and not character.isspace() for character in characters)
+
+
+@functools.cache
+def _warn() -> None:
+    _log.warning(
+        "warning: no font on this machine has all characters of the texts, which are left out of the figures; "
+        "install one of %s",
+        ", ".join(CJK[:3]),
+    )
