@@ -1,0 +1,171 @@
+"""tune_reranking, rerank and rerank_oracle on five pictures and a retriever that knows the answers."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import cosines, rerank, rerank_oracle, tune_reranking
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.metrics import captions as scores
+from vitcapr.metrics import java
+
+SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
+TRUTH = {
+    name: f"the {color} dog runs far"
+    for name, color in zip(SPLITS, ("red", "blue", "tan", "gray", "pink"), strict=True)
+}
+WRONG = "a cat sleeps all day"
+LIKELY, UNLIKELY = [-0.1] * 6, [-0.6] * 6
+
+
+def candidate(caption, log_probs):
+    total = round(sum(log_probs), 6)
+    return {
+        "caption": caption,
+        "tokens": caption.split(),
+        "token_log_probs": log_probs,
+        "log_prob": total,
+        "score": total,
+    }
+
+
+def captions_of(split):
+    """The wrong caption is the likelier one; t1 has a right one only."""
+    entries = []
+    for name in (name for name, of in SPLITS.items() if of == split):
+        found = [candidate(TRUTH[name], UNLIKELY)]
+        if name != "t1":
+            found = [candidate(WRONG, LIKELY), *found]
+        entries.append({"image_id": name, **found[0], "candidates": found})
+    return entries
+
+
+class Texts:
+    """The first axis is that of a wrong caption; each picture has an axis of its own."""
+
+    def embed(self, captions):
+        axes = np.eye(len(TRUTH) + 1, dtype=np.float32)
+        return axes[[0 if caption == WRONG else 1 + list(TRUTH.values()).index(caption) for caption in captions]]
+
+
+class Images:
+    def embed(self, rows):
+        return np.eye(len(TRUTH) + 1, dtype=np.float32)[1 + rows]
+
+
+class Store(SimpleNamespace):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    names = list(SPLITS)
+    images = pd.DataFrame({"image_id": names, "path": names, "split": list(SPLITS.values())})
+    images = images.assign(width=4, height=4, sha256="0" * 64)
+    captions = pd.DataFrame({"caption_id": names, "image_id": names, "text": list(TRUTH.values())})
+    captions = captions.assign(language="en", split=list(SPLITS.values()))
+    write_manifest(tmp_path, dataset="toys", image_root=tmp_path, images=images, captions=captions, rejected=[])
+    for split in ("validation", "test"):
+        (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
+    (tmp_path / "best.safetensors").write_bytes(b"weights")
+    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images())
+    monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
+    monkeypatch.setattr(cosines, "open_features", lambda _: Store(image_ids=names))
+    monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
+    common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
+    return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
+
+
+def tune(files, folder, settings="{}"):
+    tune_reranking.main(
+        captions=folder / "validation.json",
+        **files,
+        output=folder / "weight.json",
+        settings=settings,
+        log=folder / "log",
+    )
+    return json.loads((folder / "weight.json").read_text())
+
+
+def test_the_weight_is_the_smallest_that_puts_the_truth_first(files, tmp_path):
+    """Means of log-probabilities are -0.1 and -0.6, cosines 0 and 1: the truth is ahead above w = 1/3."""
+    found = tune(files, tmp_path)
+    assert found["weight"] == 0.35
+    assert len(found["curve"]) == 21
+    assert found["curve"][6] == {"weight": 0.3, "cider": found["decoded"], "changed": 0.0}
+    truth = list(TRUTH.values())[:3]
+    best = scores.cider(truth, [[text] for text in truth]).value
+    assert found["curve"][7] == {"weight": 0.35, "cider": round(best, 6), "changed": 1.0}
+    assert found["decoded"] == round(scores.cider([WRONG] * 3, [[text] for text in truth]).value, 6)
+    assert found["protocol"] == "tok:ptb|images:3|split:validation|candidates:6|tuned on:validation"
+    # -3.6 and -0.6 over the root of 6 lie 1.2 apart: a cosine of 1 against 0 outweighs that above w = 0.55.
+    coarse = tune(files, tmp_path, '{"weighing": {"grid_steps": 2, "length_penalty": 0.5}}')
+    assert (coarse["weight"], coarse["length_penalty"], len(coarse["curve"])) == (1.0, 0.5, 3)
+
+
+def test_meteor_may_decide(files, tmp_path, monkeypatch):
+    def meteor(candidates, references, _):
+        """One word, matched where the caption is its reference."""
+        right = [float(c.text in others) for c, others in zip(candidates, references, strict=True)]
+        return SimpleNamespace(statistics=[[1, 1, 0, 0, r, r, *[0] * 14, r, r, r] for r in right])
+
+    monkeypatch.setattr(java, "meteor", meteor)
+    found = tune(files, tmp_path, '{"weighing": {"select_by": "meteor"}}')
+    assert (found["select_by"], found["weight"], found["decoded"]) == ("meteor", 0.35, 0.0)
+    assert found["curve"][7]["meteor"] > 0
+
+
+def reranked(files, folder, **changes):
+    options = files | {"captions": folder / "test.json", "split": "test"} | changes
+    rerank.main(weight=folder / "weight.json", **options, output=folder / "reranked.json", log=folder / "log")
+    return json.loads((folder / "reranked.json").read_text())
+
+
+def test_rerank_reorders_the_candidates(files, tmp_path):
+    tune(files, tmp_path)
+    first, second = reranked(files, tmp_path)
+    assert (first["image_id"], first["caption"]) == ("t0", TRUTH["t0"])
+    assert [c["caption"] for c in first["candidates"]] == [TRUTH["t0"], WRONG]
+    assert [c["cosine"] for c in first["candidates"]] == [1, 0]
+    assert [c["score"] for c in first["candidates"]] == pytest.approx([0.65 * -0.6 + 0.35, 0.65 * -0.1])
+    assert first["token_log_probs"] == UNLIKELY
+    assert second["caption"] == TRUTH["t1"]
+    assert "weight 0.35, another caption for 1 of 2 images" in (tmp_path / "log").read_text()
+    once = (tmp_path / "reranked.json").read_bytes()
+    reranked(files, tmp_path)
+    assert (tmp_path / "reranked.json").read_bytes() == once
+
+
+def test_the_oracle_marks_what_it_chose(files, tmp_path):
+    options = {"captions": tmp_path / "test.json", "manifest": files["manifest"], "split": "test"}
+    rerank_oracle.main(**options, output=tmp_path / "oracle.json", log=tmp_path / "log")
+    first, second = json.loads((tmp_path / "oracle.json").read_text())
+    assert first["oracle"] == second["oracle"] == "sentence CIDEr against the references of the same image"
+    assert first["caption"] == TRUTH["t0"]
+    references = [[TRUTH["t0"]], [TRUTH["t1"]]]
+    ciders = [float(scores.cider([text, TRUTH["t1"]], references).per_image[0]) for text in (TRUTH["t0"], WRONG)]
+    assert [c["score"] for c in first["candidates"]] == pytest.approx(ciders, abs=1e-6)
+    assert "a ceiling, no result" in (tmp_path / "log").read_text()
+
+
+def test_mistakes_are_told(files, tmp_path, monkeypatch):
+    tune(files, tmp_path)
+    with pytest.raises(UserError, match="not the captions of the split"):
+        reranked(files, tmp_path, captions=tmp_path / "validation.json")
+    with pytest.raises(UserError, match="no trained retriever there"):
+        reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
+    with monkeypatch.context() as patch:
+        patch.setattr(cosines, "open_features", lambda _: Store(image_ids=["x"]))
+        with pytest.raises(UserError, match="not those of the data set toys"):
+            reranked(files, tmp_path)
+    (tmp_path / "best.safetensors").write_bytes(b"others")
+    with pytest.raises(UserError, match=r"weight in .*weight\.json was chosen for another retriever"):
+        reranked(files, tmp_path)

@@ -1,0 +1,69 @@
+"""Captions of a split in a new order: likelihood and a retriever's cosine together."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from vitcapr.cli.cosines import digest_of, split_cosines
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.reranking import RerankSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
+from vitcapr.decoding.reranking_weight import RerankingWeight
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+def main(
+    captions: Annotated[Path, typer.Option(help="captions.json of the split, with candidates")],
+    weight: Annotated[Path, typer.Option(help="weight.json of tune_reranking")],
+    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    retriever: Annotated[Path, typer.Option(help="Folder of the retriever the weight was chosen for")],
+    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    output: Annotated[Path, typer.Option(help="captions.json to write")],
+    text_encoder: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
+    ] = None,
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Reorder the candidates of every image of a split."""
+    chosen = parse_settings(RerankSettings, settings)
+    tuned = RerankingWeight.read(weight)
+    if tuned.retriever != digest_of(retriever):
+        raise UserError(
+            f"the weight in {weight} was chosen for another retriever",
+            where=retriever,
+            remedy="run tune_reranking again",
+        )
+    data = read_manifest(manifest)
+    found = read_n_best(captions, data.images["image_id"].iloc[data.rows(split)].tolist())
+    with Reporter(log) as reporter:
+        cosines = split_cosines(
+            found,
+            data,
+            features=features,
+            vocabulary=vocabulary,
+            retriever=retriever,
+            text_encoder=text_encoder,
+            device=chosen.device,
+            reporter=reporter,
+        )
+        terms = Terms(found, cosines, tuned.length_penalty)
+        write_reordered(
+            output,
+            found,
+            list(terms.scores(tuned.weight)),
+            of_candidates=[{"cosine": of_image} for of_image in cosines],
+        )
+        changed = int(np.count_nonzero(terms.best(tuned.weight)))
+        reporter.line(f"rerank: weight {tuned.weight:g}, another caption for {changed} of {len(found)} images")
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,100 @@
+"""The weight of a retriever in reranking, chosen on the validation split."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.cosines import digest_of, split_cosines
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.reranking import TuneRerankingSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
+from vitcapr.decoding.reranking_weight import RerankingWeight
+from vitcapr.metrics import captions as scores
+from vitcapr.metrics import java
+from vitcapr.metrics.bootstrap import Measure
+from vitcapr.metrics.candidates import CandidateScores
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.references import references_of, tokenize_all
+from vitcapr.progress import Reporter
+
+SPLIT = "validation"
+"""Nothing is tuned on another."""
+
+
+def main(
+    captions: Annotated[Path, typer.Option(help="captions.json of the validation split, with candidates")],
+    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
+    output: Annotated[Path, typer.Option(help="weight.json to write")],
+    text_encoder: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
+    ] = None,
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Choose the weight of a retriever in reranking, on the validation split."""
+    chosen = parse_settings(TuneRerankingSettings, settings)
+    weighing, timeout = chosen.weighing, chosen.metrics.scorer_timeout
+    data = read_manifest(manifest)
+    references = references_of(data, SPLIT, chosen.language)
+    found = read_n_best(captions, list(references))
+    digest = digest_of(retriever)
+    with Reporter(log) as reporter:
+        flat = [Caption(n_best.image_id, caption) for n_best in found for caption in n_best.captions]
+        reporter.line(f"tune_reranking: {len(flat)} candidates of {len(found)} images by {weighing.select_by}")
+        words, reference_words = tokenize_all(flat, references, timeout)
+        rest = iter(words)
+        candidate_words = [[next(rest) for _ in n_best.candidates] for n_best in found]
+        score = _scorer(weighing.select_by, list(references), list(reference_words.values()), timeout)
+        candidate_scores = CandidateScores(candidate_words, score)
+        cosines = split_cosines(
+            found,
+            data,
+            features=features,
+            vocabulary=vocabulary,
+            retriever=retriever,
+            text_encoder=text_encoder,
+            device=chosen.device,
+            reporter=reporter,
+        )
+        terms = Terms(found, cosines, weighing.length_penalty)
+        weight, curve = choose_weight(
+            terms, candidate_scores.of_choice, weighing.select_by, weights(weighing.grid_steps)
+        )
+        first = candidate_scores.of_choice(terms.decoded)
+        result = RerankingWeight(
+            weight=weight,
+            length_penalty=weighing.length_penalty,
+            select_by=weighing.select_by,
+            decoded=round(first, 6),
+            curve=curve,
+            retriever=digest,
+            protocol=f"tok:ptb|images:{len(found)}|split:{SPLIT}|candidates:{len(flat)}|tuned on:{SPLIT}",
+        )
+        result.write(output)
+        best = max(point[weighing.select_by] for point in curve)
+        reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+
+
+def _scorer(
+    name: str, images: Sequence[str], references: Sequence[Sequence[str]], timeout: float
+) -> Callable[[Sequence[str]], Measure]:
+    """The measure of one tokenised caption an image, by its name."""
+    if name == "meteor":
+
+        def meteor(texts: Sequence[str]) -> Measure:
+            named = [Caption(image, text) for image, text in zip(images, texts, strict=True)]
+            return scores.meteor(java.meteor(named, references, timeout))
+
+        return meteor
+    return lambda texts: scores.cider(texts, references)
+
+
+if __name__ == "__main__":
+    launch(main)
