@@ -37,7 +37,7 @@ def embeddings(images: int, captions_each: int, noise: float) -> tuple[np.ndarra
 def bare_product(left: np.ndarray, right: np.ndarray) -> None:
     """The matrix product of the blocks that the ranks are counted in, and nothing else."""
     width, height = ranks._CAPTIONS_HELD, ranks._PANEL
-    buffer = np.empty(height * min(width, len(right)), np.float32)
+    buffer = ScoreBlock.buffer(height, min(width, len(right)))
     for start in range(0, len(right), width):
         texts = right[start : start + width]
         for row in range(0, len(left), height):

@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.int32]
 
 _IMAGES_HELD = 8192
 """Images read at a time: the captions are read once for each such part."""
-_CAPTIONS_HELD = 16320
+_CAPTIONS_HELD = 15872
 _PANEL = 192
 """Images scored at a time: their scores stay in the cache, and a count of them fits in a byte."""
 
@@ -111,7 +111,7 @@ def rank_matches(
     if len(truth.caption_image) != captions.shape[0]:
         raise ValueError(f"{captions.shape[0]} caption embeddings, but the images of {len(truth.caption_image)}")
     tally = _Tally(truth, _true_scores(images, captions, truth))
-    buffer = np.empty(_PANEL * min(_CAPTIONS_HELD, captions.shape[0]), np.float32)
+    buffer = ScoreBlock.buffer(_PANEL, min(_CAPTIONS_HELD, captions.shape[0]))
     with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="rank") as pool:
         for image_start in range(0, images.shape[0], _IMAGES_HELD):
             held = read_rows(images, image_start, image_start + _IMAGES_HELD, "image")
@@ -121,7 +121,7 @@ def rank_matches(
                 for start in range(0, len(held), _PANEL):
                     block = ScoreBlock.compute(held[start : start + _PANEL], texts, slack, buffer)
                     tally.add(block, image_start + start, caption_start, pool)
-                    advance(block.scores.size)
+                    advance(len(block.images) * len(block.captions))
     return tally.ranks()
 
 
@@ -158,10 +158,14 @@ class _Tally:
 
         def count(tile: ScoreBlock, part: slice) -> Counts:
             images_before[part] += tile.count_in_columns(bounds[part])
-            captions_before = np.empty_like(before)
-            captions_before[:, 0] = tile.count_in_rows(own[:, 0])
+            best = tile.count_in_rows(own[:, 0])
+            # What is before the best own caption is before the others, too, and for most images that decides.
+            captions_before = np.repeat(best[:, None], own.shape[1], axis=1)
             if own.shape[1] > 1:
-                captions_before[:, 1:] = tile.count_in_rows_up_to(own[:, 1:], limits[:, 1:])
+                undecided = np.flatnonzero(best <= limits[:, 1])
+                captions_before[undecided, 1:] = tile.count_in_rows_up_to(
+                    undecided, own[undecided, 1:], limits[undecided, 1:]
+                )
             return captions_before
 
         before += sum(pool.map(count, *zip(*block.tiles(), strict=True)))

@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.intp]
-Bytes = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 
-_BYTE = 255
-"""Scores counted at a time in a byte."""
+_GROUP = 248
+"""Scores counted at a time: their number fits in a byte, and their flags in words of eight."""
 
-_TILE = 16 * _BYTE
+_TILE = 16 * _GROUP
 """Captions in a tile."""
 _ROUNDING = 2.0**-24
 _PAIRS = 512
@@ -53,7 +53,8 @@ class ScoreBlock:
 
     Attributes:
         images: (n, E), n at most 255; captions: (m, E).
-        scores: (n, m), each within ``slack`` of the exact score; -inf for a pair that is left out.
+        scores: (n, W), each of the first m within ``slack`` of the exact score; -inf for a pair that is left out and in
+            the columns beyond m, which make W a multiple of the group.
         slack: 0 once the scores are exact.
     """
 
@@ -62,107 +63,98 @@ class ScoreBlock:
     scores: Floats
     slack: np.float32
 
+    @staticmethod
+    def buffer(images: int, captions: int) -> Floats:
+        """Room for the scores of that many images and captions."""
+        return np.empty(images * _padded(captions), np.float32)
+
     @classmethod
     def compute(cls, images: Floats, captions: Floats, slack: np.float32, buffer: Floats) -> "ScoreBlock":
         """One matrix product, written to the beginning of ``buffer``."""
-        scores = buffer[: len(images) * len(captions)].reshape(len(images), len(captions))
-        np.matmul(images, captions.T, out=scores)
+        width = _padded(len(captions))
+        scores = buffer[: len(images) * width].reshape(len(images), width)
+        scores[:, len(captions) :] = -np.inf
+        np.matmul(images, captions.T, out=scores[:, : len(captions)])
         return cls(images, captions, scores, slack)
 
     def tiles(self) -> Iterator[tuple["ScoreBlock", slice]]:
-        """The same scores in blocks that fit in a core's cache, and which captions each has."""
+        """The same scores in blocks that fit in a cache, and which captions each has."""
         for start in range(0, len(self.captions), _TILE):
             part = slice(start, min(start + _TILE, len(self.captions)))
-            yield ScoreBlock(self.images, self.captions[part], self.scores[:, part], self.slack), part
+            yield ScoreBlock(self.images, self.captions[part], self.scores[:, start : start + _TILE], self.slack), part
 
     def leave_out(self, rows: Indices, columns: Indices) -> None:
         self.scores[rows, columns] = -np.inf
 
     def count_in_columns(self, bounds: Floats) -> Counts:
         """(m,): for each caption the images whose exact score with it is at least its bound."""
-        if not self.slack:
-            return _count_down(self.scores >= bounds)
-        low, high = bounds - self.slack, bounds + self.slack
-        possible, certain = _count_down(self.scores >= low), _count_down(self.scores > high)
-        columns = np.flatnonzero(possible != certain)
-        doubtful = self.scores[:, columns]
-        rows, places = np.nonzero((doubtful >= low[columns]) & (doubtful <= high[columns]))
-        columns = columns[places]
-        if self._were_too_many(rows):
-            return self.count_in_columns(bounds)
-        exact = self._exact(rows, columns)
-        return certain + np.bincount(columns[exact >= bounds[columns]], minlength=len(bounds))
+        padding = self.scores.shape[1] - len(bounds)
+        mask = self._at_least(np.pad(bounds, (0, padding), constant_values=np.inf)[None])
+        # Sums in bytes are several times faster than in wider integers.
+        counts = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)[: len(bounds)]
+        return counts.astype(np.int64)
 
     def count_in_rows(self, bounds: Floats) -> Counts:
         """(n,): for each image the captions whose exact score with it is at least its bound."""
-        if not self.slack:
-            return _row_sums(_count_across(self.scores >= bounds[:, None]))
-        possible = _count_across(self.scores >= (bounds - self.slack)[:, None])
-        certain = _count_across(self.scores > (bounds + self.slack)[:, None])
-        rows, groups = np.nonzero(possible != certain)
-        certain[rows, groups] = self.count_in_groups(rows, groups, bounds[rows])
-        return _row_sums(certain)
+        mask = self._at_least(bounds[:, None])
+        groups = np.add.reduceat(mask.view(np.uint8), self._group_starts, axis=1, dtype=np.uint8)
+        counts: Counts = groups.sum(axis=1, dtype=np.int64)
+        return counts
 
-    def count_in_rows_up_to(self, bounds: Floats, limits: Counts) -> Counts:
-        """(n, R): as :meth:`count_in_rows` for R bounds an image, where the count is at most the limit.
+    def count_in_rows_up_to(self, images: Indices, bounds: Floats, limits: Counts) -> Counts:
+        """(k, R): as :meth:`count_in_rows` for R bounds an image of ``images``, where the count is at most the limit.
 
-        Elsewhere it is some number above the limit. This takes little more than the greatest score of each group.
+        Elsewhere it is some number above the limit. Only groups of captions whose greatest score reaches a bound are
+        looked at, and of those with more such groups than the limit none.
         """
-        greatest = np.maximum.reduceat(self.scores, _group_starts(self.scores.shape[1]), axis=1)[:, None]
+        greatest = np.maximum.reduceat(self.scores[images], self._group_starts, axis=1)[:, None]
         counts = np.count_nonzero(greatest > (bounds + self.slack)[..., None], axis=2).astype(np.int64)
         within = counts <= limits
+        counts[within] = 0
         rows, places = np.nonzero(within)
         entries, groups = np.nonzero(greatest[rows, 0] >= (bounds[rows, places] - self.slack)[:, None])
         rows, places = rows[entries], places[entries]
-        counts[within] = 0
-        np.add.at(counts, (rows, places), self.count_in_groups(rows, groups, bounds[rows, places]))
+        reached = bounds[rows, places]
+        scores = self.scores.reshape(len(self.images), -1, _GROUP)[images[rows], groups]
+        mask = scores > (reached + self.slack)[:, None]
+        found, inside = np.nonzero((scores >= (reached - self.slack)[:, None]) & ~mask)
+        mask[found, inside] = self._exact(images[rows[found]], groups[found] * _GROUP + inside) >= reached[found]
+        np.add.at(counts, (rows, places), np.count_nonzero(mask, axis=1))
         return counts
 
-    def count_in_groups(self, rows: Indices, groups: Indices, bounds: Floats) -> Bytes:
-        """(P,): the captions in group ``groups[p]`` whose exact score with image ``rows[p]`` is at least its bound."""
-        columns = groups[:, None] * _BYTE + np.arange(_BYTE)
-        inside = columns < len(self.captions)
-        scores = self.scores[rows[:, None], np.minimum(columns, len(self.captions) - 1)]
-        counted = inside & (scores > (bounds + self.slack)[:, None])
-        found, places = np.nonzero(inside & ~counted & (scores >= (bounds - self.slack)[:, None]))
-        if self._were_too_many(found):
-            return self.count_in_groups(rows, groups, bounds)
-        exact = self._exact(rows[found], columns[found, places])
-        counted[found, places] = exact >= bounds[found]
-        counts: Bytes = np.add.reduce(counted.view(np.uint8), axis=1, dtype=np.uint8)
-        return counts
+    def _at_least(self, bounds: Floats) -> Mask:
+        """(n, W): whether the exact scores are at least ``bounds``, (n, 1) or (1, W)."""
+        if not self.slack:
+            return self.scores >= bounds
+        certain = self.scores > bounds + self.slack
+        possible = self.scores >= bounds - self.slack
+        # Eight at a time, for there are few that differ.
+        words = np.flatnonzero(certain.view(np.uint64) != possible.view(np.uint64))
+        doubtful = (words[:, None] * 8 + np.arange(8)).ravel()
+        doubtful = doubtful[certain.flat[doubtful] != possible.flat[doubtful]]
+        if len(doubtful) > _SHARE * self.scores.size:
+            self._make_exact()
+            return self.scores >= bounds
+        rows, columns = np.divmod(doubtful, self.scores.shape[1])
+        certain[rows, columns] = self._exact(rows, columns) >= np.broadcast_to(bounds, certain.shape)[rows, columns]
+        return certain
 
     def _exact(self, rows: Indices, columns: Indices) -> Floats:
         if not self.slack:
             return self.scores[rows, columns]
         return dot_products(self.images, self.captions, rows, columns)
 
-    def _were_too_many(self, doubtful: Indices) -> bool:
-        """If they are, the whole block is computed again, and then none is in doubt."""
-        if not self.slack or len(doubtful) <= _SHARE * self.scores.size:
-            return False
+    def _make_exact(self) -> None:
         left_out = np.isneginf(self.scores)
-        self.scores[...] = self.images.astype(np.float64) @ self.captions.astype(np.float64).T
+        exact = self.images.astype(np.float64) @ self.captions.astype(np.float64).T
+        self.scores[:, : len(self.captions)] = exact
         self.scores[left_out] = -np.inf
         self.slack = np.float32(0)
-        return True
+
+    @property
+    def _group_starts(self) -> Indices:
+        return np.arange(0, self.scores.shape[1], _GROUP)
 
 
-def _count_down(mask: npt.NDArray[np.bool_]) -> Counts:
-    """(n, m) -> (m,), n at most 255: summed in bytes, several times faster than in wider integers."""
-    counts: Bytes = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)
-    return counts.astype(np.int64)
-
-
-def _count_across(mask: npt.NDArray[np.bool_]) -> Bytes:
-    """(n, m) -> (n, groups), a group being 255 columns, the last one less."""
-    return np.add.reduceat(mask.view(np.uint8), _group_starts(mask.shape[1]), axis=1, dtype=np.uint8)
-
-
-def _row_sums(counts: Bytes) -> Counts:
-    sums: Counts = counts.sum(axis=1, dtype=np.int64)
-    return sums
-
-
-def _group_starts(columns: int) -> Indices:
-    return np.arange(0, columns, _BYTE)
+def _padded(captions: int) -> int:
+    return -(-captions // _GROUP) * _GROUP
