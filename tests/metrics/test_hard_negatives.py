@@ -6,7 +6,7 @@ import pytest
 
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.printed_table import PrintedTable
-from vitcapr.metrics.published import read_published
+from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.ranks import Ranks
 from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.metrics.side_by_side import BuildRow, build_rows

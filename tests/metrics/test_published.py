@@ -5,7 +5,14 @@ import yaml
 from pydantic import ValidationError
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.published import TABLE_NAMES, Number, Published, PublishedRow, published_files, read_published
+from vitcapr.metrics.published.numbers import (
+    TABLE_NAMES,
+    Number,
+    Published,
+    PublishedRow,
+    published_files,
+    read_published,
+)
 from vitcapr.metrics.side_by_side import LABELS
 
 

@@ -8,7 +8,7 @@ from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.metrics.published import read_published
+from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
 
 

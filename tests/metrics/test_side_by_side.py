@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.metrics.printed_table import PrintedTable
-from vitcapr.metrics.published import Published, read_published
+from vitcapr.metrics.published.numbers import Published, read_published
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.metrics.summary import COLUMNS
 

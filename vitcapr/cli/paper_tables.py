@@ -14,7 +14,7 @@ from vitcapr.metrics.before_after import read_comparison, reranking, self_critic
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.latex import document, to_latex
 from vitcapr.metrics.printed_table import PrintedTable, to_csv, to_markdown
-from vitcapr.metrics.published import TABLE_NAMES, Published, read_published
+from vitcapr.metrics.published.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.metrics.summary import read_summary

@@ -19,6 +19,7 @@ from vitcapr.files import write_text
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import Pixels, save_backbone, train_backbone
 from vitcapr.training.backbone_targets import Names, Targets, build_targets, collect_names
+from vitcapr.training.memory import keep_freed_memory
 
 
 def main(
@@ -28,6 +29,7 @@ def main(
     log: Log = None,
 ) -> None:
     """Train a ViT on the train split and save it as transformers does; history.csv has the validation accuracies."""
+    keep_freed_memory()
     training = parse_settings(TrainBackboneSettings, settings).training
     data = read_manifest(manifest)
     if data.objects is None:

@@ -29,6 +29,7 @@ from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.checkpoints import below, read_tensors
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.memory import keep_freed_memory
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 
@@ -39,7 +40,9 @@ def main(
     manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
     tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
     vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
-    output_dir: Annotated[Path, typer.Option(help="Receives best.safetensors, card.json, history.csv and last/.")],
+    output_dir: Annotated[
+        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
+    ],
     text_features: Annotated[
         Path | None, typer.Option(help="The sealed manifest.json of the text features, for a tower that reads them.")
     ] = None,
@@ -48,6 +51,7 @@ def main(
     log: Log = None,
 ) -> None:
     """Train a retriever; stopped by a signal, the same command continues it bit for bit."""
+    keep_freed_memory()
     chosen = parse_settings(TrainRetrieverSettings, settings)
     retriever, training = chosen.retriever, chosen.retriever.training
     with Reporter(log) as reporter:
@@ -112,6 +116,7 @@ def main(
         if best is None:
             raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
         write_text(output_dir / "history.csv", _history_csv(end.history))
+        write_text(output_dir / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
         card: dict[str, Any] = {
             "architecture": architecture,
             "backbone": retriever.backbone,

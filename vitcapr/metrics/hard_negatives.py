@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
-from vitcapr.metrics.published import Published
+from vitcapr.metrics.published.numbers import Published
 from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.metrics.side_by_side import (
     BUILD,

@@ -7,7 +7,7 @@ from typing import Any
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
-from vitcapr.metrics.published import Published
+from vitcapr.metrics.published.numbers import Published
 from vitcapr.metrics.side_by_side import BUILD
 
 _COLUMNS = {

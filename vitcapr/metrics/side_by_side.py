@@ -8,7 +8,7 @@ import pandas as pd
 
 from vitcapr.metrics import table as score_table
 from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
-from vitcapr.metrics.published import Number, Published, PublishedRow, PublishedTable
+from vitcapr.metrics.published.numbers import Number, Published, PublishedRow, PublishedTable
 
 BUILD = "this build"
 
