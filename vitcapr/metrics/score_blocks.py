@@ -91,8 +91,8 @@ class ScoreBlock:
         padding = self.scores.shape[1] - len(bounds)
         mask = self._at_least(np.pad(bounds, (0, padding), constant_values=np.inf)[None])
         # Sums in bytes are several times faster than in wider integers.
-        counts = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)[: len(bounds)]
-        return counts.astype(np.int64)
+        counts: Counts = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)[: len(bounds)].astype(np.int64)
+        return counts
 
     def count_in_rows(self, bounds: Floats) -> Counts:
         """(n,): for each image the captions whose exact score with it is at least its bound."""
@@ -125,8 +125,9 @@ class ScoreBlock:
     def _at_least(self, bounds: Floats) -> Mask:
         """(n, W): whether the exact scores are at least ``bounds``, (n, 1) or (1, W)."""
         if not self.slack:
-            return self.scores >= bounds
-        certain = self.scores > bounds + self.slack
+            exact: Mask = self.scores >= bounds
+            return exact
+        certain: Mask = self.scores > bounds + self.slack
         possible = self.scores >= bounds - self.slack
         # Eight at a time, for there are few that differ.
         words = np.flatnonzero(certain.view(np.uint64) != possible.view(np.uint64))
@@ -134,7 +135,7 @@ class ScoreBlock:
         doubtful = doubtful[certain.flat[doubtful] != possible.flat[doubtful]]
         if len(doubtful) > _SHARE * self.scores.size:
             self._make_exact()
-            return self.scores >= bounds
+            return self._at_least(bounds)
         rows, columns = np.divmod(doubtful, self.scores.shape[1])
         certain[rows, columns] = self._exact(rows, columns) >= np.broadcast_to(bounds, certain.shape)[rows, columns]
         return certain
