@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ WORDS = 2
 """Words shown for each picture: those with the most concentrated attention, in the caption's order."""
 _COLUMNS = 3 + WORDS
 _OPACITY = 0.55
-_LEAST_SCALE = 3.0
 _MARGIN, _GAP, _BAR = 0.06, 0.08, 0.5  # inches
 _CELL = (PAGE_WIDTH - 2 * _MARGIN - (_COLUMNS - 1) * _GAP) / _COLUMNS
 _TITLE = TEXT_SIZE * LINE_SPACING / 72 + 0.04
@@ -62,61 +62,68 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
 def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
     """A row a picture: itself, the ViT's roll-out, the captioner's attention over all words and for two of them.
 
-    One colour scale serves a row, in multiples of an attention spread evenly, as in the figures of attention. Above
-    the mean of all words stands its rank correlation with the roll-out over the patches.
+    A roll-out is much flatter than attention, so each map has a scale of its own, from no attention to its peak (the
+    99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does,
+    for all words, the rank correlation with the roll-out.
     """
     sizes = [_fit(case.picture) for case in cases]
     captions = [wrap(" ".join(case.words), (PAGE_WIDTH - 2 * _MARGIN) * 72, SMALL_TEXT_SIZE) for case in cases]
-    heights = [_TITLE + size[1] + len(lines) * _LINE + 0.12 for size, lines in zip(sizes, captions, strict=True)]
+    heights = [_TITLE + size[1] + (1 + len(lines)) * _LINE + 0.14 for size, lines in zip(sizes, captions, strict=True)]
     total = 2 * _MARGIN + sum(heights) + _BAR
     figure = new_figure(PAGE_WIDTH, total)
-    relative = [[(title, weights * weights.size) for title, weights in _maps(case)] for case in cases]
-    peak = np.concatenate([weights.ravel() for maps in relative for _, weights in maps] or [np.zeros(1)])
-    most = max(float(np.quantile(peak, 0.995)), _LEAST_SCALE)
     top, shown = total - _MARGIN, None
-    for case, maps, size, lines, height in zip(cases, relative, sizes, captions, heights, strict=True):
+    for case, size, lines, height in zip(cases, sizes, captions, heights, strict=True):
         plain = print_size(case.picture, size[0])
         grey = np.asarray(plain.convert("L"))
-        for column, (title, weights) in enumerate([("picture", None), *maps]):
+        under = top - _TITLE - size[1] - 0.03
+        for column, panel in enumerate([_Map("picture"), *_maps(case)]):
             left = _MARGIN + column * (_CELL + _GAP) + (_CELL - size[0]) / 2
-            bottom = top - _TITLE - size[1]
-            place = (left / PAGE_WIDTH, bottom / total, size[0] / PAGE_WIDTH, size[1] / total)
+            place = (left / PAGE_WIDTH, (under + 0.03) / total, size[0] / PAGE_WIDTH, size[1] / total)
             axes = figure.add_axes(place)
             axes.set_axis_off()
-            spoken = column >= _COLUMNS - WORDS
-            axes.set_title(
-                shorten(title, _CELL * 72, TEXT_SIZE, "bold"),
-                fontsize=TEXT_SIZE,
-                pad=3,
-                weight="bold" if spoken else "normal",
-                style="normal" if spoken else "italic",
-            )
-            if weights is None:
+            look: dict[str, Any] = {"weight": "bold"} if panel.is_word else {"style": "italic"}
+            axes.set_title(shorten(panel.title, _CELL * 72, TEXT_SIZE, "bold"), fontsize=TEXT_SIZE, pad=3, **look)
+            if panel.weights is None:
                 axes.imshow(np.asarray(plain), aspect="auto")
                 continue
+            relative = panel.weights * panel.weights.size
+            peak = max(float(np.quantile(relative, 0.995)), 1e-6)
             axes.imshow(grey, cmap="gray", vmin=0, vmax=255, aspect="auto")
-            heat = upsample(weights, plain.width, plain.height)
-            shown = axes.imshow(heat, cmap=COLOR_MAP, vmin=0, vmax=most, alpha=_OPACITY, aspect="auto")
-        for number, line in enumerate(lines):
-            y = (top - _TITLE - size[1] - 0.04 - number * _LINE) / total
+            heat = upsample(relative / peak, plain.width, plain.height)
+            shown = axes.imshow(heat, cmap=COLOR_MAP, vmin=0, vmax=1, alpha=_OPACITY, aspect="auto")
+            middle = _MARGIN + column * (_CELL + _GAP) + _CELL / 2
+            note = f"peak {peak:.1f}{panel.note}"
+            figure.text(middle / PAGE_WIDTH, under / total, note, fontsize=SMALL_TEXT_SIZE, va="top", ha="center")
+        for number, line in enumerate(lines, start=1):
+            y = (under - number * _LINE) / total
             figure.text(_MARGIN / PAGE_WIDTH, y, line, fontsize=SMALL_TEXT_SIZE, va="top")
         top -= height
     if shown is not None:
         bar = figure.add_axes((0.3, (_MARGIN + 0.3) / total, 0.4, 0.09 / total))
-        figure.colorbar(shown, cax=bar, orientation="horizontal", extend="max")
-        bar.set_xlabel(
-            "attention, in multiples of an even spread over the patches", fontsize=SMALL_TEXT_SIZE, labelpad=2
-        )
+        figure.colorbar(shown, cax=bar, orientation="horizontal", extend="max", ticks=[0, 1])
+        bar.set_xticklabels(["none", "peak"])
+        bar.set_xlabel("attention; the peak in multiples of an even spread", fontsize=SMALL_TEXT_SIZE, labelpad=2)
     return figure
 
 
-def _maps(case: Looked) -> list[tuple[str, NDArray[np.floating]]]:
-    maps = [("ViT, rolled out", np.asarray(case.rolled_out, np.float32))]
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """A panel: attention over the patches, or None for the picture itself."""
+
+    title: str
+    weights: NDArray[np.floating] | None = None
+    note: str = ""
+    is_word: bool = False
+
+
+def _maps(case: Looked) -> list[_Map]:
+    rolled_out = np.asarray(case.rolled_out, np.float32)
+    maps = [_Map("ViT, rolled out", rolled_out)]
     if len(case.words):
         attended = np.asarray(case.attended, np.float32)
         mean = attended.mean(axis=0)
-        maps.append((f"all words (ρ {rank_correlation(case.rolled_out, mean):.2f})", mean))
-        maps += [(case.words[word], attended[word]) for word in concentrated(attended, WORDS)]
+        maps.append(_Map("captioner, all words", mean, f", ρ {rank_correlation(rolled_out, mean):.2f}"))
+        maps += [_Map(case.words[word], attended[word], is_word=True) for word in concentrated(attended, WORDS)]
     return maps
 
 
