@@ -33,6 +33,8 @@ include: "rules/text.smk"
 include: "rules/features.smk"
 include: "rules/training.smk"
 include: "rules/decoding.smk"
+include: "rules/retrieval.smk"
+include: "rules/reranking.smk"
 include: "rules/metrics.smk"
 include: "rules/figures.smk"
 
@@ -44,3 +46,5 @@ rule all:
         rules.figures.input,
         f"{experiment.chosen.root}/summary.csv",
         f"{experiment.chosen.root}/tables/scores.md",
+        experiment.metrics.comparisons,
+        experiment.metrics.paper_pages,

@@ -5,9 +5,13 @@ wildcard_constraints:
     experiment=experiment.chosen.name,
     backbone=one_of(experiment.chosen.backbones),
     vectors=one_of(experiment.chosen.word_vectors),
-    captioner=one_of(experiment.chosen.captioners),
-    decoding=one_of(experiment.chosen.decodings),
-    split=one_of(experiment.chosen.splits),
+    captioner=one_of(experiment.chosen.trained_captioners),
+    decoding=one_of(experiment.chosen.ways),
+    reranking=one_of(experiment.chosen.rerankings),
+    encoder=one_of(experiment.chosen.text_encoders),
+    retriever=one_of(experiment.chosen.needed_retrievers),
+    split=one_of(experiment.chosen.needed_splits),
+    paper=r"[a-z0-9-]+",
     task=r"\d+",
 
 
@@ -16,6 +20,7 @@ localrules:
     features,
     captioners,
     captions,
+    retrievers,
     metrics,
     figures,
 
@@ -30,13 +35,22 @@ rule captioners:
         expand(
             "results/{experiment}/captioners/{captioner}/best.safetensors",
             experiment=experiment.chosen.name,
-            captioner=experiment.chosen.captioners,
+            captioner=experiment.chosen.trained_captioners,
         ),
 
 
 rule captions:
     input:
         experiment.captioning.files("captions", "captions.json"),
+
+
+rule retrievers:
+    input:
+        expand(
+            "results/{experiment}/retrievers/{retriever}/best.safetensors",
+            experiment=experiment.chosen.name,
+            retriever=experiment.chosen.needed_retrievers,
+        ),
 
 
 rule metrics:

@@ -14,6 +14,8 @@ rule decode:
         "results/{experiment}/logs/decode/{captioner}.{decoding}.{split}.log",
     benchmark:
         "results/{experiment}/benchmarks/decode/{captioner}.{decoding}.{split}.tsv"
+    wildcard_constraints:
+        decoding=one_of(experiment.chosen.needed_decodings),
     conda:
         "../envs/gpu.yaml"
     threads: 8
@@ -40,6 +42,7 @@ use rule decode as decode_attentively with:
     wildcard_constraints:
         captioner=one_of(experiment.chosen.attentive_captioners),
         decoding=one_of(experiment.chosen.attentive_decodings),
+        split=one_of(experiment.chosen.splits),
     params:
         captioner=subpath(input.weights, parent=True),
         attention="--attention results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",

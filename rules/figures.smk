@@ -4,6 +4,7 @@
 rule draw_curves:
     input:
         histories=experiment.captioning.histories,
+        retrievers=experiment.retrieval.histories,
         backbone=experiment.figures.backbone_history,
     output:
         report(
@@ -23,11 +24,13 @@ rule draw_curves:
     params:
         folder=subpath(output[0], parent=True),
         histories=experiment.captioning.histories_option,
+        retrievers=experiment.retrieval.histories_option,
         backbone=experiment.figures.backbone_history_option,
         settings=experiment.figures.draw("curves").settings,
         made_from=experiment.figures.draw("curves").made_from,
     shell:
-        "python -m vitcapr.cli.draw_curves {params.histories} {params.backbone} --output-dir {params.folder:q}"
+        "python -m vitcapr.cli.draw_curves {params.histories} {params.retrievers} {params.backbone}"
+        " --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 
@@ -136,4 +139,168 @@ rule draw_attention:
     shell:
         "python -m vitcapr.cli.draw_attention --captions {input.captions:q} --attention {input.attention:q}"
         " --manifest {input.manifest:q} --split {wildcards.split} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_reranked:
+    input:
+        before=experiment.reranking.candidates_of,
+        after="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.pictures(
+                "results/{experiment}/figures/reranked/{captioner}/{reranking}/{split}/reranked"
+            ),
+            caption="../workflow/report/reranked.rst",
+            category="Captions",
+            labels={"figure": "before and after reranking", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_reranked/{captioner}.{reranking}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        language=experiment.config.text.language,
+        settings=experiment.figures.draw("reranked").settings,
+        made_from=experiment.figures.draw("reranked").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_reranked --before {input.before:q} --after {input.after:q}"
+        " --manifest {input.manifest:q} --split {wildcards.split} --language {params.language}"
+        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_embeddings:
+    input:
+        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.embeddings(
+                "results/{experiment}/figures/embeddings/{retriever}/{split}/"
+            ),
+            caption="../workflow/report/embeddings.rst",
+            category="Retrieval",
+            subcategory="{retriever}",
+            labels={"figure": "the shared space", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_embeddings/{retriever}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        folder=subpath(output[0], parent=True),
+        settings=experiment.figures.draw("embeddings").settings,
+        made_from=experiment.figures.draw("embeddings").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_embeddings --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_retrieved:
+    input:
+        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        ranks="results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.retrieved(
+                "results/{experiment}/figures/retrieved/{retriever}/{split}/"
+            ),
+            caption="../workflow/report/retrieved.rst",
+            category="Retrieval",
+            subcategory="{retriever}",
+            labels={"figure": "failures", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_retrieved/{retriever}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        settings=experiment.figures.draw("retrieved").settings,
+        made_from=experiment.figures.draw("retrieved").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_retrieved --embeddings {input.embeddings:q} --ranks {input.ranks:q}"
+        " --manifest {input.manifest:q} --split {wildcards.split} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_rollout:
+    input:
+        experiment.figures.trained_backbone_of,
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.pictures(
+                "results/{experiment}/figures/rollout/{captioner}/{decoding}/{split}/rollout"
+            ),
+            caption="../workflow/report/rollout.rst",
+            category="Attention",
+            subcategory="{captioner}",
+            labels={
+                "figure": "backbone beside captioner",
+                "decoding": "{decoding}",
+                "split": "{split}",
+            },
+        ),
+    log:
+        "results/{experiment}/logs/draw_rollout/{captioner}.{decoding}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=15,
+    params:
+        source=experiment.figures.backbone_source,
+        folder=subpath(output[0], parent=True),
+        settings=experiment.figures.draw_rollout.settings,
+        made_from=experiment.figures.draw_rollout.made_from,
+    shell:
+        "python -m vitcapr.cli.draw_rollout --captions {input.captions:q} --attention {input.attention:q}"
+        " --manifest {input.manifest:q} --split {wildcards.split} --source {params.source:q}"
+        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_gpu:
+    input:
+        experiment.figures.gpu_uses,
+    output:
+        report(
+            experiment.figures.pictures("results/{experiment}/figures/gpu/gpu"),
+            caption="../workflow/report/gpu.rst",
+            category="Training",
+            labels={"figure": "GPU use and memory"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_gpu.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        uses=experiment.figures.gpu_uses_option,
+        settings=experiment.figures.draw("gpu").settings,
+        made_from=experiment.figures.draw("gpu").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_gpu {params.uses} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"

@@ -86,3 +86,80 @@ rule summary:
     shell:
         "python -m vitcapr.cli.summary {input.metrics:q} --experiment {wildcards.experiment}"
         " --output {output.summary:q} --table {output.table:q} --collect results/summary.csv --log {log:q}"
+
+
+rule compare:
+    input:
+        before=experiment.metrics.before,
+        after=[
+            "results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
+            "results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
+        ],
+    output:
+        comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
+        table=report(
+            "results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.md",
+            caption="../workflow/report/comparison.rst",
+            category="Scores",
+            labels={"table": "before and after", "system": "{captioner} {decoding}"},
+        ),
+    log:
+        "results/{experiment}/logs/compare/{captioner}.{decoding}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        settings=experiment.metrics.compare.settings,
+        made_from=experiment.metrics.compare.made_from,
+    shell:
+        "python -m vitcapr.cli.compare --before {input.before[0]:q} --before-images {input.before[1]:q}"
+        " --after {input.after[0]:q} --after-images {input.after[1]:q}"
+        " --output {output.comparison:q} --table {output.table:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule paper_tables:
+    input:
+        summary="results/{experiment}/summary.csv",
+        comparisons=experiment.metrics.comparisons,
+        cards=experiment.metrics.cards,
+        ranks=experiment.metrics.ranks,
+    output:
+        page=report(
+            "results/{experiment}/tables/{paper}/{paper}.md",
+            caption="../workflow/report/paper_page.rst",
+            category="Beside the paper",
+            labels={"table": "paper, this build, literature"},
+        ),
+        latex=report(
+            "results/{experiment}/tables/{paper}/{paper}.tex",
+            caption="../workflow/report/paper_latex.rst",
+            category="Beside the paper",
+            labels={"table": "the same for LaTeX"},
+        ),
+        numbers=report(
+            "results/{experiment}/tables/{paper}/{paper}.csv",
+            caption="../workflow/report/paper_numbers.rst",
+            category="Beside the paper",
+            labels={"table": "the published numbers"},
+        ),
+    log:
+        "results/{experiment}/logs/paper_tables/{paper}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        folder=subpath(output.page, parent=True),
+        comparisons=experiment.metrics.comparisons_option,
+        cards=experiment.metrics.cards_option,
+        ranks=experiment.metrics.ranks_option,
+        made_from=experiment.metrics.paper_tables.made_from,
+    shell:
+        "python -m vitcapr.cli.paper_tables {input.summary:q} --paper {wildcards.paper} {params.comparisons}"
+        " {params.cards} {params.ranks} --output-dir {params.folder:q} --log {log:q}"

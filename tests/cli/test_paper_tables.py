@@ -10,7 +10,7 @@ import pytest
 
 from vitcapr.cli import paper_tables
 from vitcapr.errors import UserError
-from vitcapr.metrics.published import TABLE_NAMES
+from vitcapr.metrics.published.numbers import TABLE_NAMES
 from vitcapr.metrics.summary import COLUMNS, write_summary
 
 

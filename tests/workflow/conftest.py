@@ -111,7 +111,8 @@ def copy_repository(target: Path) -> None:
 
 TWO_CAPTIONERS = {
     "experiment": "two",
-    "run": {"captioners": ["attention", "plain"]},
+    "run": {"captioners": ["attention", "plain"], "retrievers": ["paper"]},
+    "rerankings": {"reranked": {"retriever": "paper"}},
     "captioners": {"plain": {"backbone": "vit", "architecture": "baseline"}},
 }
 
@@ -121,7 +122,14 @@ PHOTOGRAPHS = {
     "word_vectors": {"glove": {"path": "vectors.txt", "dimension": 2}},
     "backbones": {"local": {"source": "weights"}},
     "captioners": {"small": {"backbone": "local", "word_vectors": "glove", "embedding_dim": 2}},
-    "run": {"captioners": ["small"], "decodings": ["greedy"]},
+    "retrievers": {"pair": {"backbone": "local"}},
+    "rerankings": {"by_pair": {"decoding": "beam", "retriever": "pair"}, "oracle": {"decoding": "beam"}},
+    "run": {
+        "captioners": ["small"],
+        "decodings": ["greedy"],
+        "rerankings": ["by_pair", "oracle"],
+        "retrievers": ["pair"],
+    },
 }
 
 

@@ -7,16 +7,26 @@ from typing import Any
 
 import pytest
 
-SCORES = {"score", "ground", "summary"}
-AFTER_DECODING = {"draw_captions", "draw_attention", *SCORES}
+SCORES = {"score", "ground", "score_retrieval", "compare", "summary"}
+RERANKING = {"tune_reranking", "rerank", "draw_reranked"}
+AFTER_DECODING = {
+    *("score", "ground", "compare", "summary"),
+    *("draw_captions", "draw_attention", "rerank_oracle"),
+    *RERANKING,
+}
+RANKED = {"score_retrieval", "draw_retrieved", "summary"}
+RERANKED = {"rerank_oracle", "score", "compare", "summary", "draw_captions", *RERANKING}
 DECODING = {"decode", "decode_attentively", *AFTER_DECODING}
-TRAINING = {"train_captioner", "draw_curves", *DECODING}
+RETRIEVAL = {"train_retriever", "embed", "score_retrieval", "draw_embeddings", "draw_retrieved", "draw_curves"}
+AFTER_RETRIEVAL = {*RETRIEVAL, *RERANKING, "draw_captions", "score", "compare", "summary"}
+TRAINING = {"train_captioner", "draw_curves", *DECODING, *AFTER_RETRIEVAL}
 FEATURES = {"extract", "seal", *TRAINING}
 TEXT = {"vocabulary", "draw_text", *TRAINING}
 ALL = {"data", "train_backbone", *FEATURES, *TEXT}
 
 # Without masks nothing is grounded, no backbone is trained, and no greedy decoding keeps its attention.
-PHOTOGRAPHS = (ALL | {"word_vectors"}) - {"train_backbone", "ground", "decode_attentively", "draw_attention"}
+MASKED = {"train_backbone", "ground", "decode_attentively", "draw_attention"}
+PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 
 Edit = Callable[[Any], None]
 
@@ -59,10 +69,17 @@ def test_what_changes_no_result_runs_nothing_again(two: Any) -> None:
     [
         pytest.param(append(BEAM, "\n# A remark.\n"), set(), id="comment"),
         pytest.param(append(BEAM, "\nMORE = 1\n"), DECODING, id="beam code"),
-        pytest.param(append("vitcapr/metrics/java.py", "\nMORE = 1\n"), {"score", "summary"}, id="METEOR code"),
+        pytest.param(
+            append("vitcapr/metrics/java.py", "\nMORE = 1\n"),
+            {"score", "compare", "summary", "rerank_oracle", "draw_captions", *RERANKING},
+            id="METEOR code",
+        ),
         pytest.param(append("vitcapr/metrics/grounding.py", "\nMORE = 1\n"), {"ground", "summary"}, id="grounding"),
         pytest.param(append("vitcapr/figures/curves.py", "\nMORE = 1\n"), {"draw_curves"}, id="figure code"),
         pytest.param(append("vitcapr/training/loop.py", "\nMORE = 1\n"), TRAINING, id="training code"),
+        pytest.param(append("vitcapr/training/contrastive.py", "\nMORE = 1\n"), AFTER_RETRIEVAL, id="contrastive loss"),
+        pytest.param(append("vitcapr/metrics/ranks.py", "\nMORE = 1\n"), RANKED, id="ranks of true matches"),
+        pytest.param(append("vitcapr/decoding/rerank.py", "\nMORE = 1\n"), RERANKED, id="reranking code"),
         pytest.param(append("vitcapr/config/decoding.py", "\nMORE = 1\n"), DECODING, id="a decoding option"),
         pytest.param(append("vitcapr/data/manifest.py", "\nMORE = 1\n"), ALL, id="manifest code"),
         pytest.param(configure(backbones={"vit": {"dtype": "float32"}}), FEATURES, id="dtype"),
@@ -86,7 +103,7 @@ def test_rules_after_an_edit(two: Any, change: Edit, expected: set[str]) -> None
         pytest.param(append("photographs/3.jpg", "another"), PHOTOGRAPHS, id="one image more"),
         pytest.param(
             append("vectors.txt", "cat 3 4"),
-            {"word_vectors", *PHOTOGRAPHS} - {"data", "vocabulary", "draw_text", "extract", "seal"},
+            {"word_vectors", "train_captioner", "draw_curves", *DECODING} - MASKED,
             id="word vectors",
         ),
         pytest.param(
@@ -113,11 +130,34 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         "train_captioner plain",
         "decode plain/greedy/test",
         "decode plain/beam/test",
+        "decode plain/beam/validation",
+        "tune_reranking plain/reranked",
+        "rerank plain/reranked/test",
+        "rerank_oracle plain/oracle/test",
+        "compare plain/reranked/test",
+        "compare plain/oracle/test",
         "score plain/greedy/test",
         "score plain/beam/test",
+        "score plain/reranked/test",
+        "score plain/oracle/test",
         "draw_captions test",
+        "draw_reranked plain/reranked/test",
         "draw_curves",
         "summary",
+    }
+
+
+def test_one_retrievers_temperature_concerns_only_that_retriever(two: Any) -> None:
+    two.configure(
+        retrievers={"paper": {"temperature": 0.05}},
+        run={"captioners": ["attention", "plain"], "retrievers": ["paper", "recommended"], "rerankings": []},
+    )
+    assert two.stale_jobs() == {
+        *("train_retriever paper", "embed paper/test", "score_retrieval paper/test"),
+        *("draw_embeddings paper/test", "draw_retrieved paper/test"),
+        *("train_retriever recommended", "embed recommended/test", "score_retrieval recommended/test"),
+        *("draw_embeddings recommended/test", "draw_retrieved recommended/test"),
+        *("draw_captions test", "draw_curves", "summary"),
     }
 
 
@@ -136,7 +176,7 @@ def test_one_decodings_beam_concerns_only_that_decoding(two: Any) -> None:
 def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
     two.configure(
         captioners__second={"backbone": "vit"},
-        run={"captioners": ["attention", "plain", "second"], "decodings": ["greedy"]},
+        run={"captioners": ["attention", "plain", "second"], "decodings": ["greedy"], "rerankings": []},
     )
     assert two.stale_jobs() == {
         "train_captioner second",

@@ -19,7 +19,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
-from vitcapr.model_folder import write_model
+from vitcapr.model_folder import WEIGHTS, read_model, write_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
@@ -27,6 +27,7 @@ from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.memory import keep_freed_memory
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
@@ -39,12 +40,16 @@ def main(
     manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
     tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
     vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
-    output_dir: Annotated[Path, typer.Option(help="Receives best.safetensors, card.json, history.csv and last/.")],
+    output_dir: Annotated[
+        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
+    ],
     word_vectors: Annotated[Path | None, typer.Option(help="vectors.npy to start the embedding from.")] = None,
+    start_from: Annotated[Path | None, typer.Option(help="The folder of a captioner to start from.")] = None,
     code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
     log: Log = None,
 ) -> None:
     """Train a captioner; stopped by a signal, the same command continues it bit for bit."""
+    keep_freed_memory()
     chosen = parse_settings(TrainCaptionerSettings, settings)
     captioner, training = chosen.captioner, chosen.captioner.training
     with Reporter(log) as reporter:
@@ -57,6 +62,7 @@ def main(
             "tokens": sha256_file(tokens),
             "vocabulary": sha256_file(vocabulary),
             "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
+            "start_from": None if start_from is None else sha256_file(start_from / WEIGHTS),
             "images": sha256_bytes("\n".join(images.images["split"]).encode()),
         }
         architecture = _architecture(captioner, store, len(words))
@@ -64,6 +70,8 @@ def main(
         model = build_captioner(architecture)
         if word_vectors is not None:
             _start_embedding(model, np.load(word_vectors, allow_pickle=False), word_vectors)
+        if start_from is not None:
+            _start(model, architecture, start_from)
         longest = max(phase.max_length for phase in training.phases)
         task = CaptionerTask(
             model,
@@ -120,6 +128,7 @@ def main(
         if best is None:
             raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
         write_text(output_dir / "history.csv", _history_csv(end.history, training.phases))
+        write_text(output_dir / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
         card: dict[str, Any] = {
             "architecture": architecture,
             "backbone": captioner.backbone,
@@ -190,6 +199,24 @@ def _start_embedding(model: Captioner, vectors: np.ndarray, path: Path) -> None:
         )
     with torch.no_grad():
         weight.copy_(torch.from_numpy(vectors))
+
+
+def _start(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:
+    """Give ``model`` the weights of the captioner in ``folder``.
+
+    Raises:
+        UserError: that captioner has another architecture.
+    """
+    weights, card = read_model(folder)
+    there = {**card["architecture"], "dropout": architecture["dropout"]}
+    for key in sorted(architecture.keys() | there.keys()):
+        if architecture.get(key) != there.get(key):
+            raise UserError(
+                f"a captioner with {key} {architecture.get(key)} cannot start from one with {there.get(key)}",
+                where=folder,
+                remedy="give both captioners the same architecture",
+            )
+    model.load_state_dict(weights)
 
 
 def _history_csv(history: list[dict[str, float]], phases: list[PhaseConfig]) -> str:

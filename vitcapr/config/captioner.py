@@ -59,6 +59,8 @@ class TrainingConfig(Section):
 class CaptionerConfig(Section):
     backbone: str
     """The name of an entry of backbones."""
+    start_from: str | None = None
+    """The name of another captioner of the same architecture, from whose weights training starts."""
     architecture: Literal["baseline", "patch_attention"] = "patch_attention"
     embedding_dim: int = Field(256, ge=1)
     word_vectors: str | None = None

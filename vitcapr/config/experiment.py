@@ -1,5 +1,6 @@
 """The whole configuration of an experiment: what config.yaml holds."""
 
+from collections.abc import Collection, Iterable
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,7 +12,10 @@ from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.metrics import MetricsConfig
+from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
 from vitcapr.config.text import TextConfig, WordVectorsConfig
+from vitcapr.config.text_encoder import TextEncoderConfig
 
 
 class RunConfig(Section):
@@ -19,6 +23,11 @@ class RunConfig(Section):
 
     captioners: list[str] = Field(["attention"], min_length=1)
     decodings: list[str] = Field(["greedy", "beam"], min_length=1)
+    rerankings: list[str] = []
+    """Of the captions of every captioner."""
+    retrievers: list[str] = []
+    paper: Literal["vitcap-r"] | None = None
+    """Whose published numbers are set beside the scores."""
     splits: list[Literal["validation", "test"]] = ["test"]
 
 
@@ -37,30 +46,84 @@ class ExperimentConfig(Section):
     features: FeaturesConfig = FeaturesConfig()
     captioners: dict[str, CaptionerConfig] = {"attention": CaptionerConfig(backbone="vit")}
     decodings: dict[str, DecodingConfig] = {"greedy": DecodingConfig(beam_size=1), "beam": DecodingConfig()}
+    text_encoders: dict[str, TextEncoderConfig] = {}
+    retrievers: dict[str, RetrieverConfig] = {}
+    embed: EmbedConfig = EmbedConfig()
+    rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
     run: RunConfig = RunConfig()
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
-        for key, wanted, defined in (
-            ("run.captioners", self.run.captioners, self.captioners),
-            ("run.decodings", self.run.decodings, self.decodings),
-        ):
-            for name in wanted:
-                if name not in defined:
-                    raise ValueError(f"{key} asks for '{name}', which is not among {sorted(defined)}")
-        for name in self.run.captioners:
+        run = self.run
+        _check("run.captioners", run.captioners, self.captioners)
+        _check("run.decodings", run.decodings, self.decodings)
+        _check("run.rerankings", run.rerankings, self.rerankings)
+        _check("run.retrievers", run.retrievers, self.retrievers)
+        for name in (ancestor for wanted in run.captioners for ancestor in self.line_of(wanted)):
             captioner = self.captioners[name]
-            if captioner.backbone not in self.backbones:
+            _check(f"captioners.{name}.backbone", [captioner.backbone], self.backbones)
+            _check(f"captioners.{name}.word_vectors", _given(captioner.word_vectors), self.word_vectors)
+        for name in run.rerankings:
+            reranking = self.rerankings[name]
+            _check(f"rerankings.{name}.decoding", [reranking.decoding], self.decodings)
+            _check(f"rerankings.{name}.retriever", _given(reranking.retriever), self.retrievers)
+        for name in [*run.retrievers, *_given(*(self.rerankings[name].retriever for name in run.rerankings))]:
+            retriever = self.retrievers[name]
+            _check(f"retrievers.{name}.backbone", [retriever.backbone], self.backbones)
+            _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
+            _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
+        return self
+
+    def line_of(self, captioner: str) -> list[str]:
+        """A captioner after all those that it starts from.
+
+        Raises:
+            ValueError: one of them is not defined, or it starts from itself.
+        """
+        line = [captioner]
+        while (start := self.captioners[line[0]].start_from) is not None:
+            _check(f"captioners.{line[0]}.start_from", [start], self.captioners)
+            if self.captioners[start].backbone != self.captioners[line[0]].backbone:
+                raise ValueError(f"captioners.{line[0]} starts from '{start}', which looks through another backbone")
+            if start in line:
+                raise ValueError(f"captioners.{start} starts from itself")
+            line.insert(0, start)
+        return line
+
+    @model_validator(mode="after")
+    def _rerankings_have_a_choice(self) -> Self:
+        for name in self.run.rerankings:
+            reranking = self.rerankings[name]
+            if name in self.decodings:
+                raise ValueError(f"'{name}' is both a decoding and a reranking; give one of them another name")
+            if reranking.by == "oracle" and "oracle" not in name:
+                raise ValueError(f"the reranking '{name}' is by oracle and must have 'oracle' in its name")
+            if self.decodings[reranking.decoding].n_best < 2:
                 raise ValueError(
-                    f"captioners.{name}.backbone '{captioner.backbone}' is not among {sorted(self.backbones)}"
+                    f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which keeps one only; "
+                    f"set decodings.{reranking.decoding}.n_best"
                 )
-            if captioner.word_vectors is not None and captioner.word_vectors not in self.word_vectors:
-                known = sorted(self.word_vectors)
-                raise ValueError(f"captioners.{name}.word_vectors '{captioner.word_vectors}' is not among {known}")
+        return self
+
+    @model_validator(mode="after")
+    def _batches_fill_chunks(self) -> Self:
         if self.features.chunk % self.features.batch:
             raise ValueError(
                 f"features.batch {self.features.batch} does not divide features.chunk {self.features.chunk}"
             )
         return self
+
+
+def _given(*names: str | None) -> list[str]:
+    return [name for name in names if name is not None]
+
+
+def _check(key: str, names: Iterable[str], defined: Collection[str]) -> None:
+    """Raises:
+    ValueError: a name is not among those defined.
+    """
+    for name in names:
+        if name not in defined:
+            raise ValueError(f"{key} asks for '{name}', which is not among {sorted(defined)}")

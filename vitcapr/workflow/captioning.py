@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from vitcapr.config.captioner import TrainCaptionerSettings
 from vitcapr.config.decoding import DecodeSettings
@@ -46,15 +47,24 @@ class CaptioningStages:
     def word_vectors_option(self, wildcards: Wildcards) -> str:
         return options("word-vectors", self.word_vectors_of(wildcards))
 
+    def start_of(self, wildcards: Wildcards) -> list[str]:
+        """The weights and the card of the captioner that training starts from, if it starts from one."""
+        name = self.chosen.config.captioners[wildcards.captioner].start_from
+        files = ("best.safetensors", "card.json")
+        return [] if name is None else [f"{self.chosen.root}/captioners/{name}/{file}" for file in files]
+
+    def start_option(self, wildcards: Wildcards) -> str:
+        return options("start-from", (str(Path(file).parent) for file in self.start_of(wildcards)[:1]))
+
     def histories(self, _: Wildcards) -> list[str]:
-        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self.chosen.captioners]
+        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self.chosen.trained_captioners]
 
     def histories_option(self, wildcards: Wildcards) -> str:
-        named = zip(self.chosen.captioners, self.histories(wildcards), strict=True)
+        named = zip(self.chosen.trained_captioners, self.histories(wildcards), strict=True)
         return options("history", (f"{name}={path}" for name, path in named))
 
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
-        """What every captioner and decoding writes for one split."""
+        """What every captioner and every decoding and reranking writes for one split."""
         return list(self._by_name(wildcards.split).values())
 
     def captions_option(self, wildcards: Wildcards) -> str:
@@ -64,12 +74,12 @@ class CaptioningStages:
         return {
             f"{captioner}/{decoding}": f"{self.chosen.root}/captions/{captioner}/{decoding}/{split}/captions.json"
             for captioner in self.chosen.captioners
-            for decoding in self.chosen.decodings
+            for decoding in self.chosen.ways
         }
 
     def files(self, folder: str, *files: str) -> list[str]:
-        """``files`` under ``folder`` for every captioner, decoding and split."""
-        return self._files(self.chosen.captioners, self.chosen.decodings, folder, files)
+        """``files`` under ``folder`` for every captioner, decoding or reranking, and split."""
+        return self._files(self.chosen.captioners, self.chosen.ways, folder, files)
 
     def attentive_files(self, folder: str, *files: str) -> list[str]:
         """As :meth:`files`, for those that keep their attention."""

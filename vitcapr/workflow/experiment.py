@@ -15,6 +15,8 @@ from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figures import FigureStages
 from vitcapr.workflow.metrics import MetricStages
+from vitcapr.workflow.reranking import RerankingStages
+from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.text import TextStages
 
@@ -55,12 +57,20 @@ class Experiment:
         return CaptioningStages(self.chosen, self.features, self.text)
 
     @cached_property
+    def retrieval(self) -> RetrievalStages:
+        return RetrievalStages(self.chosen, self.features, self.text)
+
+    @cached_property
+    def reranking(self) -> RerankingStages:
+        return RerankingStages(self.chosen, self.features)
+
+    @cached_property
     def metrics(self) -> MetricStages:
-        return MetricStages(self.chosen, self.captioning)
+        return MetricStages(self.chosen, self.captioning, self.retrieval)
 
     @cached_property
     def figures(self) -> FigureStages:
-        return FigureStages(self.chosen, self.captioning)
+        return FigureStages(self.chosen, self.features, self.captioning, self.retrieval)
 
     def _check(self) -> None:
         trained = [name for name in self.chosen.backbones if self.chosen.is_trained(name)]

@@ -33,7 +33,7 @@ class FeatureStages:
             "extract",
             self._extract_settings,
             incidental=frozenset({"features.tasks", "features.batch", "features.device"}),
-            sources=self._backbone_files,
+            sources=lambda w: self.backbone_files(w.backbone),
         )
 
     @cached_property
@@ -44,26 +44,32 @@ class FeatureStages:
         config = self.chosen.config
         return ExtractSettings(backbone=config.backbones[wildcards.backbone], features=config.features)
 
-    def _backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
+    def backbone_files(self, name: str) -> dict[str, Path]:
         """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
-        name = wildcards.backbone
         if self.chosen.is_trained(name):
             return {}
         folder = find_backbone(self.chosen.config.backbones[name].source)
         return {f"backbones.{name}.source": folder} if folder.is_dir() else {}
 
-    def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
+    def trained_backbone(self, name: str) -> list[str]:
         """The weights that the DAG trains, for the backbones that are these."""
-        if not self.chosen.is_trained(wildcards.backbone):
+        if not self.chosen.is_trained(name):
             return []
         files = ("config.json", "model.safetensors", "preprocessor_config.json")
         return [f"{self.chosen.root}/backbones/{TRAINED}/{file}" for file in files]
 
-    def backbone_source(self, wildcards: Wildcards) -> str:
-        """What ``extract --source`` is given: a hub id or a folder."""
-        if self.chosen.is_trained(wildcards.backbone):
+    def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
+        return self.trained_backbone(wildcards.backbone)
+
+    def source_of(self, name: str) -> str:
+        """A hub id or a folder."""
+        if self.chosen.is_trained(name):
             return f"{self.chosen.root}/backbones/{TRAINED}"
-        return self.chosen.config.backbones[wildcards.backbone].source
+        return self.chosen.config.backbones[name].source
+
+    def backbone_source(self, wildcards: Wildcards) -> str:
+        """What ``extract --source`` is given."""
+        return self.source_of(wildcards.backbone)
 
     def task_count(self, wildcards: Wildcards, threads: int) -> int:  # noqa: ARG002
         """How many tasks fill a store; like :meth:`Stage.settings`, no reason to run again."""

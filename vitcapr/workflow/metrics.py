@@ -4,8 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vitcapr.config.metrics import ScoreSettings
+from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
+from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
-from vitcapr.workflow.selection import Selection
+from vitcapr.workflow.retrieval import RetrievalStages
+from vitcapr.workflow.selection import Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 
 
@@ -15,11 +18,16 @@ class MetricStages:
 
     chosen: Selection
     captioning: CaptioningStages
+    retrieval: RetrievalStages
 
     @property
     def files(self) -> list[str]:
         grounded = self.captioning.attentive_files("metrics", "grounding.json") if self.chosen.has_objects else []
-        return self.captioning.files("metrics", "metrics.json") + grounded
+        return [
+            *self.captioning.files("metrics", "metrics.json"),
+            *grounded,
+            *self.retrieval.files("metrics/retrieval", "metrics.json"),
+        ]
 
     @cached_property
     def score(self) -> Stage:
@@ -33,6 +41,78 @@ class MetricStages:
             self._score_settings,
             incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
         )
+
+    @cached_property
+    def score_retrieval(self) -> Stage:
+        return Stage(
+            "score_retrieval",
+            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @cached_property
+    def compare(self) -> Stage:
+        return Stage(
+            "compare",
+            self._score_settings,
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @property
+    def comparisons(self) -> list[str]:
+        """What is compared: a reranking with its decoding, and a captioner with the one that it starts from."""
+        config = self.chosen.config
+        started = [
+            name for name in self.chosen.captioners if config.captioners[name].start_from in self.chosen.captioners
+        ]
+        pairs = [
+            *((captioner, way) for captioner in self.chosen.captioners for way in self.chosen.rerankings),
+            *((captioner, way) for captioner in started for way in self.chosen.decodings),
+        ]
+        return [
+            f"{self.chosen.root}/comparisons/{captioner}/{way}/{split}/comparison.json"
+            for captioner, way in pairs
+            for split in self.chosen.splits
+        ]
+
+    def before(self, wildcards: Wildcards) -> list[str]:
+        """The scores of the system that another one is compared with."""
+        captioner, way = wildcards.captioner, wildcards.decoding
+        if way in self.chosen.rerankings:
+            way = self.chosen.config.rerankings[way].decoding
+        else:
+            captioner = self.chosen.config.captioners[captioner].start_from
+        folder = f"{self.chosen.root}/metrics/{captioner}/{way}/{wildcards.split}"
+        return [f"{folder}/metrics.json", f"{folder}/per_image.parquet"]
+
+    @cached_property
+    def paper_tables(self) -> Stage:
+        return Stage("paper_tables", sources=lambda w: {path.name: path for path in published_files(w.paper)})
+
+    @property
+    def paper_pages(self) -> list[str]:
+        """The tables beside the numbers of a paper, where one is wanted."""
+        paper = self.chosen.config.run.paper
+        return [] if paper is None else [f"{self.chosen.root}/tables/{paper}/{paper}.md"]
+
+    def cards(self, _: Wildcards) -> list[str]:
+        captioners = [f"{self.chosen.root}/captioners/{name}/card.json" for name in self.chosen.trained_captioners]
+        return captioners + [
+            f"{self.chosen.root}/retrievers/{name}/card.json" for name in self.chosen.needed_retrievers
+        ]
+
+    def cards_option(self, wildcards: Wildcards) -> str:
+        return options("card", self.cards(wildcards))
+
+    @property
+    def ranks(self) -> list[str]:
+        return self.retrieval.files("metrics/retrieval", "ranks.npz")
+
+    def ranks_option(self, _: Wildcards) -> str:
+        return options("ranks", self.ranks)
+
+    def comparisons_option(self, _: Wildcards) -> str:
+        return options("comparison", self.comparisons)
 
     @cached_property
     def summary(self) -> Stage:

@@ -7,6 +7,8 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
+VALIDATION = "validation"
+"""The split on which everything is tuned."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +30,76 @@ class Selection:
         return unique(self.config.run.captioners)
 
     @property
+    def trained_captioners(self) -> list[str]:
+        """Those that are shown, and those that they start from, which come first."""
+        return unique(name for wanted in self.captioners for name in self.config.line_of(wanted))
+
+    @property
     def decodings(self) -> list[str]:
+        """Those whose captions are shown and scored."""
         return unique(self.config.run.decodings)
+
+    @property
+    def rerankings(self) -> list[str]:
+        return unique(self.config.run.rerankings)
+
+    @property
+    def tuned_rerankings(self) -> list[str]:
+        """Those whose weight is chosen on the validation split."""
+        return [name for name in self.rerankings if self.config.rerankings[name].by == "retriever"]
+
+    @property
+    def oracles(self) -> list[str]:
+        return [name for name in self.rerankings if self.config.rerankings[name].by == "oracle"]
+
+    @property
+    def needed_decodings(self) -> list[str]:
+        """Those that are shown, and those that are reranked."""
+        return unique([*self.decodings, *(self.config.rerankings[name].decoding for name in self.rerankings)])
+
+    @property
+    def ways(self) -> list[str]:
+        """All that captions come from: decodings, then rerankings."""
+        return [*self.decodings, *self.rerankings]
+
+    @property
+    def retrievers(self) -> list[str]:
+        """Those that are shown and scored."""
+        return unique(self.config.run.retrievers)
+
+    @property
+    def needed_retrievers(self) -> list[str]:
+        """Those that are shown, and those that rerank."""
+        reranking = (self.config.rerankings[name].retriever for name in self.rerankings)
+        return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     @property
     def splits(self) -> list[str]:
         return unique(self.config.run.splits)
 
     @property
+    def needed_splits(self) -> list[str]:
+        """Those that are shown, and the one on which rerankings are tuned."""
+        return unique([*self.splits, *([VALIDATION] if self.tuned_rerankings else [])])
+
+    @property
     def backbones(self) -> list[str]:
-        """Those that a wanted captioner looks through."""
-        return unique(self.config.captioners[name].backbone for name in self.captioners)
+        """Those that a wanted model looks through."""
+        captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
+        retrievers = (self.config.retrievers[name].backbone for name in self.needed_retrievers)
+        return unique([*captioners, *retrievers])
 
     @property
     def word_vectors(self) -> list[str]:
-        """Those that a wanted captioner starts from."""
-        wanted = (self.config.captioners[name].word_vectors for name in self.captioners)
+        """Those that a wanted model starts from."""
+        captioners = (self.config.captioners[name].word_vectors for name in self.trained_captioners)
+        retrievers = (self.config.retrievers[name].text.word_vectors for name in self.needed_retrievers)
+        return unique(name for name in [*captioners, *retrievers] if name is not None)
+
+    @property
+    def text_encoders(self) -> list[str]:
+        """Those whose features a wanted retriever reads."""
+        wanted = (self.config.retrievers[name].text.encoder for name in self.needed_retrievers)
         return unique(name for name in wanted if name is not None)
 
     @property
@@ -52,6 +108,7 @@ class Selection:
 
     @property
     def attentive_decodings(self) -> list[str]:
+        """Of those that are shown."""
         return [name for name in self.decodings if self.config.decodings[name].attention]
 
     @property

@@ -1,0 +1,122 @@
+# Images and captions in one space: text features, dual encoders, their embeddings and how well those find one another.
+
+
+rule extract_text:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        sealed="results/{experiment}/text_features/{encoder}/manifest.json",
+    log:
+        "results/{experiment}/logs/extract_text/{encoder}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/extract_text/{encoder}.tsv"
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.retrieval.text_gpus,
+        mem_mb=8000,
+        runtime=240,
+    params:
+        code=experiment.retrieval.extract_text.code_hash,
+        settings=experiment.retrieval.extract_text.settings,
+        made_from=experiment.retrieval.extract_text.made_from,
+    shell:
+        "python -m vitcapr.cli.extract_text --manifest {input.manifest:q} --stores results/stores"
+        " --output {output.sealed:q} --code {params.code}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule train_retriever:
+    input:
+        features=experiment.retrieval.features_of,
+        text_features=experiment.retrieval.text_features_of,
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+        tokens="results/{experiment}/text/tokens.npz",
+        word_vectors=experiment.retrieval.word_vectors_of,
+    output:
+        weights="results/{experiment}/retrievers/{retriever}/best.safetensors",
+        card="results/{experiment}/retrievers/{retriever}/card.json",
+        history="results/{experiment}/retrievers/{retriever}/history.csv",
+        gpu="results/{experiment}/retrievers/{retriever}/gpu.csv",
+    log:
+        "results/{experiment}/logs/train_retriever/{retriever}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/train_retriever/{retriever}.tsv"
+    retries: 1
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.retrieval.train_gpus,
+        mem_mb=8000,
+        runtime=720,
+    params:
+        folder=subpath(output.weights, parent=True),
+        text_features=experiment.retrieval.text_features_option,
+        word_vectors=experiment.retrieval.word_vectors_option,
+        code=experiment.retrieval.train.code_hash,
+        settings=experiment.retrieval.train.settings,
+        made_from=experiment.retrieval.train.made_from,
+    shell:
+        "python -m vitcapr.cli.train_retriever --features {input.features:q} {params.text_features}"
+        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --tokens {input.tokens:q}"
+        " {params.word_vectors} --output-dir {params.folder:q} --code {params.code}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule embed:
+    input:
+        features=experiment.retrieval.features_of,
+        text_features=experiment.retrieval.text_features_of,
+        manifest="results/{experiment}/data/manifest.json",
+        vocabulary="results/{experiment}/text/vocabulary.json",
+        weights="results/{experiment}/retrievers/{retriever}/best.safetensors",
+        card="results/{experiment}/retrievers/{retriever}/card.json",
+    output:
+        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+    log:
+        "results/{experiment}/logs/embed/{retriever}.{split}.log",
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.retrieval.embed_gpus,
+        mem_mb=8000,
+        runtime=60,
+    params:
+        folder=subpath(input.weights, parent=True),
+        text_features=experiment.retrieval.text_features_option,
+        settings=experiment.retrieval.embed.settings,
+        made_from=experiment.retrieval.embed.made_from,
+    shell:
+        "python -m vitcapr.cli.embed --features {input.features:q} {params.text_features}"
+        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --retriever {params.folder:q}"
+        " --split {wildcards.split} --output {output.embeddings:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule score_retrieval:
+    input:
+        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/retrieval/{retriever}/{split}/metrics.json",
+        ranks="results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
+    log:
+        "results/{experiment}/logs/score_retrieval/{retriever}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.metrics.score_retrieval.settings,
+        made_from=experiment.metrics.score_retrieval.made_from,
+    shell:
+        "python -m vitcapr.cli.score_retrieval --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " --split {wildcards.split} --model {wildcards.retriever}"
+        " --output {output.metrics:q} --ranks {output.ranks:q}"
+        " --settings {params.settings:q} --log {log:q}"

@@ -1,0 +1,104 @@
+"""The stages of image-text retrieval: text features, dual encoders, their embeddings and scores."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
+from vitcapr.config.text_encoder import ExtractTextSettings
+from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.selection import Selection, options
+from vitcapr.workflow.stage import Stage, Wildcards
+from vitcapr.workflow.text import TextStages
+
+
+@dataclass(frozen=True)
+class RetrievalStages:
+    """Features and captions -> retrievers -> embeddings."""
+
+    chosen: Selection
+    features: FeatureStages
+    text: TextStages
+
+    @cached_property
+    def extract_text(self) -> Stage:
+        config = self.chosen.config
+        return Stage(
+            "extract_text",
+            lambda w: ExtractTextSettings(text_encoder=config.text_encoders[w.encoder]),
+            incidental=frozenset({"text_encoder.batch", "text_encoder.device"}),
+            sources=self._encoder_files,
+        )
+
+    @cached_property
+    def train(self) -> Stage:
+        config = self.chosen.config
+        return Stage(
+            "train_retriever",
+            lambda w: TrainRetrieverSettings(retriever=config.retrievers[w.retriever], seed=config.seed),
+            incidental=frozenset({"retriever.training.device", "retriever.training.save_every_steps"}),
+        )
+
+    @cached_property
+    def embed(self) -> Stage:
+        return Stage(
+            "embed",
+            lambda _: EmbedSettings(embed=self.chosen.config.embed),
+            incidental=frozenset({"embed.batch", "embed.device"}),
+        )
+
+    def _encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folder of a text encoder that lies on this machine."""
+        name = wildcards.encoder
+        folder = find_backbone(self.chosen.config.text_encoders[name].source)
+        return {f"text_encoders.{name}.source": folder} if folder.is_dir() else {}
+
+    def features_of(self, wildcards: Wildcards) -> str:
+        """The sealed image features that a retriever looks at."""
+        return self.features.sealed_of(self.chosen.config.retrievers[wildcards.retriever].backbone)
+
+    def text_features_of(self, wildcards: Wildcards) -> list[str]:
+        """The sealed text features that a retriever reads, if it reads any."""
+        encoder = self.chosen.config.retrievers[wildcards.retriever].text.encoder
+        return [] if encoder is None else [f"{self.chosen.root}/text_features/{encoder}/manifest.json"]
+
+    def text_features_option(self, wildcards: Wildcards) -> str:
+        return options("text-features", self.text_features_of(wildcards))
+
+    def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
+        return self.text.vectors_named(self.chosen.config.retrievers[wildcards.retriever].text.word_vectors)
+
+    def word_vectors_option(self, wildcards: Wildcards) -> str:
+        return options("word-vectors", self.word_vectors_of(wildcards))
+
+    def files(self, folder: str, *files: str) -> list[str]:
+        """``files`` under ``folder`` for every retriever and split that is shown."""
+        return [
+            f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
+            for retriever in self.chosen.retrievers
+            for split in self.chosen.splits
+            for file in files
+        ]
+
+    def scores_of_split(self, wildcards: Wildcards) -> list[str]:
+        return [
+            f"{self.chosen.root}/metrics/retrieval/{name}/{wildcards.split}/metrics.json"
+            for name in self.chosen.retrievers
+        ]
+
+    def histories(self, _: Wildcards) -> list[str]:
+        return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.needed_retrievers]
+
+    def histories_option(self, wildcards: Wildcards) -> str:
+        named = zip(self.chosen.needed_retrievers, self.histories(wildcards), strict=True)
+        return options("retriever", (f"{name}={path}" for name, path in named))
+
+    def train_gpus(self, wildcards: Wildcards) -> int:
+        return int(self.chosen.config.retrievers[wildcards.retriever].training.device != "cpu")
+
+    def text_gpus(self, wildcards: Wildcards) -> int:
+        return int(self.chosen.config.text_encoders[wildcards.encoder].device != "cpu")
+
+    def embed_gpus(self, _: Wildcards) -> int:
+        return int(self.chosen.config.embed.device != "cpu")
