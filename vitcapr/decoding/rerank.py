@@ -103,7 +103,8 @@ class Terms:
 
     def best(self, weight: float) -> NDArray[np.intp]:
         """(B,): which candidate comes first; of equal ones the one that was ahead."""
-        return np.argmax(self.scores(weight), axis=1)
+        first: NDArray[np.intp] = np.argmax(self.scores(weight), axis=1)
+        return first
 
 
 def weights(steps: int) -> list[float]:

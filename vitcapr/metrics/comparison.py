@@ -112,7 +112,8 @@ def markdown(content: Mapping[str, Any]) -> str:
     ]
     lines += [_row(_cells(name, row)) for name, row in content["metrics"].items()]
     ceilings = [side for side in ("before", "after") if content[side]["protocol"].startswith(PROTOCOL)]
-    lines += ["", *(f"**{side.capitalize()} is an oracle: a ceiling, not a result.**" for side in ceilings)]
+    for side in ceilings:
+        lines += ["", f"**{side.capitalize()} is an oracle: a ceiling, not a result.**"]
     lines += [
         "",
         "Difference: after - before, on the same images; interval by resampling images, p by exchanging the systems' "
