@@ -108,7 +108,7 @@ class ScoreBlock:
         looked at, and of those with more such groups than the limit none.
         """
         greatest = np.maximum.reduceat(self.scores[images], self._group_starts, axis=1)[:, None]
-        counts = np.count_nonzero(greatest > (bounds + self.slack)[..., None], axis=2).astype(np.int64)
+        counts: Counts = (greatest > (bounds + self.slack)[..., None]).sum(axis=2, dtype=np.int64)
         within = counts <= limits
         counts[within] = 0
         rows, places = np.nonzero(within)
@@ -119,16 +119,16 @@ class ScoreBlock:
         mask = scores > (reached + self.slack)[:, None]
         found, inside = np.nonzero((scores >= (reached - self.slack)[:, None]) & ~mask)
         mask[found, inside] = self._exact(images[rows[found]], groups[found] * _GROUP + inside) >= reached[found]
-        np.add.at(counts, (rows, places), np.count_nonzero(mask, axis=1))
+        np.add.at(counts, (rows, places), np.add.reduce(mask.view(np.uint8), axis=1, dtype=np.uint8))
         return counts
 
     def _at_least(self, bounds: Floats) -> Mask:
         """(n, W): whether the exact scores are at least ``bounds``, (n, 1) or (1, W)."""
         if not self.slack:
-            exact: Mask = self.scores >= bounds
-            return exact
+            reached: Mask = self.scores >= bounds
+            return reached
         certain: Mask = self.scores > bounds + self.slack
-        possible = self.scores >= bounds - self.slack
+        possible: Mask = self.scores >= bounds - self.slack
         # Eight at a time, for there are few that differ.
         words = np.flatnonzero(certain.view(np.uint64) != possible.view(np.uint64))
         doubtful = (words[:, None] * 8 + np.arange(8)).ravel()
