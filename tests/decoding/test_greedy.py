@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.greedy import _first_largest, greedy
 from vitcapr.errors import UserError
 
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
@@ -44,6 +44,19 @@ def test_equals_a_beam_of_one(images, vocabulary, sharpness, max_length, min_len
         assert one.log_prob == pytest.approx(other.log_prob, abs=1e-4)
         assert one.score == one.log_prob == pytest.approx(sum(one.token_log_probs))
         np.testing.assert_allclose(one.attention, other.attention, atol=1e-3)
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.5]), min_size=7, max_size=7), min_size=1, max_size=5
+    )
+)
+def test_of_equal_words_the_first_is_taken(rows):
+    assert _first_largest(torch.tensor(rows)[:, None]).tolist() == [[row.index(max(row))] for row in rows]
+
+
+def test_what_is_not_a_number_still_has_an_index():
+    assert _first_largest(torch.tensor([[1.0, math.nan, 2.0]])).tolist() == [0]
 
 
 def test_follows_the_most_probable_word():

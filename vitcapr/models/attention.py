@@ -105,7 +105,7 @@ class _TanhScores(torch.autograd.Function):
 
 def _powers(values: Tensor) -> Tensor:
     """exp(2x): tanh(a + b) = 1 - 2 / (1 + exp(2a) exp(2b)) takes them per patch and per word, not per pair."""
-    return torch.exp(2 * values.clamp(-_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    return values.clamp(-_LARGEST_EXPONENT, _LARGEST_EXPONENT).mul_(2).exp_()
 
 
 def _tanh_scores(patch_powers: Tensor, word_powers: Tensor, weight: Tensor, counts: Tensor) -> Tensor:
