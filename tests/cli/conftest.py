@@ -1,0 +1,96 @@
+"""A whole experiment, very small, as its rules lay it out: photographs, features, a captioner, two retrievers."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+
+from vitcapr.cli import extract, extract_text, seal, train_captioner, train_retriever, vocabulary
+from vitcapr.data.manifest import write_manifest
+
+IMAGES = 12
+THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
+SHAPE = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+PROCESSOR = {"size": {"height": 16, "width": 16}, "resample": 2, "image_mean": [0.4] * 3, "image_std": [0.3] * 3}
+
+
+def write_shelf(shelf: Path) -> None:
+    torch.manual_seed(0)
+    vit = ViTConfig(**SHAPE, image_size=16, patch_size=8, initializer_range=0.5)
+    ViTModel(vit, add_pooling_layer=False).save_pretrained(shelf / "noise-vit")
+    (shelf / "noise-vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "big", *THINGS]
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(shelf / "tiny-bert")
+    bert = BertConfig(**SHAPE, vocab_size=len(words), initializer_range=0.5)
+    BertModel(bert, add_pooling_layer=False).save_pretrained(shelf / "tiny-bert")
+
+
+def write_dataset(folder: Path, pictures: Path) -> None:
+    draw = np.random.default_rng(0)
+    pictures.mkdir()
+    rows, captions = [], []
+    for number in range(IMAGES):
+        width, height = 20 + number % 7, 18 + number % 5
+        path, split = pictures / f"photo {number:02d}.png", ["train", "train", "validation", "test"][number % 4]
+        Image.fromarray(draw.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        rows.append((f"p{number}", path.name, split, width, height, digest))
+        for which, text in enumerate((f"A {THINGS[number % 6]}.", f"The big {THINGS[number % 6]}.")):
+            captions.append((f"p{number}#{which}", f"p{number}", "en", text, split))
+    images = pd.DataFrame(rows, columns=["image_id", "path", "split", "width", "height", "sha256"])
+    table = pd.DataFrame(captions, columns=["caption_id", "image_id", "language", "text", "split"])
+    write_manifest(folder, dataset="toy", image_root=pictures, images=images, captions=table, rejected=[])
+
+
+@pytest.fixture(scope="session")
+def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("project")
+    results = root / "results" / "toy"
+    write_shelf(root / "shelf")
+    write_dataset(results / "data", root / "photos")
+    manifest, stores = results / "data/manifest.json", root / "results/stores"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VITCAPR_BACKBONES", str(root / "shelf"))
+        backbone = {"source": "noise-vit", "dtype": "float32"}
+        part = results / "features/vit/parts/0.json"
+        text = json.dumps({"backbone": backbone, "features": {"chunk": 4, "batch": 4, "device": "cpu"}})
+        extract.main(manifest=manifest, stores=stores, output=part, settings=text, source=None, task=0, tasks=1)
+        features = results / "features/vit/manifest.json"
+        seal.main(parts=[part], manifest=manifest, stores=stores, output=features)
+        encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu"}
+        text_features = results / "text_features/bert/manifest.json"
+        extract_text.main(
+            manifest=manifest, stores=stores, output=text_features, settings=json.dumps({"text_encoder": encoder})
+        )
+        words, tokens = results / "text/vocabulary.json", results / "text/tokens.npz"
+        vocabulary.main(
+            manifest=manifest, output=words, tokens=tokens, settings='{"text": {"vocabulary": {"min_count": 1}}}'
+        )
+        inputs = {"features": features, "manifest": manifest, "tokens": tokens, "vocabulary": words}
+        phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}
+        for kind in ("patch_attention", "baseline"):
+            architecture = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
+            settings = {"captioner": {"backbone": "vit", **architecture, "training": phases}}
+            train_captioner.main(settings=json.dumps(settings), **inputs, output_dir=results / "captioners" / kind)
+        for kind, tower, given in (
+            ("words", {"word_dim": 4, "hidden_dim": 4}, None),
+            ("bert", {"kind": "features", "encoder": "bert"}, text_features),
+        ):
+            settings = {"retriever": {"backbone": "vit", "embedding_dim": 5, "text": tower, "training": phases}}
+            folder = results / "retrievers" / kind
+            train_retriever.main(settings=json.dumps(settings), **inputs, text_features=given, output_dir=folder)
+    return root
+
+
+@pytest.fixture
+def project(_experiment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that a user stands in: ``photos/``, ``results/toy/`` and the shelf of backbones."""
+    monkeypatch.chdir(_experiment)
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(_experiment / "shelf"))
+    return _experiment

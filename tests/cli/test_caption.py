@@ -1,0 +1,149 @@
+"""Captions of single photographs: the same as the experiment's own, from files as they come."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from typer import Typer
+from typer.testing import CliRunner
+
+from vitcapr.cli import caption, decode
+from vitcapr.errors import UserError
+
+ATTENTION = "results/toy/captioners/patch_attention"
+
+
+def run(*arguments: object, captioner: str = ATTENTION) -> str:
+    app = Typer()
+    app.command()(caption.main)
+    done = CliRunner().invoke(app, ["--captioner", captioner, *map(str, arguments)])
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def decoded(project: Path, captioner: str, settings: str) -> list[dict[str, Any]]:
+    """What the experiment's own stage writes for the test split."""
+    results, output = project / "results/toy", project / "decoded.json"
+    decode.main(
+        features=results / "features/vit/manifest.json",
+        manifest=results / "data/manifest.json",
+        vocabulary=results / "text/vocabulary.json",
+        captioner=project / captioner,
+        split="test",
+        output=output,
+        settings=settings,
+    )
+    entries: list[dict[str, Any]] = json.loads(output.read_text())
+    return entries
+
+
+@pytest.mark.parametrize("captioner", [ATTENTION, "results/toy/captioners/baseline"])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_the_very_captions_of_the_experiment(project: Path, captioner: str, beam: int) -> None:
+    settings = json.dumps({"decoding": {"beam_size": beam, "n_best": beam, "max_length": 6, "precision": "float32"}})
+    photographs = [f"photos/photo {number:02d}.png" for number in (3, 7, 11)]
+    rows = json.loads(run(*photographs, "--json", "--settings", settings, captioner=captioner))
+    expected = decoded(project, captioner, settings)
+    assert [row["path"] for row in rows] == photographs
+    for row, entry in zip(rows, expected, strict=True):
+        assert row["caption"] == entry["caption"]
+        assert [each["caption"] for each in row["candidates"]] == [each["caption"] for each in entry["candidates"]]
+        assert row["log_prob"] == pytest.approx(entry["log_prob"], abs=1e-4)
+
+
+@pytest.mark.usefixtures("project")
+def test_a_line_a_caption_aligned() -> None:
+    lines = run("photos/photo 0*.png", "-n", 2).splitlines()
+    assert len(lines) == 20
+    assert lines[0].startswith("photos/photo 00.png  ")
+    assert lines[1].startswith(" " * len("photos/photo 00.png"))
+    begins = {re.match(r"(photos/photo \d\d.png)? +-\d+\.\d\d  ", line).end() for line in lines}  # type: ignore[union-attr]
+    assert len(begins) == 1
+    assert not any(line.endswith(" ") for line in lines)
+
+
+@pytest.mark.usefixtures("project")
+def test_folders_patterns_and_files_each_once() -> None:
+    rows = json.loads(run("photos/photo 05.png", "photos", "photos/*.png", "--json"))
+    assert [row["path"] for row in rows] == [
+        "photos/photo 05.png",
+        *(f"photos/photo {number:02d}.png" for number in range(12) if number != 5),
+    ]
+
+
+@pytest.mark.usefixtures("project")
+def test_more_candidates_widen_the_beam() -> None:
+    rows = json.loads(run("photos/photo 00.png", "-n", 7, "--json"))
+    assert len(rows[0]["candidates"]) == 7
+    with pytest.raises(UserError, match="n_best 7 is more than beam_size 2"):
+        run("photos/photo 00.png", "-n", 7, "--beam-size", 2)
+
+
+def test_bad_images_are_a_line_each_and_the_others_are_captioned(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy("photos/photo 01.png", tmp_path / "good.png")
+    (tmp_path / "cut.jpg").write_bytes(Path("photos/photo 02.png").read_bytes()[:60])
+    options = {"captioner": project / ATTENTION, "settings": "{}", "as_json": True}
+    with pytest.raises(UserError, match="2 of 3 have no caption"):
+        caption.main(images=[str(tmp_path), "absent.png"], **options)  # type: ignore[arg-type]
+    printed = capsys.readouterr()
+    assert [row["path"] for row in json.loads(printed.out)] == [str(tmp_path / "good.png")]
+    assert f"bad: {tmp_path / 'cut.jpg'}: damaged" in printed.err
+    assert "bad: absent.png: no such file" in printed.err
+
+
+@pytest.mark.usefixtures("project")
+def test_explained_beside_the_photograph(tmp_path: Path) -> None:
+    shutil.copy("photos/photo 04.png", tmp_path / "a.png")
+    first = json.loads(run(tmp_path, "--explain", "--json"))
+    assert first[0]["attention"] == str(tmp_path / "a.png.attention.png")
+    with Image.open(tmp_path / "a.png.attention.png") as figure:
+        assert figure.width > 1000
+    again = json.loads(run(tmp_path, "--explain", "--json", "--output-dir", tmp_path / "figures"))
+    assert len(again) == 1
+    assert (tmp_path / "figures/a.png.attention.png").read_bytes() == (tmp_path / "a.png.attention.png").read_bytes()
+    with pytest.raises(UserError, match="does not attend"):
+        run(tmp_path, "--explain", captioner="results/toy/captioners/baseline")
+
+
+def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"2 trained captioners .*--captioner: results/toy/captioners/baseline, "):
+        caption.main(images=["photos"], settings="{}")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="no trained captioner"):
+        caption.main(images=[str(project / "photos")], settings="{}")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_captioner_elsewhere_needs_to_be_told(tmp_path: Path) -> None:
+    alone = shutil.copytree(ATTENTION, tmp_path / "captioner")
+    with pytest.raises(UserError, match=r"vocabulary is not there .*give --vocabulary"):
+        run("photos/photo 00.png", captioner=str(alone))
+    told = ["--vocabulary", "results/toy/text/vocabulary.json", "--features", "results/toy/features/vit"]
+    there = run("photos/photo 00.png")
+    assert run("photos/photo 00.png", *told, captioner=str(alone)) == there
+
+
+@pytest.mark.usefixtures("project")
+def test_what_it_was_not_trained_with(tmp_path: Path) -> None:
+    for name, place, message in (
+        ("vocabulary", "results/toy/text/vocabulary.json", "another vocabulary"),
+        ("features", "results/toy/features/vit/manifest.json", "other features"),
+    ):
+        content = json.loads(Path(place).read_text()) | {"fingerprint": "0" * 64}
+        other = tmp_path / f"{name}.json"
+        other.write_text(json.dumps(content))
+        with pytest.raises(UserError, match=message):
+            run("photos/photo 00.png", f"--{name}", other)
+    other_vit = shutil.copytree("shelf/noise-vit", tmp_path / "vit")
+    config = json.loads((other_vit / "config.json").read_text())
+    (other_vit / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 1e-3}))
+    with pytest.raises(UserError, match=r"its weights differ .*--backbone"):
+        run("photos/photo 00.png", "--backbone", other_vit)

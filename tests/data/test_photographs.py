@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from vitcapr.data.images import BadImage
+from vitcapr.data.photographs import find_photographs, open_photograph
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("b.JPG", "a.png", ".hidden.png", "a.png.attention.png", "notes.txt", "deep/c.webp", "odd[1].png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(*arguments: str) -> list[str]:
+    return [str(path) for path in find_photographs(arguments)[0]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_folders_and_patterns() -> None:
+    assert names(".") == ["a.png", "b.JPG", "odd[1].png"]
+    assert names("b.JPG", ".", "b.JPG") == ["b.JPG", "a.png", "odd[1].png"]
+    assert names("**/*") == ["a.png", "b.JPG", "deep/c.webp", "odd[1].png"]
+    assert names("odd[1].png") == ["odd[1].png"]
+    assert names("notes.txt") == ["notes.txt"]
+
+
+def test_absolute_patterns(folder: Path) -> None:
+    assert names(f"{folder}/*.png") == [f"{folder}/a.png", f"{folder}/odd[1].png"]
+
+
+def test_what_names_nothing(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    found, nothing = find_photographs(["no.png", "*.bmp", "empty", "a.png"])
+    assert [path.name for path in found] == ["a.png"]
+    assert nothing == {
+        "no.png": "no such file",
+        "*.bmp": "no picture matches",
+        "empty": "no picture in this folder",
+    }
+
+
+def test_opening(folder: Path) -> None:
+    Image.new("L", (3, 2), 7).save(folder / "grey.png")
+    assert open_photograph(folder / "grey.png").getpixel((0, 0)) == (7, 7, 7)
+    with pytest.raises(BadImage, match="not an image"):
+        open_photograph(folder / "a.png")
+    with pytest.raises(BadImage, match="Is a directory"):
+        open_photograph(folder / "deep")

@@ -1,0 +1,101 @@
+"""What a trained model needs, found in its experiment: ``results/<experiment>/<kind>/<name>`` is the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcapr.errors import UserError
+from vitcapr.features.store import read_sealed
+from vitcapr.files import sha256_file
+from vitcapr.model_folder import CARD
+
+TRAINED = "trained"
+"""The name that features have for the backbone that the experiment itself has trained."""
+
+
+@dataclass(frozen=True)
+class BesideModel:
+    """The files of the experiment that trained the model in ``folder``.
+
+    Attributes:
+        card: the model's.
+        kind: what the user calls it, for messages.
+    """
+
+    folder: Path
+    card: Mapping[str, Any]
+    kind: str
+
+    @property
+    def experiment(self) -> Path:
+        return self.folder.resolve().parent.parent
+
+    def vocabulary(self, given: Path | None) -> Path:
+        """vocabulary.json that the model was trained with.
+
+        Raises:
+            UserError: it is not there, or is another.
+        """
+        path = self.file(given, "text/vocabulary.json", "--vocabulary")
+        if sha256_file(path) != self.card["inputs"]["vocabulary"]:
+            raise UserError(
+                f"the {self.kind} was trained with another vocabulary",
+                where=path,
+                remedy="give the one it was trained with, or train it again",
+            )
+        return path
+
+    def features(self, given: Path | None) -> Path:
+        """The sealed manifest of the image features that the model was trained on.
+
+        Raises:
+            UserError: it is not there, or is of others.
+        """
+        path = self.file(given, f"features/{self.card['backbone']}/manifest.json", "--features")
+        if read_sealed(path)["fingerprint"] != self.card["inputs"]["features"]:
+            raise UserError(
+                f"the {self.kind} was trained on other features",
+                where=path,
+                remedy="give the manifest of those it was trained on, or train it again",
+            )
+        return path
+
+    def backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
+        """Where the backbone of the features lies, if not where its name says."""
+        if given is None and attributes["backbone"] == TRAINED:
+            return str(self.experiment / "backbones" / TRAINED)
+        return given
+
+    def file(self, given: Path | None, place: str, option: str) -> Path:
+        """The file ``given``, or the one at ``place`` in the experiment.
+
+        Raises:
+            UserError: it is not there.
+        """
+        path = self.experiment / place if given is None else given
+        if path.is_dir() and place.endswith("manifest.json"):
+            path = path / "manifest.json"
+        if not path.is_file():
+            raise UserError(
+                f"the {self.kind}'s {option.removeprefix('--')} is not there", where=path, remedy=f"give {option}"
+            )
+        return path
+
+
+def find_model(given: Path | None, kind: str, results: Path = Path("results")) -> Path:
+    """The folder of the model that is meant: the one given or, if ``results`` has a single one, that.
+
+    Args:
+        kind: ``captioner`` or ``retriever``.
+
+    Raises:
+        UserError: there is none, or there are several.
+    """
+    if given is not None:
+        return given
+    found = sorted(card.parent for card in results.glob(f"*/{kind}s/*/{CARD}"))
+    if len(found) == 1:
+        return found[0]
+    remedy = f"name one with --{kind}" + (f": {', '.join(map(str, found))}" if found else "")
+    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=results, remedy=remedy)

@@ -1,0 +1,59 @@
+"""Photographs that a user names: files, folders, or patterns that the shell has left alone."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from vitcapr.data.images import SUFFIXES, BadImage, decode
+
+FIGURE_SUFFIX = ".attention.png"
+"""What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
+MAX_PIXELS = 100_000_000
+
+
+def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+    """The files that the arguments name, each once, in the order of the arguments and by name within one.
+
+    A folder stands for the pictures in it, known by their endings; a pattern may contain ``**``.
+
+    Returns:
+        The files, and the arguments that name none, each with the reason.
+    """
+    found: dict[Path, None] = {}
+    nothing: dict[str, str] = {}
+    for argument in arguments:
+        path = Path(argument).expanduser()
+        if path.is_dir():
+            files, reason = [file for file in path.iterdir() if _is_picture(file)], "no picture in this folder"
+        elif path.exists():
+            files, reason = [path], ""
+        elif set("*?[") & set(argument):
+            root = Path(path.anchor)
+            matches = root.glob(str(path.relative_to(root)))
+            files, reason = [file for file in matches if _is_picture(file)], "no picture matches"
+        else:
+            files, reason = [], "no such file"
+        if not files:
+            nothing[argument] = reason
+        found.update(dict.fromkeys(sorted(files)))
+    return list(found), nothing
+
+
+def open_photograph(path: Path) -> Image.Image:
+    """The picture upright, in RGB, as :func:`vitcapr.data.images.decode` gives it.
+
+    Raises:
+        BadImage: it is no usable picture, or larger than ``MAX_PIXELS``.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadImage(f"unreadable: {error.strerror}") from error
+    return decode(content, MAX_PIXELS)
+
+
+def _is_picture(path: Path) -> bool:
+    name = path.name.lower()
+    hidden = name.startswith(".")
+    return not hidden and name.endswith(SUFFIXES) and not name.endswith(FIGURE_SUFFIX) and path.is_file()

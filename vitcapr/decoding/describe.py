@@ -1,0 +1,45 @@
+"""Captions of images by a captioner, greedy or by a beam."""
+
+from typing import Any
+
+from vitcapr.decoding.beam import beam_search
+from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.models.interface import Memory, StepwiseCaptioner
+from vitcapr.text.vocabulary import Vocabulary
+
+
+def describe(
+    model: StepwiseCaptioner,
+    memory: Memory,
+    words: Vocabulary,
+    *,
+    beam_size: int,
+    n_best: int,
+    max_length: int,
+    min_length: int,
+    length_penalty: float,
+    block_ngram: int,
+    keep_attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """The ``n_best`` captions of each of B images, the best first; see :func:`beam_search` for the parameters.
+
+    A beam of one is greedy decoding, which has a way of its own: it is faster, and a length penalty means nothing to
+    it. ``<unk>`` is never written.
+
+    Args:
+        memory: of B images, as ``model.encode`` gives it.
+    """
+    common: dict[str, Any] = {
+        "start": words.start,
+        "end": words.end,
+        "pad": words.pad,
+        "forbidden": [] if words.unknown is None else [words.unknown],
+        "max_length": max_length,
+        "min_length": min_length,
+        "block_ngram": block_ngram,
+        "keep_attention": keep_attention,
+    }
+    if beam_size == 1 and n_best == 1:
+        return [[hypothesis] for hypothesis in greedy(model, memory, **common)]
+    return beam_search(model, memory, beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, **common)
