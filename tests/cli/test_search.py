@@ -1,0 +1,112 @@
+"""Search by words and by image over the features of a small experiment, against embeddings computed by hand."""
+
+import base64
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer import Typer
+from typer.testing import CliRunner
+
+from vitcapr.cli import search
+from vitcapr.errors import UserError
+from vitcapr.features.store import open_features
+from vitcapr.retrieval.embedder import Retriever, open_retriever
+
+KINDS = ["words", "bert"]
+RESULTS = Path("results/toy")
+
+
+def run(*arguments: object, kind: str = "words") -> list[list[str]]:
+    """The cells of the printed lines."""
+    app = Typer()
+    app.command()(search.main)
+    folder = RESULTS / "retrievers" / kind
+    done = CliRunner().invoke(app, ["--retriever", *map(str, [folder, *arguments])])
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
+
+
+def opened(kind: str) -> Retriever:
+    folder = RESULTS / "retrievers" / kind
+    return open_retriever(folder, vocabulary=RESULTS / "text/vocabulary.json", device=torch.device("cpu"))
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_find_the_images_with_the_largest_cosines(kind: str) -> None:
+    retriever = opened(kind)
+    images = retriever.image_embedder(open_features(RESULTS / "features/vit")).embed(np.arange(12))
+    cosines = (images @ retriever.text_embedder.embed(["a big bird"])[0]).tolist()
+    lines = run("a", "big", "bird", "-k", 4, kind=kind)
+    assert lines[0] == ["rank", "cosine", "image", "caption"]
+    order = sorted(range(12), key=lambda row: -cosines[row])[:4]
+    assert [line[2] for line in lines[1:]] == [f"photo {row:02d}.png" for row in order]
+    assert [float(line[1]) for line in lines[1:]] == pytest.approx([cosines[row] for row in order], abs=6e-4)
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_photograph_of_the_collection_is_its_own_nearest(kind: str) -> None:
+    lines = run("--image", "photos/photo 08.png", "--captions", "-k", 3, kind=kind)
+    assert lines[1][:3] == ["1", "1.000", "photo 08.png"]
+    assert lines[1][3] == "A boat."
+    assert [line[0] for line in lines] == ["rank", "1", "2", "3"] * 2
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_nearest_captions(kind: str) -> None:
+    retriever = opened(kind)
+    texts = [
+        f"{start} {thing}." for thing in ("man", "girl", "bird", "dog", "cat", "boat") for start in ("A", "The big")
+    ]
+    image = retriever.image_embedder(open_features(RESULTS / "features/vit")).embed(np.array([3]))[0]
+    cosines = dict(zip(texts, (retriever.text_embedder.embed(texts) @ image).tolist(), strict=True))
+    lines = run("--image", "photos/photo 03.png", "--captions", "-k", 4, kind=kind)[6:]
+    best = sorted(cosines.values(), reverse=True)[:2]
+    # Every caption stands twice: images 0 and 6, 1 and 7, ... show the same thing.
+    assert [float(line[1]) for line in lines] == pytest.approx([best[0]] * 2 + [best[1]] * 2, abs=2e-3)
+    assert cosines[lines[0][3]] == pytest.approx(best[0], abs=2e-3)
+
+
+@pytest.mark.usefixtures("project")
+def test_only_one_split() -> None:
+    assert sorted(line[2] for line in run("dog", "--split", "test")[1:]) == [
+        f"photo {row:02d}.png" for row in (3, 7, 11)
+    ]
+    with pytest.raises(UserError, match="no image is in the split 'tset'; the splits are test, train, validation"):
+        run("dog", "--split", "tset")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    run("--image", "photos/photo 08.png", "--captions", "-k", 3, "--html", page)
+    text = page.read_text(encoding="utf-8")
+    pictures = re.findall(r'src="data:image/jpeg;base64,([^"]+)"', text)
+    assert len(pictures) == 4
+    assert all(base64.b64decode(picture)[:2] == b"\xff\xd8" for picture in pictures)
+    assert not re.search(r'(src|href)="(?!data:)', text)
+    run("--image", "photos/photo 08.png", "--captions", "-k", 3, "--html", tmp_path / "again.html")
+    assert page.read_bytes() == (tmp_path / "again.html").read_bytes()
+
+
+@pytest.mark.usefixtures("project")
+def test_faiss_finds_the_same() -> None:
+    pytest.importorskip("faiss")
+    assert run("big cat", "--index", "faiss", "--captions") == run("big cat", "--captions")
+
+
+@pytest.mark.usefixtures("project")
+def test_mistakes_are_one_line() -> None:
+    with pytest.raises(UserError, match="for words or for an image"):
+        run()
+    with pytest.raises(UserError, match="for words or for an image"):
+        run("dog", "--image", "photos/photo 08.png")
+    with pytest.raises(UserError, match="cannot search for this image: unreadable: No such file"):
+        run("--image", "absent.png")

@@ -1,0 +1,194 @@
+"""Search the images of a feature store, by words or by an image, with a trained retriever."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+import typer
+from PIL import Image
+from rich.table import Table
+from rich.text import Text
+
+from vitcapr.cli.aligned import print_table
+from vitcapr.cli.beside_model import BesideModel, find_model
+from vitcapr.cli.stage import launch
+from vitcapr.data.images import BadImage, ImageSource
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.data.photographs import MAX_PIXELS, open_photograph
+from vitcapr.errors import UserError
+from vitcapr.features.photographs import PhotographEncoder, open_like
+from vitcapr.features.precision import resolve_device
+from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.files import write_text
+from vitcapr.model_folder import read_model
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.embedder import Retriever, open_retriever
+from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail
+from vitcapr.retrieval.search import search
+
+
+def main(
+    words: Annotated[list[str] | None, typer.Argument(help="What to search for.")] = None,
+    image: Annotated[Path | None, typer.Option(help="A photograph to search for, instead of words.")] = None,
+    retriever: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the trained retriever; if results/ holds a single one, that by default."),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many are found.")] = 10,
+    split: Annotated[str | None, typer.Option(help="Search only this split; all images otherwise.")] = None,
+    captions: Annotated[bool, typer.Option("--captions", help="Find the nearest captions as well.")] = False,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page with thumbnails.")] = None,
+    index: Annotated[Literal["exact", "faiss"], typer.Option(help="The results are the same.")] = "exact",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    manifest: Annotated[
+        Path | None, typer.Option(help="manifest.json of the data set, if not the experiment's own.")
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
+    ] = None,
+    vocabulary: Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")] = None,
+    text_features: Annotated[
+        Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")
+    ] = None,
+    text_encoder: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the text encoder, if not found by its name.")
+    ] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")
+    ] = None,
+) -> None:
+    """Find the images that fit the words, or that are like an image, by the cosine of their embeddings.
+
+    Vocabulary, data set and features are those of the experiment that the retriever lies in.
+    """
+    if bool(words) == (image is not None):
+        raise UserError("a search is for words or for an image", remedy='give "words", or --image FILE')
+    folder = find_model(retriever, "retriever")
+    _, card = read_model(folder)
+    beside = BesideModel(folder, card, "retriever")
+    opened = open_retriever(
+        folder,
+        vocabulary=beside.vocabulary(vocabulary),
+        device=resolve_device(device),
+        text_encoder=text_encoder,
+    )
+    data = read_manifest(beside.file(manifest, "data/manifest.json", "--manifest"))
+    reporter = Reporter()
+    with open_features(beside.features(features)) as store:
+        rows = _rows(data, store, split)
+        picture = None if image is None else _photograph(image)
+        if picture is None:
+            query = opened.text_embedder.embed([" ".join(words or [])])
+        else:
+            encoder = open_like(store.attributes, opened.device, beside.backbone(backbone, store.attributes))
+            query = _embedded(opened, encoder, picture)
+        with reporter.track("search", len(rows), "images") as tracker:
+            found = search(query, rows, opened.image_embedder(store).embed, top, index, tracker.advance)
+        images = _images(data, rows, found, with_pictures=page is not None)
+        sentences: list[FoundCaption] = []
+        if captions:
+            items, embed = _sentences(opened, beside, data, split, text_features)
+            with reporter.track("search", len(items), "captions") as tracker:
+                sentences = _found_captions(data, items, search(query, items.index, embed, top, index, tracker.advance))
+    _print(images, sentences)
+    if page is not None:
+        name = " ".join(words or []) if image is None else image.name
+        shown = None if picture is None else thumbnail(picture)
+        note = f"{len(rows)} images of {data.dataset}" + (f", split {split}" if split else "")
+        write_text(page, results_page(name, shown, images, sentences, f"{note}; retriever {folder.name}; cosine"))
+        reporter.line(f"{page}: {len(images)} images")
+
+
+def _rows(data: Manifest, store: FeatureStore, split: str | None) -> np.ndarray:
+    """The rows that are searched, increasing."""
+    if store.image_ids != data.images["image_id"].tolist():
+        raise UserError(
+            f"the features are not those of the data set {data.dataset}",
+            where=store.manifest_path,
+            remedy="give --manifest and --features of one experiment",
+        )
+    splits = sorted(set(data.images["split"]))
+    if split is not None and split not in splits:
+        raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {', '.join(splits)}")
+    return np.arange(len(data.images)) if split is None else data.rows(split)
+
+
+def _photograph(path: Path) -> Image.Image:
+    try:
+        return open_photograph(path)
+    except BadImage as error:
+        raise UserError(f"cannot search for this image: {error.reason}", where=path) from error
+
+
+def _embedded(retriever: Retriever, encoder: PhotographEncoder, picture: Image.Image) -> np.ndarray:
+    """A photograph as a point, (1, E)."""
+    features, model = encoder.encode([picture]), retriever.model
+    with torch.inference_mode():
+        return np.asarray(model.embed_images({name: features[name] for name in model.image_arrays}).cpu())
+
+
+def _images(
+    data: Manifest, rows: np.ndarray, found: tuple[np.ndarray, np.ndarray], with_pictures: bool
+) -> list[FoundImage]:
+    """Each image with the first of its captions."""
+    first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
+    images = []
+    with ImageSource(data.image_root) if with_pictures else nullcontext() as source:
+        for score, row in zip(found[0][0].tolist(), rows[found[1][0]].tolist(), strict=True):
+            entry = data.images.iloc[row]
+            name, caption = str(entry["path"]), str(first.get(entry["image_id"], ""))
+            small = None
+            if source is not None:
+                # A picture that has gone since is no reason to hide that it was found.
+                with suppress(BadImage):
+                    small = thumbnail(source.open(name, MAX_PIXELS))
+            images.append(FoundImage(score, name, caption, small))
+    return images
+
+
+def _sentences(
+    retriever: Retriever, beside: BesideModel, data: Manifest, split: str | None, text_features: Path | None
+) -> tuple[pd.DataFrame, Callable[[Any], np.ndarray]]:
+    """The captions that are searched, the row of captions.parquet as index, and what makes points of such rows."""
+    table = data.captions_of(split, retriever.words.recipe["language"]).set_index("caption_row", drop=False)
+    if retriever.model.reads == "tokens":
+        return table, lambda rows: retriever.text_embedder.embed(table.loc[rows, "text"].tolist())
+    name = retriever.card["settings"]["retriever"]["text"]["encoder"]
+    path = beside.file(text_features, f"text_features/{name}/manifest.json", "--text-features")
+    store = open_features(path)
+    if store.ids != data.captions["caption_id"].tolist():
+        raise UserError(
+            f"the text features are not those of the captions of the data set {data.dataset}",
+            where=path,
+            remedy="give --manifest and --text-features of one experiment",
+        )
+    return table, retriever.text_feature_embedder(store).embed
+
+
+def _found_captions(data: Manifest, captions: pd.DataFrame, found: tuple[np.ndarray, np.ndarray]) -> list[FoundCaption]:
+    chosen = captions.iloc[found[1][0]]
+    paths = data.images["path"].iloc[chosen["image_row"]]
+    return [
+        FoundCaption(score, str(text), str(path))
+        for score, text, path in zip(found[0][0].tolist(), chosen["text"], paths, strict=True)
+    ]
+
+
+def _print(images: Sequence[FoundImage], captions: Sequence[FoundCaption]) -> None:
+    for found in (images, captions):
+        if not found:
+            continue
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title, justify in (("rank", "right"), ("cosine", "right"), ("image", "left"), ("caption", "left")):
+            table.add_column(title, justify=justify, no_wrap=title != "caption")
+        for rank, entry in enumerate(found, 1):
+            table.add_row(str(rank), f"{entry.score:.3f}", Text(entry.name), Text(entry.caption))
+        print_table(table)
+
+
+if __name__ == "__main__":
+    launch(main)
