@@ -1,0 +1,70 @@
+import pytest
+
+from vitcapr.cli import draw_recall
+from vitcapr.errors import UserError
+from vitcapr.figures.recall import recall_bars
+from vitcapr.metrics.report import write_metrics
+
+
+def scores(first, with_chance=True):
+    found = {}
+    for direction in ("i2t", "t2i"):
+        for number, depth in enumerate((1, 5, 10)):
+            value = first + 0.2 * number
+            found[f"{direction}_recall_{depth}"] = {"value": value, "low": value - 0.03, "high": value + 0.03, "n": 9}
+            if with_chance:
+                found[f"{direction}_recall_{depth}_chance"] = {"value": depth / 100, "low": None, "high": None, "n": 9}
+    return found
+
+
+def test_a_bar_for_each_retriever_and_depth_in_percent():
+    figure = recall_bars({"paper": scores(0.1), "recommended": scores(0.4)})
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["image to text", "text to image"]
+    heights = [round(bar.get_height(), 6) for bar in figure.axes[0].patches]
+    assert heights == [10, 30, 50, 40, 60, 80]
+    assert {text.get_text() for text in figure.axes[1].texts} == {"10.0", "30.0", "50.0", "40.0", "60.0", "80.0"}
+    interval = figure.axes[0].collections[0].get_segments()[0][:, 1]
+    assert interval.tolist() == pytest.approx([7, 13])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["paper", "recommended", "by chance"]
+
+
+def test_the_line_of_chance_crosses_the_bars_of_its_depth():
+    axes = recall_bars({"paper": scores(0.1)}).axes[0]
+    lines = [line.get_segments()[0].tolist() for line in axes.collections if line.get_label() == "by chance"]
+    assert lines == [[[-0.5, 1], [0.5, 1]], [[0.5, 5], [1.5, 5]], [[1.5, 10], [2.5, 10]]]
+    without = recall_bars({"paper": scores(0.1, with_chance=False)})
+    assert [text.get_text() for text in without.legends[0].get_texts()] == ["paper"]
+
+
+@pytest.mark.parametrize("count", [1, 3, 6])
+def test_values_do_not_overlap_or_leave_the_page(count):
+    figure = recall_bars({f"retriever-{n}": scores(0.5 - 0.01 * n) for n in range(count)})
+    renderer = figure.canvas.get_renderer()
+    for axes in figure.axes:
+        boxes = [text.get_window_extent(renderer) for text in axes.texts]
+        for number, box in enumerate(boxes):
+            assert box.y1 <= axes.get_window_extent(renderer).y1 + 1
+            assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
+
+
+def written(path, split="test", metrics=None):
+    found = scores(0.3) if metrics is None else metrics
+    write_metrics(path, dataset="toy", split=split, model="m", decoding="", metrics=found, protocol="p")
+    return path
+
+
+def test_the_command(run, tmp_path):
+    one = written(tmp_path / "one.json")
+    for folder in ("a", "b"):
+        run(draw_recall.main, "--metrics", f"x={one}", "--metrics", f"y={one}", "--output-dir", tmp_path / folder)
+    for name in ("recall.png", "recall.pdf"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_scores_of_two_splits_or_of_captions_are_mistakes(run, tmp_path):
+    one, other = written(tmp_path / "one.json"), written(tmp_path / "other.json", "validation")
+    with pytest.raises(UserError, match="toy test and toy validation do not stand in one figure"):
+        run(draw_recall.main, "--metrics", f"x={one}", "--metrics", f"y={other}", "--output-dir", tmp_path)
+    captions = written(tmp_path / "captions.json", metrics={})
+    with pytest.raises(UserError, match="no retriever has a recall"):
+        run(draw_recall.main, "--metrics", f"x={captions}", "--output-dir", tmp_path)

@@ -1,0 +1,101 @@
+"""Recall@K of retrievers side by side, with intervals and what chance would give."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch
+
+from vitcapr.figures.style import INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+
+DEPTHS = (1, 5, 10)
+DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
+_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "----")
+_DOTS = (0, (1, 1))
+_GROUP = 0.84
+"""Width of the bars of all retrievers at one K, of the distance between two Ks."""
+
+Scores = Mapping[str, Mapping[str, float | None]]
+"""By the metric's name: ``value``, ``low``, ``high``."""
+
+
+@styled
+def recall_bars(retrievers: Mapping[str, Scores]) -> Figure:
+    """Recall@1, 5 and 10 in percent, a panel a direction, a bar a retriever with its interval and its value above.
+
+    A dotted line across each group of bars is what a random order gives, where the metrics tell it.
+
+    Args:
+        retrievers: the metrics of each, by its name.
+
+    Raises:
+        ValueError: no retriever has a recall.
+    """
+    if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in DIRECTIONS for k in DEPTHS):
+        raise ValueError("no retriever has a recall")
+    figure = new_figure(PAGE_WIDTH, 2.7, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    panels = figure.subplots(1, 2, sharey=True)
+    by_chance = []
+    for axes, (direction, title) in zip(panels, DIRECTIONS.items(), strict=True):
+        for number, scores in enumerate(retrievers.values()):
+            _draw_bars(axes, direction, scores, number, len(retrievers))
+        by_chance += _draw_chance(axes, direction, retrievers.values())
+        axes.set_title(title, loc="left")
+        axes.set_xticks(range(len(DEPTHS)), [f"R@{k}" for k in DEPTHS])
+        axes.tick_params(axis="x", length=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+    panels[0].set_ylabel("recall (%)")
+    handles = [
+        Patch(facecolor=series(n)["color"], edgecolor="white", hatch=_HATCHES[n % len(_HATCHES)], label=name)
+        for n, name in enumerate(retrievers)
+    ]
+    handles += by_chance[:1]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+    return figure
+
+
+def _draw_bars(axes: Axes, direction: str, scores: Scores, number: int, count: int) -> None:
+    width = _GROUP / count
+    for group, depth in enumerate(DEPTHS):
+        value = _percent(scores, f"{direction}_recall_{depth}", "value")
+        if not np.isfinite(value):
+            continue
+        low, high = (_percent(scores, f"{direction}_recall_{depth}", bound) for bound in ("low", "high"))
+        place = group - _GROUP / 2 + (number + 0.5) * width
+        hatch = _HATCHES[number % len(_HATCHES)]
+        axes.bar(place, value, 0.92 * width, color=series(number)["color"], edgecolor="white", linewidth=0, hatch=hatch)
+        top = value
+        if np.isfinite(low) and np.isfinite(high):
+            axes.vlines(place, low, high, color=INK, linewidth=0.9)
+            top = high
+        axes.annotate(
+            f"{value:.1f}",
+            (place, top),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL_TEXT_SIZE,
+            rotation=90 if count > 3 else 0,
+        )
+    axes.margins(y=0.16 if count > 3 else 0.1)
+
+
+def _draw_chance(axes: Axes, direction: str, retrievers: Iterable[Scores]) -> list[LineCollection]:
+    """A line over each group; all retrievers of a split search the same pool."""
+    lines = []
+    for group, depth in enumerate(DEPTHS):
+        levels = [_percent(scores, f"{direction}_recall_{depth}_chance", "value") for scores in retrievers]
+        if known := [level for level in levels if np.isfinite(level)]:
+            ends = group - 0.5, group + 0.5
+            lines.append(axes.hlines(known[0], *ends, color=INK, linewidth=1.2, linestyle=_DOTS, label="by chance"))
+    return lines
+
+
+def _percent(scores: Scores, metric: str, part: str) -> float:
+    value = scores.get(metric, {}).get(part)
+    return float("nan") if value is None else 100 * value
