@@ -94,7 +94,8 @@ def main(
             items, embed = _sentences(opened, beside, data, split, text_features)
             with reporter.track("search", len(items), "captions") as tracker:
                 sentences = _found_captions(data, items, search(query, items.index, embed, top, index, tracker.advance))
-    _print(images, sentences)
+    _print([(each.score, each.name, each.caption) for each in images])
+    _print([(each.score, each.name, each.caption) for each in sentences])
     if page is not None:
         name = " ".join(words or []) if image is None else image.name
         shown = None if picture is None else thumbnail(picture)
@@ -178,16 +179,18 @@ def _found_captions(data: Manifest, captions: pd.DataFrame, found: tuple[np.ndar
     ]
 
 
-def _print(images: Sequence[FoundImage], captions: Sequence[FoundCaption]) -> None:
-    for found in (images, captions):
-        if not found:
-            continue
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for title, justify in (("rank", "right"), ("cosine", "right"), ("image", "left"), ("caption", "left")):
-            table.add_column(title, justify=justify, no_wrap=title != "caption")
-        for rank, entry in enumerate(found, 1):
-            table.add_row(str(rank), f"{entry.score:.3f}", Text(entry.name), Text(entry.caption))
-        print_table(table)
+def _print(found: Sequence[tuple[float, str, str]]) -> None:
+    """A line for each cosine, image and caption, numbered from 1."""
+    if not found:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("rank", justify="right")
+    table.add_column("cosine", justify="right")
+    table.add_column("image", no_wrap=True)
+    table.add_column("caption")
+    for rank, (score, name, caption) in enumerate(found, 1):
+        table.add_row(str(rank), f"{score:.3f}", Text(name), Text(caption))
+    print_table(table)
 
 
 if __name__ == "__main__":
