@@ -175,6 +175,36 @@ rule draw_reranked:
         " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
 
 
+rule draw_recall:
+    input:
+        experiment.retrieval.scores_of_split,
+    output:
+        report(
+            experiment.figures.pictures(
+                "results/{experiment}/figures/recall/{split}/recall"
+            ),
+            caption="../workflow/report/recall.rst",
+            category="Retrieval",
+            labels={"figure": "recall of all retrievers", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_recall/{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        scores=experiment.retrieval.scores_option,
+        settings=experiment.figures.draw("recall").settings,
+        made_from=experiment.figures.draw("recall").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_recall {params.scores} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
 rule draw_embeddings:
     input:
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",

@@ -7,25 +7,27 @@ from typing import Any
 
 import pytest
 
-SCORES = {"score", "ground", "score_retrieval", "compare", "summary"}
+SCORES = {"score", "ground", "score_retrieval", "draw_retrieved", "draw_recall", "compare", "summary"}
 RERANKING = {"tune_reranking", "rerank", "draw_reranked"}
 AFTER_DECODING = {
+    "draw_rollout",
     *("score", "ground", "compare", "summary"),
     *("draw_captions", "draw_attention", "rerank_oracle"),
     *RERANKING,
 }
-RANKED = {"score_retrieval", "draw_retrieved", "summary"}
+RANKED = {"score_retrieval", "draw_retrieved", "draw_recall", "summary"}
 RERANKED = {"rerank_oracle", "score", "compare", "summary", "draw_captions", *RERANKING}
 DECODING = {"decode", "decode_attentively", *AFTER_DECODING}
-RETRIEVAL = {"train_retriever", "embed", "score_retrieval", "draw_embeddings", "draw_retrieved", "draw_curves"}
+RETRIEVAL = {"train_retriever", "embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"}
+RETRIEVAL |= {"draw_curves", "draw_gpu"}
 AFTER_RETRIEVAL = {*RETRIEVAL, *RERANKING, "draw_captions", "score", "compare", "summary"}
-TRAINING = {"train_captioner", "draw_curves", *DECODING, *AFTER_RETRIEVAL}
+TRAINING = {"train_captioner", "draw_curves", "draw_gpu", *DECODING, *AFTER_RETRIEVAL}
 FEATURES = {"extract", "seal", *TRAINING}
 TEXT = {"vocabulary", "draw_text", *TRAINING}
 ALL = {"data", "train_backbone", *FEATURES, *TEXT}
 
 # Without masks nothing is grounded, no backbone is trained, and no greedy decoding keeps its attention.
-MASKED = {"train_backbone", "ground", "decode_attentively", "draw_attention"}
+MASKED = {"train_backbone", "ground", "decode_attentively", "draw_attention", "draw_rollout"}
 PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 
 Edit = Callable[[Any], None]
@@ -103,7 +105,7 @@ def test_rules_after_an_edit(two: Any, change: Edit, expected: set[str]) -> None
         pytest.param(append("photographs/3.jpg", "another"), PHOTOGRAPHS, id="one image more"),
         pytest.param(
             append("vectors.txt", "cat 3 4"),
-            {"word_vectors", "train_captioner", "draw_curves", *DECODING} - MASKED,
+            {"word_vectors", "train_captioner", "draw_curves", "draw_gpu", *DECODING} - MASKED,
             id="word vectors",
         ),
         pytest.param(
@@ -143,6 +145,7 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         "draw_captions test",
         "draw_reranked plain/reranked/test",
         "draw_curves",
+        "draw_gpu",
         "summary",
     }
 
@@ -157,7 +160,7 @@ def test_one_retrievers_temperature_concerns_only_that_retriever(two: Any) -> No
         *("draw_embeddings paper/test", "draw_retrieved paper/test"),
         *("train_retriever recommended", "embed recommended/test", "score_retrieval recommended/test"),
         *("draw_embeddings recommended/test", "draw_retrieved recommended/test"),
-        *("draw_captions test", "draw_curves", "summary"),
+        *("draw_recall test", "draw_captions test", "draw_curves", "draw_gpu", "summary"),
     }
 
 
@@ -184,6 +187,7 @@ def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
         "score second/greedy/test",
         "draw_captions test",
         "draw_curves",
+        "draw_gpu",
         "summary",
     }
 

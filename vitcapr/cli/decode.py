@@ -20,6 +20,7 @@ from vitcapr.decoding.results import write_attention, write_captions
 from vitcapr.errors import UserError
 from vitcapr.features.precision import autocast, dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.models.interface import Memory
@@ -39,6 +40,7 @@ def main(
     log: Log = None,
 ) -> None:
     """Caption every image of a split."""
+    keep_freed_memory()
     decoding = parse_settings(DecodeSettings, settings).decoding
     data = read_manifest(manifest)
     words = Vocabulary.read(vocabulary)

@@ -21,6 +21,7 @@ from vitcapr.features.preprocess import read_preprocessing
 from vitcapr.features.seal import write_part
 from vitcapr.features.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter
 
 
@@ -40,6 +41,7 @@ def main(
     """Extract features of one share of the images."""
     if task >= tasks:
         raise UserError(f"--task {task} of --tasks {tasks}", remedy="tasks count from 0")
+    keep_freed_memory()
     options = parse_settings(ExtractSettings, settings)
     wanted, cut = options.backbone, options.features
     if cut.chunk % cut.batch:

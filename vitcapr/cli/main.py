@@ -8,6 +8,10 @@ from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT
 
 COMMANDS: dict[str, dict[str, str]] = {
+    "Trained models": {
+        "caption": "Caption photographs: files, folders or patterns.",
+        "search": "Find images by words or by an image.",
+    },
     "An experiment": {
         "status": "What would be computed again, and why.",
         "config": "Check a configuration, show it in full, or print its schema.",
@@ -23,15 +27,30 @@ COMMANDS: dict[str, dict[str, str]] = {
         "train_backbone": "Train the small ViT of the rendered pictures.",
         "extract": "Pictures -> features, one task of several.",
         "seal": "The parts of all tasks -> verified features.",
+        "extract_text": "Captions -> features of a text encoder.",
         "train_captioner": "Features and captions -> a captioner.",
         "decode": "A captioner -> captions of a split.",
+        "train_retriever": "Features and captions -> a dual encoder.",
+        "embed": "A dual encoder -> embeddings of a split.",
+        "tune_reranking": "The weight of a retriever in reranking, on validation.",
+        "rerank": "Candidates and a retriever -> captions in a new order.",
+        "rerank_oracle": "Candidates and references -> the ceiling of reranking.",
         "score": "Captions -> BLEU, METEOR, ROUGE-L, CIDEr.",
+        "score_retrieval": "Embeddings -> Recall@K, ranks, mAP@R.",
+        "compare": "Two scored systems -> what changed, and how surely.",
         "ground": "Attention -> the share of it that falls on the object.",
         "draw_curves": "Training curves.",
         "draw_captions": "Captioned images.",
         "draw_attention": "Attention by word.",
         "draw_text": "Word frequencies and caption lengths.",
+        "draw_rollout": "Where the backbone looks beside where the captioner looks.",
+        "draw_reranked": "Captions before and after reranking.",
+        "draw_recall": "Recall of all retrievers.",
+        "draw_embeddings": "The space of images and captions.",
+        "draw_retrieved": "Queries whose first match is wrong.",
+        "draw_gpu": "GPU use and memory over training.",
         "summary": "All scores -> one table.",
+        "paper_tables": "The scores beside a paper's and the literature's.",
     },
 }
 

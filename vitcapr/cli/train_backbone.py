@@ -16,10 +16,10 @@ from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.precision import resolve_device, resolve_dtype
 from vitcapr.files import write_text
+from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import Pixels, save_backbone, train_backbone
 from vitcapr.training.backbone_targets import Names, Targets, build_targets, collect_names
-from vitcapr.training.memory import keep_freed_memory
 
 
 def main(

@@ -19,6 +19,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import WEIGHTS, read_model, write_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
@@ -27,7 +28,6 @@ from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Recipe, Trainer
-from vitcapr.training.memory import keep_freed_memory
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical

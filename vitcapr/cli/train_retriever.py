@@ -20,6 +20,7 @@ from vitcapr.features.pairs import FeatureTexts, Texts, WordTexts
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import write_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.text_towers import WordTower
@@ -29,7 +30,6 @@ from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.checkpoints import below, read_tensors
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.loop import Recipe, Trainer
-from vitcapr.training.memory import keep_freed_memory
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 

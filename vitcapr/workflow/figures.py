@@ -79,6 +79,7 @@ class FigureStages:
             *self.captioning.attentive_files("figures/attention", *self.attention("")),
             *self.captioning.attentive_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
+            *self.recall,
             *self.retrieval.files("figures/embeddings", *self.embeddings("")),
             *self.retrieval.files("figures/retrieved", *self.retrieved("")),
         ]
@@ -95,6 +96,13 @@ class FigureStages:
                 f"{self.chosen.root}/figures/reranked/{captioner}/{reranking}/{split}/reranked"
             )
         ]
+
+    @property
+    def recall(self) -> list[str]:
+        """All retrievers side by side."""
+        splits = self.chosen.splits if self.chosen.retrievers else []
+        root = self.chosen.root
+        return [picture for split in splits for picture in self.pictures(f"{root}/figures/recall/{split}/recall")]
 
     def embeddings(self, folder: str) -> list[str]:
         return [picture for name in ("pca", "tsne", "cosines") for picture in self.pictures(f"{folder}{name}")]

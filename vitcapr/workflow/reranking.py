@@ -19,7 +19,7 @@ class RerankingStages:
 
     @cached_property
     def tune(self) -> Stage:
-        return Stage("tune_reranking", self._tune_settings, incidental=frozenset({"device", "metrics.scorer_timeout"}))
+        return Stage("tune_reranking", self._tune_settings, incidental=frozenset({"device", "metrics"}))
 
     @cached_property
     def rerank(self) -> Stage:

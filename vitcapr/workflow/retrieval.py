@@ -82,10 +82,14 @@ class RetrievalStages:
         ]
 
     def scores_of_split(self, wildcards: Wildcards) -> list[str]:
-        return [
-            f"{self.chosen.root}/metrics/retrieval/{name}/{wildcards.split}/metrics.json"
-            for name in self.chosen.retrievers
-        ]
+        return list(self._scores(wildcards.split).values())
+
+    def scores_option(self, wildcards: Wildcards) -> str:
+        return options("metrics", (f"{name}={path}" for name, path in self._scores(wildcards.split).items()))
+
+    def _scores(self, split: str) -> dict[str, str]:
+        root = f"{self.chosen.root}/metrics/retrieval"
+        return {name: f"{root}/{name}/{split}/metrics.json" for name in self.chosen.retrievers}
 
     def histories(self, _: Wildcards) -> list[str]:
         return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.needed_retrievers]

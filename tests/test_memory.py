@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from vitcapr.training.memory import keep_freed_memory
+from vitcapr.memory import keep_freed_memory
 
 FAULTS_OF_LATER_ROUNDS = """
 import random, resource, torch
-from vitcapr.training.memory import keep_freed_memory
+from vitcapr.memory import keep_freed_memory
 assert keep_freed_memory()
 random.seed(0)
 def play(rounds):

@@ -1,4 +1,4 @@
-"""Keeps the large temporaries of a training step mapped from one step to the next."""
+"""Keeps the large temporaries of one batch mapped until the next."""
 
 import ctypes
 import sys
@@ -13,8 +13,8 @@ _PAD = 1 << 26
 def keep_freed_memory() -> bool:
     """Let the C library reuse blocks below 1 GiB instead of giving each back to the kernel.
 
-    By default glibc maps a large block anew for every tensor and the kernel clears it page by page, which a training
-    step on a CPU waits for. With the setting, the process keeps the memory of its largest step until it ends.
+    By default glibc maps a large block anew for every tensor and the kernel clears it page by page, which a step
+    on a CPU waits for. With the setting, the process keeps the memory of its largest step until it ends.
 
     Returns:
         Whether the C library took the setting; others than glibc go on as they were.
