@@ -27,7 +27,7 @@ from vitcapr.models.attention import additive_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.training.captioner import PAD, CaptionerTask
-from vitcapr.training.memory import keep_freed_memory
+from vitcapr.memory import keep_freed_memory
 
 VOCABULARY = 2500
 
