@@ -110,6 +110,6 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
 def test_retrievers_have_their_loss_and_their_recalls():
     table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
     figure = retriever_curves({"paper": table})
-    assert titles(figure) == ["contrastive loss", "sum of recalls on validation (600 at best)", "learning rate"]
+    assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate"]
     assert stars(figure.axes[0]) == [(2, 2.0)]
     assert stars(figure.axes[1]) == [(2, 300.5)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -45,7 +46,7 @@ class AttendingBackbone(Backbone):
         UserError: the checkpoint is none of a ViT, or its attention is not over its own tokens.
         """
         super().__init__(folder, size, dtype, device)
-        self._model.set_attn_implementation("eager")
+        cast(Any, self._model).set_attn_implementation("eager")
         tokens = self.prefix + self.grid[0] * self.grid[1]
         probe = self.attentions(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))
         if not probe or any(layer is None or layer.shape[-2:] != (tokens, tokens) for layer in probe):
@@ -62,4 +63,5 @@ class AttendingBackbone(Backbone):
 
     def roll_out(self, pixels: Tensor) -> Tensor:
         """The roll-out (B, h, w) float32 over the grid of patches, each summing to 1."""
-        return roll_out(self.attentions(pixels), self.prefix).unflatten(1, self.grid)
+        rolled: Tensor = roll_out(self.attentions(pixels), self.prefix).unflatten(1, self.grid)
+        return rolled

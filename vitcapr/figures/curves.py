@@ -49,7 +49,7 @@ _CAPTIONERS = (
 )
 _RETRIEVERS = (
     _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
-    _Panel("sum of recalls on validation (600 at best)", "", "validation_rsum", np.nanargmax),
+    _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
     _Panel("learning rate", "", _RATE),
 )
 
@@ -145,6 +145,7 @@ def backbone_curves(history: pd.DataFrame) -> Figure:
 def _label(axes: Axes, title: str) -> None:
     axes.set_xlabel("epoch")
     axes.set_title(title, loc="left")
+    axes.tick_params(axis="x", labelbottom=True)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
     axes.grid(axis="y")
 

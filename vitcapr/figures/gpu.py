@@ -63,8 +63,8 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     sampled = {name: use for name, use in trainings.items() if len(use.samples)}
     panels = 2.4 if sampled else 0.0
     total = panels + words + 2 * _MARGIN
-    figure = new_figure(PAGE_WIDTH, total, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    figure.get_layout_engine().set(rect=(0, (words + _MARGIN) / total, 1, panels / total))
+    above = (0, (words + _MARGIN) / total, 1, panels / total)
+    figure = new_figure(PAGE_WIDTH, total, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04, rect=above))
     for number, (place, line) in enumerate(said):
         y = (words - number * TEXT_SIZE * LINE_SPACING / 72) / total
         figure.text(0.3 / PAGE_WIDTH, y, line, fontsize=TEXT_SIZE, va="top")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
@@ -49,12 +50,12 @@ def recall_bars(retrievers: Mapping[str, Scores]) -> Figure:
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
     panels[0].set_ylabel("recall (%)")
-    handles = [
+    handles: list[Artist] = [
         Patch(facecolor=series(n)["color"], edgecolor="white", hatch=_HATCHES[n % len(_HATCHES)], label=name)
         for n, name in enumerate(retrievers)
     ]
     handles += by_chance[:1]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(5, len(handles)))
     return figure
 
 
