@@ -99,7 +99,10 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("project")
 def test_faiss_finds_the_same() -> None:
     pytest.importorskip("faiss")
-    assert run("big cat", "--index", "faiss", "--captions") == run("big cat", "--captions")
+    assert run("big cat", "--index", "faiss") == run("big cat")
+    # Captions occur twice here, and faiss has an order of its own for what is equally near.
+    faiss, exact = run("cat", "--index", "faiss", "--captions"), run("cat", "--captions")
+    assert [line[1] for line in faiss] == [line[1] for line in exact]
 
 
 @pytest.mark.usefixtures("project")
