@@ -6,7 +6,7 @@ wildcard_constraints:
     backbone=one_of(experiment.chosen.backbones),
     vectors=one_of(experiment.chosen.word_vectors),
     captioner=one_of(experiment.chosen.trained_captioners),
-    decoding=one_of(experiment.chosen.ways),
+    decoding=one_of(experiment.chosen.needed_decodings + experiment.chosen.rerankings),
     reranking=one_of(experiment.chosen.rerankings),
     encoder=one_of(experiment.chosen.text_encoders),
     retriever=one_of(experiment.chosen.needed_retrievers),

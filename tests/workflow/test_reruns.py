@@ -201,9 +201,9 @@ def test_status_names_the_edited_module(two: Any) -> None:
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:
-    two.configure(decodings={"beam": {"beam_size": 4}}, metrics={"bootstrap_samples": 10})
+    two.configure(decodings={"beam": {"beam_size": 6}}, metrics={"bootstrap_samples": 10})
     said = two.status()
-    assert re.search(r"decode plain/beam/test +decoding.beam_size 5 -> 4\n", said)
+    assert re.search(r"decode plain/beam/test +decoding.beam_size 5 -> 6\n", said)
     assert re.search(r"score plain/greedy/test +metrics.bootstrap_samples 1000 -> 10\n", said)
 
 
