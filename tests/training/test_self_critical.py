@@ -33,7 +33,7 @@ class Counting:
         return [float(list(candidate).count(self.favourite[row])) for candidate in candidates]
 
 
-def objective(reward: object, samples: int = 5, max_length: int = 6) -> SelfCritical:
+def objective(reward: object, samples: int = 5, max_length: int = 6, temperature: float = 1.0) -> SelfCritical:
     return SelfCritical(
         cast(CiderReward, reward),
         samples=samples,
@@ -42,6 +42,7 @@ def objective(reward: object, samples: int = 5, max_length: int = 6) -> SelfCrit
         end=END,
         pad=PAD,
         forbidden=[UNKNOWN],
+        temperature=temperature,
     )
 
 
@@ -79,10 +80,11 @@ def test_what_is_drawn_is_a_caption(kind: str, features: dict[str, Tensor]) -> N
 
 
 @KINDS
-def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, Tensor]) -> None:
+@pytest.mark.parametrize("temperature", [1.0, 0.25])
+def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, Tensor], temperature: float) -> None:
     """With dropout off, though the model is training."""
     model = model_of(kind)
-    drawing = objective(Counting(), samples=4000, max_length=3)
+    drawing = objective(Counting(), samples=4000, max_length=3, temperature=temperature)
     words = drawing.draw(model.train(), features)
     model.eval()
     with torch.no_grad():
@@ -97,6 +99,21 @@ def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, T
             assert float(expected.sum()) == pytest.approx(1.0, abs=1e-5)
             found = torch.stack([(samples == caption).all(1).float().mean() for caption in captions])
             assert torch.allclose(found, expected, atol=0.03)
+
+
+def test_a_low_temperature_sharpens_the_odds(features: dict[str, Tensor]) -> None:
+    """At half the temperature, the odds of two words are squared."""
+    model = model_of("baseline").eval()
+    first = torch.tensor([[[END + 2, PAD]], [[END + 3, PAD]]])
+    with torch.no_grad():
+        memory = {name: value[:1].expand(2, *value.shape[1:]) for name, value in model.encode(features).items()}
+        plain, sharp = (
+            objective(Counting(), samples=1, max_length=3, temperature=temperature).log_probs(
+                model, memory, first[:, 0]
+            )
+            for temperature in (1.0, 0.5)
+        )
+    assert float(sharp[0] - sharp[1]) == pytest.approx(2 * float(plain[0] - plain[1]), abs=1e-5)
 
 
 class Reciter(torch.nn.Module):

@@ -176,6 +176,7 @@ def _self_critical(
         SelfCritical(
             reward,
             samples=phase.samples,
+            temperature=phase.temperature,
             max_length=phase.max_length,
             start=vocabulary.start,
             end=vocabulary.end,

@@ -24,6 +24,9 @@ class PhaseConfig(Section):
     """self_critical: raise the CIDEr-D of captions drawn from the captioner; for a late phase with a small rate."""
     samples: int = Field(5, ge=2)
     """Captions drawn for each image; self_critical only."""
+    temperature: float = Field(1.0, gt=0)
+    """What the logits are divided by before captions are drawn: below 1 they are nearer to what a beam would write;
+    self_critical only."""
 
 
 class TrainingConfig(Section):

@@ -26,6 +26,8 @@ class SelfCritical:
         samples: K, captions drawn for each image; at least 2.
         max_length: longest caption in tokens, start and end included; one that reaches it is left without its end.
         forbidden: tokens that are never drawn, such as ``<unk>``, besides ``start`` and ``pad``.
+        temperature: what the logits are divided by. The policy that is drawn from and that is improved is this
+            sharpened one: below 1 it is nearer to what greedy decoding and a beam will write.
     """
 
     def __init__(
@@ -38,9 +40,11 @@ class SelfCritical:
         end: int,
         pad: int,
         forbidden: Sequence[int],
+        temperature: float = 1.0,
     ) -> None:
         self._reward, self._samples, self._words = reward, samples, max_length - 1
         self._start, self._end, self._pad = start, end, pad
+        self._temperature = temperature
         self._never = sorted({start, pad, *forbidden})
 
     def loss(self, model: Captioner, features: dict[str, Tensor], rows: Tensor) -> tuple[Tensor, int]:
@@ -80,7 +84,7 @@ class SelfCritical:
         mask = words != self._pad
         read = torch.cat([torch.full_like(words[:, :1], self._start), words[:, :-1]], dim=1)
         image_index = torch.arange(len(words), device=words.device) // samples
-        logits = self._allowed(model(memory, read, mask, image_index))
+        logits = self._policy(model(memory, read, mask, image_index))
         return torch.log_softmax(logits, dim=-1).gather(1, words[mask][:, None])[:, 0]
 
     @torch.no_grad()
@@ -109,7 +113,7 @@ class SelfCritical:
         for length in range(self._words):
             step = model.step(memory, state, tokens)
             state = step.state
-            chances = torch.softmax(self._allowed(step.logits), dim=-1)
+            chances = torch.softmax(self._policy(step.logits), dim=-1)
             tokens = torch.multinomial(chances.flatten(0, 1), 1).view(tokens.shape)
             words[places, :, length] = tokens.where(running, self._pad)
             running = running & (tokens != self._end)
@@ -123,7 +127,7 @@ class SelfCritical:
                 state = {name: value[unfinished] for name, value in state.items()}
         return words
 
-    def _allowed(self, logits: Tensor) -> Tensor:
-        """The logits, those of tokens that are never drawn minus infinity."""
+    def _policy(self, logits: Tensor) -> Tensor:
+        """The logits over the temperature, those of tokens that are never drawn minus infinity."""
         never = torch.tensor(self._never, device=logits.device)
-        return logits.index_fill(-1, never, -torch.inf)
+        return (logits / self._temperature).index_fill(-1, never, -torch.inf)
