@@ -10,7 +10,7 @@ import typer
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.export import to_h5, to_npz
-from vitcapr.features.store import FeatureArray, open_features
+from vitcapr.features.store import FeatureArray, FeatureStore, open_features, read_sealed
 from vitcapr.features.unused import unused_stores
 from vitcapr.features.verify import check_chunks
 from vitcapr.progress import Reporter
@@ -35,9 +35,8 @@ def info(sealed: Sealed) -> None:
             ("backbone", origin["backbone"] + (f" at {origin['revision']}" if origin["revision"] else "")),
             ("weights", origin["weights_sha256"]),
             ("arithmetic", origin["dtype"]),
-            ("preprocessing", _preprocessing(origin["preprocessing"])),
-            ("grid", f"{store.grid[0]} x {store.grid[1]}"),
-            ("images", f"{store.images:,}, {store.image_ids[0]} ... {store.image_ids[-1]}"),
+            *(_of_images(store) if store.identity == "image_id" else _of_captions(store)),
+            (store.identity.removesuffix("_id") + "s", f"{len(store.ids):,}, {store.ids[0]} ... {store.ids[-1]}"),
             *((name, _describe(array)) for name, array in store.items()),
             ("fingerprint", store.fingerprint),
             ("store", str(store.path)),
@@ -66,10 +65,11 @@ def verify(
                 check.checksum.unlink(missing_ok=True)
     if damaged:
         first = "they were deleted; " if delete else "delete them (--delete does), then "
+        again = "extract --until seal" if "image_id" in read_sealed(manifest) else "extract_text --until extract_text"
         raise UserError(
             f"{damaged} of {checks} chunks are damaged",
             where=manifest,
-            remedy=first + "run snakemake --forcerun extract --until seal, which computes only what is missing",
+            remedy=f"{first}run snakemake --forcerun {again}, which computes only what is missing",
         )
     typer.echo(f"{checks} chunks, {_size(read)}, all as sealed")
 
@@ -120,6 +120,18 @@ def _size(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
     return f"{count} B"
+
+
+def _of_images(store: FeatureStore) -> list[tuple[str, str]]:
+    return [
+        ("preprocessing", _preprocessing(store.attributes["preprocessing"])),
+        ("grid", f"{store.grid[0]} x {store.grid[1]}"),
+    ]
+
+
+def _of_captions(store: FeatureStore) -> list[tuple[str, str]]:
+    pooled = {"mean": "mean over the tokens", "cls": "the first token"}[store.attributes["pool"]]
+    return [("pooling", f"{pooled}, {store.attributes['max_length']} at most")]
 
 
 def _preprocessing(values: dict[str, object]) -> str:

@@ -14,7 +14,9 @@ _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
-    """Data sets ``patches``, ``cls`` and ``image_id`` (UTF-8 strings); attributes on the root, nested ones as JSON.
+    """A data set for each array and one for the ids (UTF-8 strings); attributes on the root, nested ones as JSON.
+
+    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
 
     Args:
         advance: told the number of rows after each piece written.
@@ -25,7 +27,7 @@ def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lamb
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         for key, value in store.attributes.items():
             file.attrs[key] = _attribute(value)
-        file.create_dataset("image_id", data=store.image_ids, dtype=h5py.string_dtype())
+        file.create_dataset(store.identity, data=store.ids, dtype=h5py.string_dtype())
         for name, array in store.items():
             data = file.create_dataset(name, array.shape, array.dtype)
             for start, block in _blocks(array):
@@ -34,7 +36,9 @@ def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lamb
 
 
 def to_npz(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
-    """Arrays ``patches``, ``cls``, ``image_id`` (unicode) and ``attributes`` (JSON text); nothing is pickled.
+    """The arrays, the ids (unicode) and ``attributes`` (JSON text); nothing is pickled.
+
+    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
 
     Args:
         advance: told the number of rows after each piece written.
@@ -44,7 +48,7 @@ def to_npz(store: FeatureStore, path: Path, advance: Callable[[int], None] = lam
     """
     with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
         small = {
-            "image_id": np.array(store.image_ids, dtype=np.str_),
+            store.identity: np.array(store.ids, dtype=np.str_),
             "attributes": np.array(canonical_json(store.attributes)),
         }
         for name, values in small.items():

@@ -29,14 +29,17 @@ class UnusedStore:
 
 
 def unused_stores(results: Path) -> list[UnusedStore]:
-    """The stores in ``results/stores`` that no ``results/*/features/*`` refers to, by name.
+    """The stores in ``results/stores`` that no ``results/*/features/*`` or ``results/*/text_features/*`` refers to.
+
+    They come by name. A store of captions has no parts, so one that is being filled is told only by being ``recent``.
 
     Raises:
         UserError: a manifest or part cannot be read, so that it is not known what it refers to.
     """
     used = set()
-    for sealed in results.glob("*/features/*/manifest.json"):
-        used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
+    for kind in ("features", "text_features"):
+        for sealed in results.glob(f"*/{kind}/*/manifest.json"):
+            used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
     for part in results.glob("*/features/*/parts/*.json"):
         used.add(read_part(part)["fingerprint"][:STORE_NAME_LENGTH])
     stores = (path for path in sorted((results / "stores").glob("*")) if path.is_dir() and not path.is_symlink())

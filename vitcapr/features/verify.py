@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.features.layout import CHECKSUMS, ArrayLayout, checksum_path, chunk_path
+from vitcapr.features.layout import CHECKSUMS, IDENTITIES, ArrayLayout, checksum_path, chunk_path
 from vitcapr.features.store import read_sealed
 from vitcapr.files import sha256_file
 
@@ -13,7 +13,8 @@ from vitcapr.files import sha256_file
 class ChunkCheck:
     """One chunk file and what is wrong with it; ``problem`` is None for a sound one.
 
-    ``checksum`` is the record that has to go with the chunk for extraction to compute it again.
+    ``checksum`` is the record that has to go with the chunk for extraction to compute it again. The ids have no record
+    of their own: extraction writes them whenever it has any chunk to compute, so theirs is that of the first chunk.
     """
 
     array: str
@@ -32,17 +33,20 @@ def check_chunks(manifest_path: Path) -> Iterator[ChunkCheck]:
     """
     manifest = read_sealed(manifest_path)
     group = (manifest_path.parent / manifest["store"]).resolve()
+    recorded_apart = (group.parent / CHECKSUMS).is_dir()
     for name, array in manifest["arrays"].items():
         layout = ArrayLayout(tuple(array["shape"]), manifest["chunk"], array["dtype"], ())
         for index, expected in enumerate(array["checksums"]):
             path = chunk_path(group / name, index, len(layout.shape))
             problem = _problem(path, layout.chunk_bytes, expected)
-            checksum = checksum_path(group.parent, index) if (group.parent / CHECKSUMS).is_dir() else None
+            checksum = checksum_path(group.parent, index) if recorded_apart else None
             yield ChunkCheck(name, index, path, layout.chunk_bytes, problem, checksum)
-    recorded = manifest["image_id"]
-    path = chunk_path(group / "image_id", 0, 2)
-    size = int(recorded["shape"][0] * recorded["shape"][1])
-    yield ChunkCheck("image_id", 0, path, size, _problem(path, size, recorded["checksum"]), None)
+    identity = next(name for name in IDENTITIES if name in manifest)
+    ids = manifest[identity]
+    path = chunk_path(group / identity, 0, 2)
+    size = int(ids["shape"][0] * ids["shape"][1])
+    checksum = checksum_path(group.parent, 0) if recorded_apart else None
+    yield ChunkCheck(identity, 0, path, size, _problem(path, size, ids["checksum"]), checksum)
 
 
 def _problem(path: Path, size: int, expected: str) -> str | None:
