@@ -31,10 +31,23 @@ captioners:
     hidden_dim: 16
     training:
       phases: [{epochs: 1, batch_images: 16, learning_rate: 0.01}]
+retrievers:
+  recommended:
+    embedding_dim: 16
+    image: {queries: 2, hidden_dim: 16}
+    text: {word_dim: 16, hidden_dim: 16}
+    training:
+      phases: [{epochs: 2, batch_images: 16, hard_negatives: hardest}]
+      queue: 64
+  paper_hard_negatives:
+    training:
+      phases: [{epochs: 1, batch_images: 16, captions_per_image: 1, hard_negatives: second}]
 metrics: {bootstrap_samples: 50}
-figures: {formats: [png], examples: 4, attended: 1}
+figures: {formats: [png], examples: 4, attended: 1, failures: 2}
 run:
   captioners: [attention, baseline]
+  retrievers: [paper_hard_negatives, recommended]
+  paper: vitcap-r
 """
 
 

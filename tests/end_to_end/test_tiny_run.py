@@ -21,17 +21,25 @@ def test_the_summary_is_tidy(project: Path) -> None:
     columns = ["experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol"]
     assert list(rows[0]) == columns
     assert {(row["model"], row["decoding"]) for row in rows} == {
-        (model, decoding) for model in ("attention", "baseline") for decoding in ("greedy", "beam")
+        *((model, way) for model in ("attention", "baseline") for way in ("greedy", "beam", "reranked", "oracle")),
+        *((retriever, "") for retriever in ("paper_hard_negatives", "recommended")),
     }
     metrics = {row["metric"] for row in rows if (row["model"], row["decoding"]) == ("attention", "beam")}
     assert {"bleu_1", "bleu_4", "meteor", "rouge_l", "cider", "grounding", "pointing_game"} <= metrics
+    found = {row["metric"] for row in rows if row["model"] == "recommended"}
+    assert {f"{way}_{score}" for way in ("i2t", "t2i") for score in ("recall_1", "median_rank", "map_r")} <= found
+    assert "rsum" in found
     shared = (project / "results/summary.csv").read_text()
     assert shared == (project / "results/tiny/summary.csv").read_text()
 
 
 def test_every_figure_is_there(project: Path) -> None:
     found = {path.name for path in (project / "results/tiny/figures").rglob("*.png")}
-    drawn = ("curves", "backbone", "vocabulary", "lengths", "captions", "attention-1")
+    drawn = (
+        *("curves", "retrievers", "backbone", "gpu", "vocabulary", "lengths"),
+        *("captions", "attention-1", "rollout", "reranked"),
+        *("recall", "pca", "tsne", "cosines", "image_to_text", "text_to_image"),
+    )
     assert found == {f"{name}.png" for name in drawn}
 
 
@@ -39,6 +47,26 @@ def test_captions_are_in_coco_result_format(project: Path) -> None:
     captions = json.loads((project / "results/tiny/captions/attention/beam/test/captions.json").read_text())
     assert len(captions) == 8
     assert {"image_id", "caption"} <= captions[0].keys()
+
+
+def test_the_oracle_is_a_ceiling_and_says_so(project: Path) -> None:
+    with (project / "results/tiny/summary.csv").open(newline="") as stream:
+        cider = {
+            row["decoding"]: (float(row["value"]), row["protocol"])
+            for row in csv.DictReader(stream)
+            if (row["model"], row["metric"]) == ("attention", "cider")
+        }
+    assert cider["oracle"][0] >= max(cider["beam"][0], cider["reranked"][0])
+    assert "ORACLE" in cider["oracle"][1]
+    assert "ORACLE" not in cider["reranked"][1]
+
+
+def test_what_changed_is_compared(project: Path) -> None:
+    compared = json.loads((project / "results/tiny/comparisons/attention/reranked/test/comparison.json").read_text())
+    assert {"bleu_4", "meteor", "cider"} <= compared["metrics"].keys()
+    page = (project / "results/tiny/tables/vitcap-r/vitcap-r.md").read_text()
+    assert "0.5124" in page
+    assert "reranked" in page
 
 
 def test_nothing_is_left_to_do(project: Path, snakemake: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -80,7 +80,10 @@ def test_what_changes_no_result_runs_nothing_again(two: Any) -> None:
         pytest.param(append("vitcapr/figures/curves.py", "\nMORE = 1\n"), {"draw_curves"}, id="figure code"),
         pytest.param(append("vitcapr/training/loop.py", "\nMORE = 1\n"), TRAINING, id="training code"),
         pytest.param(append("vitcapr/training/contrastive.py", "\nMORE = 1\n"), AFTER_RETRIEVAL, id="contrastive loss"),
-        pytest.param(append("vitcapr/metrics/ranks.py", "\nMORE = 1\n"), RANKED, id="ranks of true matches"),
+        pytest.param(
+            append("vitcapr/metrics/ranks.py", "\nMORE = 1\n"), AFTER_RETRIEVAL, id="ranks, of validation too"
+        ),
+        pytest.param(append("vitcapr/metrics/retrieval.py", "\nMORE = 1\n"), RANKED, id="retrieval scores"),
         pytest.param(append("vitcapr/decoding/rerank.py", "\nMORE = 1\n"), RERANKED, id="reranking code"),
         pytest.param(append("vitcapr/config/decoding.py", "\nMORE = 1\n"), DECODING, id="a decoding option"),
         pytest.param(append("vitcapr/data/manifest.py", "\nMORE = 1\n"), ALL, id="manifest code"),
@@ -179,7 +182,12 @@ def test_one_decodings_beam_concerns_only_that_decoding(two: Any) -> None:
 def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
     two.configure(
         captioners__second={"backbone": "vit"},
-        run={"captioners": ["attention", "plain", "second"], "decodings": ["greedy"], "rerankings": []},
+        run={
+            "captioners": ["attention", "plain", "second"],
+            "decodings": ["greedy"],
+            "rerankings": [],
+            "retrievers": [],
+        },
     )
     assert two.stale_jobs() == {
         "train_captioner second",
@@ -195,9 +203,9 @@ def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
 def test_status_names_the_edited_module(two: Any) -> None:
     two.append(BEAM, "\nMORE = 1\n")
     said = two.status()
-    assert said.startswith("two: 12 jobs to run\n")
+    assert said.startswith("two: 31 jobs to run\n")
     assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)\n", said)
-    assert "and 8 that follow from these" in said
+    assert "and 25 that follow from these" in said
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:
@@ -211,7 +219,7 @@ def test_status_names_the_users_changed_files(photographs: Any) -> None:
     photographs.append("photographs/1.jpg", "another")
     said = photographs.status()
     assert "the content of data.flickr8k.images changed" in said
-    assert "and 11 that follow" in said
+    assert "and 29 that follow" in said
 
 
 def test_status_when_nothing_is_to_be_done(two: Any) -> None:
