@@ -1,7 +1,7 @@
 """Captions of a split, written by a trained captioner."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.decoding import DecodeSettings, DecodingConfig
+from vitcapr.config.decoding import DecodeSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.decoding.batches import feature_batches
-from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.describe import describe
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.results import write_attention, write_captions
 from vitcapr.errors import UserError
@@ -23,7 +22,6 @@ from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner
-from vitcapr.models.interface import Memory
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -62,38 +60,23 @@ def main(
         with reporter.track("decode", len(rows), "captions") as tracker, torch.inference_mode():
             for batch in feature_batches(store, model.arrays, rows, decoding.batch_images, device):
                 with autocast(device, dtype):
-                    captions = _search(model, model.encode(batch), words, decoding, attention is not None)
+                    captions = describe(
+                        model,
+                        model.encode(batch),
+                        words,
+                        beam_size=decoding.beam_size,
+                        n_best=decoding.n_best,
+                        max_length=decoding.max_length,
+                        min_length=decoding.min_length,
+                        length_penalty=decoding.length_penalty,
+                        block_ngram=decoding.block_ngram,
+                        keep_attention=attention is not None,
+                    )
                 found += captions
                 tracker.advance(len(captions))
     write_captions(output, data.images["image_id"].iloc[rows].tolist(), found, words.decode, words.words)
     if attention is not None:
         write_attention(attention, rows.tolist(), [candidates[0] for candidates in found], store.grid)
-
-
-def _search(
-    model: Captioner, memory: Memory, words: Vocabulary, decoding: DecodingConfig, keep_attention: bool
-) -> list[list[Hypothesis]]:
-    """Greedy decoding has a way of its own: it is faster, and a length penalty means nothing to it."""
-    common: dict[str, Any] = {
-        "start": words.start,
-        "end": words.end,
-        "pad": words.pad,
-        "forbidden": [] if words.unknown is None else [words.unknown],
-        "max_length": decoding.max_length,
-        "min_length": decoding.min_length,
-        "block_ngram": decoding.block_ngram,
-        "keep_attention": keep_attention,
-    }
-    if decoding.beam_size == 1 and decoding.n_best == 1:
-        return [[hypothesis] for hypothesis in greedy(model, memory, **common)]
-    return beam_search(
-        model,
-        memory,
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        n_best=decoding.n_best,
-        **common,
-    )
 
 
 def _load(folder: Path, words: Vocabulary, store: FeatureStore) -> Captioner:
