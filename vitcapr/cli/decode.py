@@ -8,7 +8,7 @@ import torch
 import typer
 from numpy.typing import NDArray
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import CaptionerVocabulary, Log, ManifestFile, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.decoding import DecodeSettings
 from vitcapr.data.manifest import Manifest, read_manifest
@@ -28,8 +28,8 @@ from vitcapr.text.vocabulary import Vocabulary
 
 def main(
     features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the captioner was trained on")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")],
+    manifest: ManifestFile,
+    vocabulary: CaptionerVocabulary,
     captioner: Annotated[Path, typer.Option(help="Folder of the trained captioner")],
     split: Annotated[str, typer.Option(help="The split to caption")],
     output: Annotated[Path, typer.Option(help="captions.json to write")],

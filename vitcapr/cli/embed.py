@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.data.manifest import read_manifest
@@ -21,8 +21,8 @@ from vitcapr.retrieval.embedder import open_retriever
 
 def main(
     features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    manifest: ManifestFile,
+    vocabulary: RetrieverVocabulary,
     retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
     split: Annotated[str, typer.Option(help="The split to embed")],
     output: Annotated[Path, typer.Option(help="embeddings.npz to write")],

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 from PIL import Image
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import CaptionerVocabulary, Captions, Log, Settings, Split, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.archive import Archive, DamagedMember
@@ -28,11 +28,11 @@ from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split")],
+    captions: Captions,
     attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding")],
     manifest: Annotated[Path, typer.Option(help="manifest.json of the data set, which must have objects")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")],
-    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    vocabulary: CaptionerVocabulary,
+    split: Split,
     output: Annotated[Path, typer.Option(help="metrics.json to write")],
     model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
     decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import Candidates, Log, ManifestFile, RetrieverVocabulary, Settings, Split, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import RerankSettings
 from vitcapr.data.manifest import read_manifest
@@ -18,13 +18,13 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split, with candidates")],
+    captions: Candidates,
     weight: Annotated[Path, typer.Option(help="weight.json of tune_reranking")],
     features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    manifest: ManifestFile,
+    vocabulary: RetrieverVocabulary,
     retriever: Annotated[Path, typer.Option(help="Folder of the retriever the weight was chosen for")],
-    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    split: Split,
     output: Annotated[Path, typer.Option(help="captions.json to write")],
     text_encoder: Annotated[
         str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import Candidates, Log, ManifestFile, Settings, Split, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -20,9 +20,9 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split, with candidates")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    captions: Candidates,
+    manifest: ManifestFile,
+    split: Split,
     output: Annotated[Path, typer.Option(help="captions.json to write, every entry marked as the oracle's")],
     settings: Settings = "{}",
     log: Log = None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import CaptionerVocabulary, Captions, Log, ManifestFile, Settings, Split, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -22,10 +22,10 @@ from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")],
-    split: Annotated[str, typer.Option(help="The split that was captioned")],
+    captions: Captions,
+    manifest: ManifestFile,
+    vocabulary: CaptionerVocabulary,
+    split: Split,
     output: Annotated[Path, typer.Option(help="metrics.json to write")],
     per_image: Annotated[Path, typer.Option(help="per_image.parquet to write: a row an image")],
     model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -19,7 +19,7 @@ from vitcapr.progress import Reporter
 
 def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the split")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
+    manifest: ManifestFile,
     split: Annotated[str, typer.Option(help="The split that was embedded")],
     output: Annotated[Path, typer.Option(help="metrics.json to write")],
     ranks: Annotated[Path, typer.Option(help="ranks.npz to write: the rank of each true match")],

@@ -1,4 +1,4 @@
-"""What every stage command shares: its settings, its log, and how it ends."""
+"""What stage commands share: their settings, their log, the commonest of their files, and how they end."""
 
 import sys
 from collections.abc import Callable
@@ -14,6 +14,12 @@ Settings = Annotated[
     typer.Option("--settings", help="The stage's settings as JSON, or the path of a JSON file; {} for the defaults."),
 ]
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
+Captions = Annotated[Path, typer.Option(help="captions.json of the split")]
+Candidates = Annotated[Path, typer.Option(help="captions.json of the split, with candidates")]
+ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
+CaptionerVocabulary = Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")]
+RetrieverVocabulary = Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")]
+Split = Annotated[str, typer.Option(help="The split that was captioned")]
 
 
 def launch(command: Callable[..., Any] | typer.Typer) -> None:

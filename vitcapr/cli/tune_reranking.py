@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
 from vitcapr.data.manifest import read_manifest
@@ -28,8 +28,8 @@ SPLIT = "validation"
 def main(
     captions: Annotated[Path, typer.Option(help="captions.json of the validation split, with candidates")],
     features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")],
+    manifest: ManifestFile,
+    vocabulary: RetrieverVocabulary,
     retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
     output: Annotated[Path, typer.Option(help="weight.json to write")],
     text_encoder: Annotated[
