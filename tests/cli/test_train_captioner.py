@@ -1,6 +1,6 @@
 """``vitcapr train_captioner``: what it writes of the training."""
 
-from vitcapr.cli.train_captioner import _history_csv
+from vitcapr.cli.train_captioner import history_with_rewards
 from vitcapr.config.captioner import PhaseConfig
 
 
@@ -10,9 +10,9 @@ def test_a_reward_is_not_written_as_a_loss() -> None:
         {"epoch": 1, "phase": 1, "train_loss": 2.5, "validation_loss": 2.0},
         {"epoch": 2, "phase": 2, "train_loss": -1.5, "validation_loss": 2.25},
     ]
-    assert _history_csv(history, phases).splitlines() == [
+    assert history_with_rewards(history, phases).splitlines() == [
         "epoch,phase,train_loss,train_reward,validation_loss",
         "1,1,2.5,,2.0",
         "2,2,,1.5,2.25",
     ]
-    assert "train_reward" not in _history_csv(history[:1], phases[:1])
+    assert "train_reward" not in history_with_rewards(history[:1], phases[:1])

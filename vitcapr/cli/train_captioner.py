@@ -1,9 +1,5 @@
 """Train a captioner on a feature store."""
 
-import csv
-import io
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,16 +14,16 @@ from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
-from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
-from vitcapr.model_folder import WEIGHTS, read_model, write_model
+from vitcapr.model_folder import WEIGHTS, read_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
-from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.loop import Recipe
+from vitcapr.training.outcome import History, history_csv, train_into
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
@@ -113,35 +109,22 @@ def main(
             f"{captioner.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
             f"{len(words):,} words, {dtype_name(dtype)} on {device}"
         )
-        identity = sha256_bytes(canonical_json([chosen.canonical(), inputs, code, dtype_name(dtype)]).encode())
-        trainer = Trainer(
+        train_into(
+            output_dir,
             task,
             recipe,
+            card={
+                "architecture": architecture,
+                "backbone": captioner.backbone,
+                "code": code,
+                "inputs": inputs,
+                "settings": chosen.canonical(),
+            },
             device=device,
             dtype=dtype,
-            folder=output_dir / "last",
-            identity=identity,
             reporter=reporter,
+            spell=lambda history: history_with_rewards(history, training.phases),
         )
-        end = trainer.run()
-        best = read_tensors(trainer.best_file)
-        if best is None:
-            raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
-        write_text(output_dir / "history.csv", _history_csv(end.history, training.phases))
-        write_text(output_dir / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
-        card: dict[str, Any] = {
-            "architecture": architecture,
-            "backbone": captioner.backbone,
-            "best_epoch": end.best_epoch,
-            "best_score": {recipe.select_by: end.best_score},
-            "code": code,
-            "inputs": inputs,
-            "precision": dtype_name(dtype),
-            "settings": chosen.canonical(),
-            "versions": {"python": platform.python_version(), "torch": version("torch")},
-        }
-        write_model(output_dir, best[0], card)
-        reporter.line(f"best epoch {end.best_epoch}: {recipe.select_by} {end.best_score:.4f}")
 
 
 def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: int) -> dict[str, Any]:
@@ -220,20 +203,23 @@ def _start(model: Captioner, architecture: dict[str, Any], folder: Path) -> None
     model.load_state_dict(weights)
 
 
-def _history_csv(history: list[dict[str, float]], phases: list[PhaseConfig]) -> str:
+def history_with_rewards(history: History, phases: list[PhaseConfig]) -> str:
     """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
-    columns = list(history[0])
-    if any(phase.objective == "self_critical" for phase in phases):
-        columns.insert(columns.index("train_loss") + 1, "train_reward")
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=columns, restval="", lineterminator="\n")
-    writer.writeheader()
+    if all(phase.objective == "cross_entropy" for phase in phases):
+        return history_csv(history)
+    rows: list[dict[str, float | str]] = []
     for row in history:
-        values: dict[str, float] = dict(row)
-        if phases[int(row["phase"]) - 1].objective == "self_critical":
-            values["train_reward"] = -values.pop("train_loss")
-        writer.writerow(values)
-    return text.getvalue()
+        rest = dict(row)
+        loss = float(rest.pop("train_loss"))
+        rewarded = phases[int(row["phase"]) - 1].objective == "self_critical"
+        measured: dict[str, float | str] = {
+            "epoch": rest.pop("epoch"),
+            "phase": rest.pop("phase"),
+            "train_loss": "" if rewarded else loss,
+            "train_reward": -loss if rewarded else "",
+        }
+        rows.append(measured | rest)
+    return history_csv(rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,5 @@
 """Train a retriever, a dual encoder of images and captions, on a feature store."""
 
-import csv
-import io
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,17 +15,16 @@ from vitcapr.errors import UserError
 from vitcapr.features.pairs import FeatureTexts, Texts, WordTexts
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
-from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
-from vitcapr.model_folder import write_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.text_towers import WordTower
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
-from vitcapr.training.checkpoints import below, read_tensors
 from vitcapr.training.hard_negatives import MomentumQueue
-from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.loop import Recipe
+from vitcapr.training.outcome import train_into
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 
@@ -101,36 +96,23 @@ def main(
             f"{retriever.image.pool} and {retriever.text.kind}: {sum(p.numel() for p in encoder.parameters()):,} "
             f"weights, {retriever.embedding_dim} dimensions, {dtype_name(dtype)} on {device}"
         )
-        identity = sha256_bytes(canonical_json([chosen.canonical(), inputs, code, dtype_name(dtype)]).encode())
-        trainer = Trainer(
+        train_into(
+            output_dir,
             task,
             recipe,
+            card={
+                "architecture": architecture,
+                "backbone": retriever.backbone,
+                "code": code,
+                "inputs": inputs,
+                "settings": chosen.canonical(),
+                "text_encoder": None if sentences is None else _text_encoder(sentences),
+            },
             device=device,
             dtype=dtype,
-            folder=output_dir / "last",
-            identity=identity,
             reporter=reporter,
+            part="encoder",
         )
-        end = trainer.run()
-        best = read_tensors(trainer.best_file)
-        if best is None:
-            raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
-        write_text(output_dir / "history.csv", _history_csv(end.history))
-        write_text(output_dir / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
-        card: dict[str, Any] = {
-            "architecture": architecture,
-            "backbone": retriever.backbone,
-            "best_epoch": end.best_epoch,
-            "best_score": {recipe.select_by: end.best_score},
-            "code": code,
-            "inputs": inputs,
-            "precision": dtype_name(dtype),
-            "settings": chosen.canonical(),
-            "text_encoder": None if sentences is None else _text_encoder(sentences),
-            "versions": {"python": platform.python_version(), "torch": version("torch")},
-        }
-        write_model(output_dir, below("encoder", best[0]), card)
-        reporter.line(f"best epoch {end.best_epoch}: {recipe.select_by} {end.best_score:.4f}")
 
 
 def _recipe(training: RetrieverTrainingConfig) -> Recipe:
@@ -233,15 +215,6 @@ def _start_embedding(encoder: DualEncoder, vectors: np.ndarray, path: Path) -> N
         )
     with torch.no_grad():
         weight.copy_(torch.from_numpy(vectors))
-
-
-def _history_csv(history: list[dict[str, float]]) -> str:
-    """A row an epoch."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(history[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(history)
-    return text.getvalue()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,81 @@
+"""A training from its first step to the files that it leaves: weights, card, history and GPU use."""
+
+import csv
+import io
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from vitcapr.errors import UserError
+from vitcapr.features.precision import dtype_name
+from vitcapr.files import canonical_json, sha256_bytes, write_text
+from vitcapr.model_folder import write_model
+from vitcapr.progress import Reporter
+from vitcapr.training.checkpoints import below, read_tensors
+from vitcapr.training.loop import Recipe, Task, Trainer
+
+Batch = TypeVar("Batch")
+History = Sequence[Mapping[str, float | str]]
+
+
+def history_csv(history: History) -> str:
+    """A row an epoch."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(history[0]), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    return text.getvalue()
+
+
+def train_into(
+    folder: Path,
+    task: Task[Batch],
+    recipe: Recipe,
+    *,
+    card: Mapping[str, Any],
+    device: torch.device,
+    dtype: torch.dtype,
+    reporter: Reporter,
+    part: str = "",
+    spell: Callable[[History], str] = history_csv,
+) -> None:
+    """Train, or continue, and write ``best.safetensors``, ``card.json``, ``history.csv`` and ``gpu.csv``.
+
+    Args:
+        card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
+            training in ``folder/last`` may be continued. The outcome is added to it.
+        part: the name of the part of the task's model that is kept; all of it by default.
+        spell: the text of ``history.csv``.
+
+    Raises:
+        Preempted: a signal came; the state is saved and the same call continues it.
+        UserError: the loss is no longer a number, or the best weights are gone.
+    """
+    made_from = [card["settings"], card["inputs"], card["code"], dtype_name(dtype)]
+    trainer = Trainer(
+        task,
+        recipe,
+        device=device,
+        dtype=dtype,
+        folder=folder / "last",
+        identity=sha256_bytes(canonical_json(made_from).encode()),
+        reporter=reporter,
+    )
+    end = trainer.run()
+    best = read_tensors(trainer.best_file)
+    if best is None:
+        raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
+    write_text(folder / "history.csv", spell(end.history))
+    write_text(folder / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
+    outcome = {
+        "best_epoch": end.best_epoch,
+        "best_score": {recipe.select_by: end.best_score},
+        "precision": dtype_name(dtype),
+        "versions": {"python": platform.python_version(), "torch": version("torch")},
+    }
+    write_model(folder, below(part, best[0]) if part else best[0], {**card, **outcome})
+    reporter.line(f"best epoch {end.best_epoch}: {recipe.select_by} {end.best_score:.4f}")
