@@ -41,6 +41,13 @@ def test_a_panel_for_each_quantity_with_the_values_of_the_history():
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
 
 
+def test_every_learning_rate_is_within_the_panel():
+    figure = training_curves({"slow": history(), "fast": history(rate=(2e-3, 2e-3, 1e-3))})
+    low, high = figure.axes[2].get_ylim()
+    assert low == 0
+    assert high > 2e-3
+
+
 def test_the_best_epochs_wear_stars():
     figure = training_curves({"attention": history()})
     assert stars(figure.axes[0]) == [(2, 2.0)]

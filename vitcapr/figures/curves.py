@@ -98,6 +98,8 @@ def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> F
     for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
         for number, history in enumerate(histories.values()):
             _draw_panel(axes, panel, history, series(number))
+        if panel.validated == _RATE:
+            axes.set_ylim(bottom=0)
         _label(axes, panel.title)
     # A legend fills its columns one after the other; read line by line, the models come first.
     by_line = [handle for column in range(columns) for handle in handles[column::columns]]
@@ -108,7 +110,6 @@ def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> F
 def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
     if panel.validated == _RATE:
         _draw(axes, history, _RATE, color=look["color"], drawstyle="steps-mid")
-        axes.set_ylim(bottom=0)
         return
     _draw(axes, history, panel.trained, color=look["color"], linestyle=_DASHES, linewidth=1.0)
     _draw(axes, history, panel.validated, **look)

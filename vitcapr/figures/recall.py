@@ -81,9 +81,9 @@ def _draw_bars(axes: Axes, direction: str, scores: Scores, number: int, count: i
             ha="center",
             va="bottom",
             fontsize=SMALL_TEXT_SIZE,
-            rotation=90 if count > 3 else 0,
+            rotation=90 if count > 2 else 0,
         )
-    axes.margins(y=0.16 if count > 3 else 0.1)
+    axes.margins(y=0.16 if count > 2 else 0.1)
 
 
 def _draw_chance(axes: Axes, direction: str, retrievers: Iterable[Scores]) -> list[LineCollection]:
