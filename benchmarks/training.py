@@ -23,11 +23,11 @@ from benchmarks.loader import make
 from vitcapr.features.loader import CaptionBatch
 from vitcapr.features.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureArray
+from vitcapr.memory import keep_freed_memory
 from vitcapr.models.attention import additive_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.training.captioner import PAD, CaptionerTask
-from vitcapr.memory import keep_freed_memory
 
 VOCABULARY = 2500
 
