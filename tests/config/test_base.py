@@ -45,8 +45,11 @@ def test_one_line(values: dict[str, object], line: str) -> None:
     ("values", "words"),
     [
         ({"run": {"captioners": ["none"]}}, "run.captioners asks for 'none', which is not among ['attention']"),
-        ({"captioners": {"attention": {"backbone": "x"}}}, "backbone 'x' is not among ['vit']"),
-        ({"captioners": {"attention": {"backbone": "vit", "word_vectors": "g"}}}, "word_vectors 'g' is not among []"),
+        ({"captioners": {"attention": {"backbone": "x"}}}, "backbone asks for 'x', which is not among ['vit']"),
+        (
+            {"captioners": {"attention": {"backbone": "vit", "word_vectors": "g"}}},
+            "word_vectors asks for 'g', which is not among []",
+        ),
         ({"features": {"chunk": 64, "batch": 48}}, "features.batch 48 does not divide features.chunk 64"),
         (
             {
