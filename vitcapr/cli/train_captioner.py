@@ -28,6 +28,7 @@ from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
+from vitcapr.training.word_vectors import start_embedding
 
 
 def main(
@@ -65,7 +66,7 @@ def main(
         torch.manual_seed(chosen.seed)
         model = build_captioner(architecture)
         if word_vectors is not None:
-            _start_embedding(model, np.load(word_vectors, allow_pickle=False), word_vectors)
+            start_embedding(model.reader.embedding, word_vectors, "the captioner's embedding_dim")
         if start_from is not None:
             _start(model, architecture, start_from)
         longest = max(phase.max_length for phase in training.phases)
@@ -170,19 +171,6 @@ def _self_critical(
         else None
         for phase in phases
     ]
-
-
-def _start_embedding(model: Captioner, vectors: np.ndarray, path: Path) -> None:
-    weight = model.reader.embedding.weight
-    if vectors.shape != tuple(weight.shape):
-        raise UserError(
-            f"the word vectors are {vectors.shape[0]} x {vectors.shape[1]}, the embedding {weight.shape[0]} x "
-            f"{weight.shape[1]}",
-            where=path,
-            remedy="set the captioner's embedding_dim to the dimension of the word vectors",
-        )
-    with torch.no_grad():
-        weight.copy_(torch.from_numpy(vectors))
 
 
 def _start(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:

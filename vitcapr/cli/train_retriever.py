@@ -17,7 +17,7 @@ from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.models.text_towers import WordTower
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
@@ -27,6 +27,7 @@ from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import train_into
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
+from vitcapr.training.word_vectors import start_embedding
 
 
 def main(
@@ -67,7 +68,11 @@ def main(
         torch.manual_seed(chosen.seed)
         encoder = build_dual_encoder(architecture)
         if word_vectors is not None:
-            _start_embedding(encoder, np.load(word_vectors, allow_pickle=False), word_vectors)
+            if not isinstance(encoder.text, WordTower):
+                raise UserError(
+                    "a text tower of kind features has no word embedding", remedy="leave out --word-vectors"
+                )
+            start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
         task = RetrieverTask(
             encoder,
             store,
@@ -200,21 +205,6 @@ def _texts(retriever: RetrieverConfig, table: TokenTable, sentences: FeatureStor
         return FeatureTexts(sentences["text"], table.caption_row, table.image_row)
     arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
     return WordTexts(arrays, retriever.text.max_length)
-
-
-def _start_embedding(encoder: DualEncoder, vectors: np.ndarray, path: Path) -> None:
-    if not isinstance(encoder.text, WordTower):
-        raise UserError("a text tower of kind features has no word embedding", remedy="leave out --word-vectors")
-    weight = encoder.text.embedding.weight
-    if vectors.shape != tuple(weight.shape):
-        raise UserError(
-            f"the word vectors are {vectors.shape[0]} x {vectors.shape[1]}, the embedding {weight.shape[0]} x "
-            f"{weight.shape[1]}",
-            where=path,
-            remedy="set the retriever's text.word_dim to the dimension of the word vectors",
-        )
-    with torch.no_grad():
-        weight.copy_(torch.from_numpy(vectors))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Hard negatives: wrong captions that an image is most easily taken for, chosen among the batch or a queue.
 
-ViTCap-R (section IV.C) takes, for each image, the two captions most similar to it and of these the second: the first
+ViTCap-R (section III.E.2) takes, for each image, the two captions most similar to it and of these the second: the first
 is expected to be the true one. It doesn't say what becomes of the choice where the true caption is not the first, nor
 how the hard negative enters the loss. Here:
 
