@@ -20,9 +20,9 @@ demo: venv
 	$(BIN)/snakemake --report $(REPORT) --quiet all
 	$(BIN)/python -m vitcapr.cli.table results/demo/summary.csv --report $(REPORT)
 
-# One thread a worker: workers that each take all cores wait for one another. Tests that share a run stay together.
+# One thread a worker: workers that each take all cores wait for one another.
 test: venv-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(CORES) --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(CORES)
 
 lint: venv-test
 	$(BIN)/snakemake --lint

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.xdist_group("end_to_end")]
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_the_summary_is_tidy(project: Path) -> None:
