@@ -151,6 +151,16 @@ class Backbone:
             )
         self.prefix, self.dim = probe.shape[1] - patches, probe.shape[2]
 
+    @property
+    def model(self) -> torch.nn.Module:
+        """The network itself, frozen and in evaluation mode; for what trains it further."""
+        return self._model
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What the network is called with besides the pixels."""
+        return self._options
+
     def _hidden(self, pixels: torch.Tensor) -> torch.Tensor:
         hidden: torch.Tensor = self._model(pixels, **self._options).last_hidden_state
         return hidden

@@ -43,6 +43,16 @@ class TextEncoder:
         self.dtype, self._device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
+    @property
+    def model(self) -> torch.nn.Module:
+        """The network itself, frozen and in evaluation mode; for what trains it further."""
+        return self._model
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers that belongs to it."""
+        return self._tokenizer
+
     def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
         """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
         return self.encode_tokens(self.tokenize(texts), batch)

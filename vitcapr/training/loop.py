@@ -1,6 +1,7 @@
 """One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from vitcapr.errors import Preempted, UserError
 from vitcapr.features.precision import autocast
 from vitcapr.progress import Reporter, Tracker
-from vitcapr.training import checkpoints
+from vitcapr.training import checkpoints, distributed
 from vitcapr.training.average import WeightAverage
 from vitcapr.training.gpu_use import sample_gpu_use
 from vitcapr.training.schedule import Phase
@@ -21,7 +22,11 @@ Batch = TypeVar("Batch")
 
 
 class Task(Protocol[Batch]):
-    """What is trained: its batches, its loss and its validation."""
+    """What is trained: its batches, its loss and its validation.
+
+    Among several processes (:mod:`vitcapr.training.distributed`) the batches are this process's shares of the batches,
+    and the loss is such that its mean over the items of all processes is the loss of the whole batch.
+    """
 
     @property
     def model(self) -> nn.Module: ...
@@ -51,7 +56,7 @@ class Recipe:
     """How a model is trained; the fields are those of ``vitcapr.config.captioner.TrainingConfig``."""
 
     phases: tuple[Phase, ...]
-    optimizer: Literal["adam", "adamw"] = "adam"
+    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     weight_decay: float = 0.0
     clip_norm: float | None = 5.0
     ema_decay: float = 0.0
@@ -84,6 +89,7 @@ class Trainer(Generic[Batch]):
     Args:
         folder: where the state lives; it survives a stop and is never a declared output.
         identity: names everything the training depends on; a state of another identity is not continued.
+        rates: the weights to train, each group with the factor on its learning rate; None trains all of them alike.
     """
 
     def __init__(
@@ -96,12 +102,19 @@ class Trainer(Generic[Batch]):
         folder: Path,
         identity: str,
         reporter: Reporter,
+        rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
     ) -> None:
         self.task, self.recipe, self.device, self.dtype = task, recipe, device, dtype
         self.folder, self.identity, self.reporter = folder, identity, reporter
         self.model = task.model.to(device)
-        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
-        self.optimizer = kind(self.model.parameters(), lr=0.0, weight_decay=recipe.weight_decay, fused=True)
+        kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+        groups = [(list(self.model.parameters()), 1.0)] if rates is None else rates
+        self.optimizer: torch.optim.Optimizer = kinds[recipe.optimizer](
+            [{"params": weights, "scale": scale} for weights, scale in groups],
+            lr=0.0,
+            weight_decay=recipe.weight_decay,
+            fused=True,
+        )
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, recipe.ema_decay)
         self.position = Position()
@@ -123,12 +136,14 @@ class Trainer(Generic[Batch]):
             Preempted: a signal came; the state is saved and the same command continues it.
             UserError: the loss is no longer a number.
         """
+        distributed.start_alike(self.model)
         self._resume()
         plan = self._steps_of_phases()
         done = sum(plan[: self.position.phase]) + self._step_of_phase()
+        sampling = sample_gpu_use(self.gpu_file, self.device, continued=done > 0)
         with (
-            stop_on_signal() as stop,
-            sample_gpu_use(self.gpu_file, self.device, continued=done > 0),
+            stop_on_signal(patient=distributed.processes() > 1) as stop,
+            sampling if distributed.is_first() else nullcontext(),
             self.reporter.track("training", sum(plan), "batches", done) as tracker,
         ):
             for phase in range(self.position.phase, len(self.recipe.phases)):
@@ -157,9 +172,10 @@ class Trainer(Generic[Batch]):
             self._step(batch, settings.rate_at(epoch * steps + position.step, settings.epochs * steps))
             position.step += 1
             tracker.advance(note=f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}")
-            if stop:
+            if distributed.any_of(bool(stop)):
                 self._save()
-                raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {stop.name}")
+                asked = stop.name or "a signal to another process"
+                raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {asked}")
             if position.step % self.recipe.save_every_steps == 0:
                 self._save()
         self._validate(number, phase, settings.rate_at((epoch + 1) * steps - 1, settings.epochs * steps))
@@ -168,31 +184,32 @@ class Trainer(Generic[Batch]):
 
     def _step(self, batch: Batch, rate: float) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["scale"]
         with autocast(self.device, self.dtype):
             loss, items = self.task.loss(batch)
-        value = float(loss.detach())
-        if value != value:
+        loss_sum, counted = distributed.totals(float(loss.detach()) * items, items)
+        if loss_sum != loss_sum:
             raise UserError(
                 f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
                 remedy="lower the learning rate, or train in float32",
             )
         self.optimizer.zero_grad(set_to_none=True)
-        self.scaler.scale(loss).backward()
+        self.scaler.scale(loss * (items / counted)).backward()
+        distributed.add_up_gradients(self.model)
         if self.recipe.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.average.update()
-        self.position.loss_sum += value * items
-        self.position.loss_items += items
+        self.position.loss_sum += loss_sum
+        self.position.loss_items += int(counted)
 
     def _validate(self, number: int, phase: int, rate: float) -> None:
         position = self.position
         self.model.eval()
         with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
-            scores = self.task.validate()
+            scores = distributed.of_first(self.task.validate())
         row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
         position.history.append({**row, **scores, "learning_rate": rate})
         score = scores[self.recipe.select_by]
@@ -200,7 +217,8 @@ class Trainer(Generic[Batch]):
         best = position.best_score
         if best is None or (score < best if lower_is_better else score > best):
             position.best_score, position.best_epoch = score, number
-            checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
+            if distributed.is_first():
+                checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
         told = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
         self.reporter.line(f"epoch {number}: {told}{', best so far' if position.best_epoch == number else ''}")
 
@@ -209,12 +227,21 @@ class Trainer(Generic[Batch]):
         return patience is not None and len(self.position.history) - self.position.best_epoch >= patience
 
     def _save(self) -> None:
+        """Rank 0 writes; the others wait, because torchrun ends all processes as soon as one has ended with a code."""
+        random = distributed.of_all(checkpoints.random_tensors())
+        if distributed.is_first():
+            self._write(random)
+        distributed.wait_for_all()
+
+    def _write(self, random: list[dict[str, Tensor]]) -> None:
+        """random: the state of the generators of every process, by rank."""
         tensors = {
             **checkpoints.with_prefix("model", self.model.state_dict()),
             **checkpoints.with_prefix("average", self.average.state()),
             **checkpoints.with_prefix("optimizer", checkpoints.optimizer_tensors(self.optimizer)),
-            **checkpoints.with_prefix("random", checkpoints.random_tensors()),
         }
+        for number, state in enumerate(random):
+            tensors |= checkpoints.with_prefix(_random_of(number), state)
         # Tensors that share memory (the average without decay) are written twice: safetensors refuses aliases.
         tensors = {name: tensor.clone() for name, tensor in tensors.items()}
         facts: dict[str, Any] = {
@@ -235,9 +262,14 @@ class Trainer(Generic[Batch]):
             return
         self.model.load_state_dict(checkpoints.below("model", tensors))
         checkpoints.restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
-        checkpoints.restore_random(checkpoints.below("random", tensors))
+        checkpoints.restore_random(checkpoints.below(_random_of(distributed.rank()), tensors))
         self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
         self.scaler.load_state_dict(facts["scaler"])
         self.position = Position(**facts["position"])
         position = self.position
         self.reporter.line(f"continuing at epoch {len(position.history) + 1}, batch {position.step + 1}")
+
+
+def _random_of(rank: int) -> str:
+    """Under which name the state of a process's random generators is saved."""
+    return f"random-{rank}" if rank else "random"

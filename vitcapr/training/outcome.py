@@ -3,18 +3,20 @@
 import csv
 import io
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.model_folder import write_model
 from vitcapr.progress import Reporter
+from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors
 from vitcapr.training.loop import Recipe, Task, Trainer
 
@@ -42,6 +44,7 @@ def train_into(
     reporter: Reporter,
     part: str = "",
     spell: Callable[[History], str] = history_csv,
+    rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
 ) -> None:
     """Train, or continue, and write ``best.safetensors``, ``card.json``, ``history.csv`` and ``gpu.csv``.
 
@@ -50,6 +53,7 @@ def train_into(
             training in ``folder/last`` may be continued. The outcome is added to it.
         part: the name of the part of the task's model that is kept; all of it by default.
         spell: the text of ``history.csv``.
+        rates: as in :class:`Trainer`.
 
     Raises:
         Preempted: a signal came; the state is saved and the same call continues it.
@@ -64,8 +68,11 @@ def train_into(
         folder=folder / "last",
         identity=sha256_bytes(canonical_json(made_from).encode()),
         reporter=reporter,
+        rates=rates,
     )
     end = trainer.run()
+    if not distributed.is_first():
+        return
     best = read_tensors(trainer.best_file)
     if best is None:
         raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
