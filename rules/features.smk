@@ -1,5 +1,6 @@
-# Pictures become features, once for each backbone. The store itself lies under a fingerprinted path in results/stores
-# that no rule declares: Snakemake would delete it before a re-run, and what is finished of it must survive.
+# Pictures become features, once for each backbone. The store itself lies under a fingerprinted path in results/stores,
+# or in VITCAPR_STORES, that no rule declares: Snakemake would delete it before a re-run, and what is finished of it must
+# survive.
 
 
 rule train_backbone:
@@ -50,12 +51,13 @@ rule extract:
     params:
         source=experiment.features.backbone_source,
         tasks=experiment.features.task_count,
+        stores=experiment.features.stores,
         code=experiment.features.extract.code_hash,
         settings=experiment.features.extract.settings,
         made_from=experiment.features.extract.made_from,
     shell:
         "python -m vitcapr.cli.extract --manifest {input.manifest:q} --source {params.source:q}"
-        " --task {wildcards.task} --tasks {params.tasks} --stores results/stores --output {output.part:q}"
+        " --task {wildcards.task} --tasks {params.tasks} --stores {params.stores:q} --output {output.part:q}"
         " --code {params.code} --settings {params.settings:q} --log {log:q}"
 
 
@@ -74,7 +76,8 @@ rule seal:
         mem_mb=2000,
         runtime=60,
     params:
+        stores=experiment.features.stores,
         made_from=experiment.features.seal.made_from,
     shell:
         "python -m vitcapr.cli.seal {input.parts:q} --manifest {input.manifest:q}"
-        " --stores results/stores --output {output.sealed:q} --log {log:q}"
+        " --stores {params.stores:q} --output {output.sealed:q} --log {log:q}"

@@ -18,11 +18,12 @@ rule extract_text:
         mem_mb=8000,
         runtime=240,
     params:
+        stores=experiment.features.stores,
         code=experiment.retrieval.extract_text.code_hash,
         settings=experiment.retrieval.extract_text.settings,
         made_from=experiment.retrieval.extract_text.made_from,
     shell:
-        "python -m vitcapr.cli.extract_text --manifest {input.manifest:q} --stores results/stores"
+        "python -m vitcapr.cli.extract_text --manifest {input.manifest:q} --stores {params.stores:q}"
         " --output {output.sealed:q} --code {params.code}"
         " --settings {params.settings:q} --log {log:q}"
 
@@ -44,7 +45,6 @@ rule train_retriever:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_retriever/{retriever}.tsv"
-    retries: 1
     conda:
         "../envs/gpu.yaml"
     threads: 8

@@ -14,6 +14,7 @@ from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.backbones import Backbone, locate, model_image_size, weights_digest
+from vitcapr.features.claims import claimed
 from vitcapr.features.extract import Photograph, extract_chunks
 from vitcapr.features.layout import FORMAT, ArrayLayout, chunk_range
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
@@ -78,29 +79,34 @@ def main(
         backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
         writer = StoreWriter(folder, _layouts(images, backbone, cut.chunk, wanted.store_dtype))
         attributes = {**origin, "fingerprint": fingerprint, "code": code, "grid": list(backbone.grid)}
-        writer.begin(attributes, data.images["image_id"].tolist())
-        pending = [index for index in mine if writer.checksums(index) is None]
-        for index in pending:
-            writer.clear(index)
-        total = _images_in(list(mine), cut.chunk, images)
-        left = _images_in(pending, cut.chunk, images)
-        reporter.line(
-            f"{wanted.source}: {backbone.grid[0]} x {backbone.grid[1]} patches of {backbone.dim}, {dtype_name(dtype)} "
-            f"on {device.type}, task {task} of {tasks}, {left} of {total} images to do; store {folder}"
-        )
-        _warn_of_space(writer, len(pending), reporter)
-        with ImageSource(data.image_root) as pictures, reporter.track("extract", total, "images", total - left) as bar:
-            extract_chunks(
-                pending,
-                _photographs(data),
-                pictures,
-                preprocessing,
-                backbone,
-                writer,
-                cut.batch,
-                torch.get_num_threads(),
-                bar,
+        with claimed(folder, mine, reporter.line):
+            writer.begin(attributes, data.images["image_id"].tolist())
+            pending = [index for index in mine if writer.checksums(index) is None]
+            for index in pending:
+                writer.clear(index)
+            total = _images_in(list(mine), cut.chunk, images)
+            left = _images_in(pending, cut.chunk, images)
+            reporter.line(
+                f"{wanted.source}: {backbone.grid[0]} x {backbone.grid[1]} patches of {backbone.dim}, "
+                f"{dtype_name(dtype)} on {device.type}, task {task} of {tasks}, {left} of {total} images to do; "
+                f"store {folder}"
             )
+            _warn_of_space(writer, len(pending), reporter)
+            with (
+                ImageSource(data.image_root) as pictures,
+                reporter.track("extract", total, "images", total - left) as bar,
+            ):
+                extract_chunks(
+                    pending,
+                    _photographs(data),
+                    pictures,
+                    preprocessing,
+                    backbone,
+                    writer,
+                    cut.batch,
+                    torch.get_num_threads(),
+                    bar,
+                )
         write_part(output, fingerprint, writer, mine)
 
 

@@ -12,6 +12,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.text_encoder import ExtractTextSettings, TextEncoderConfig
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
+from vitcapr.features.claims import claimed
 from vitcapr.features.layout import FORMAT, ArrayLayout
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.seal import write_sealed
@@ -71,8 +72,9 @@ def main(
                 "text": ArrayLayout((len(captions), encoder.dim), CHUNK, wanted.store_dtype, ("caption", "channel"))
             }
             writer = StoreWriter(folder, layouts)
-            writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
-            _fill(writer, captions, encoder, wanted, reporter)
+            with claimed(folder, chunks, reporter.line):
+                writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
+                _fill(writer, captions, encoder, wanted, reporter)
         writer = StoreWriter(folder, layouts)
         checksums = [(writer.checksums(index) or {})["text"] for index in chunks]
         write_sealed(writer, attributes, {"text": checksums}, "caption_id", output)

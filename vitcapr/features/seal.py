@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
+from vitcapr.features.claims import alone
 from vitcapr.features.layout import FORMAT, GROUP, ArrayLayout, chunk_path, encode_ids
 from vitcapr.features.writer import StoreWriter, finished, read_layouts, remove_partials, store_folder
 from vitcapr.files import read_json, sha256_file, write_json
@@ -94,7 +95,9 @@ def write_sealed(
     Returns:
         What was written.
     """
-    remove_partials(writer.folder)
+    with alone(writer.folder) as nobody_else_writes:
+        if nobody_else_writes:
+            remove_partials(writer.folder)
     id_path = chunk_path(writer.group / identity, 0, 2)
     id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
     manifest = {

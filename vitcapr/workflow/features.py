@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.features import ExtractSettings, TrainBackboneSettings
-from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.machine import find_backbone, stores_root
 from vitcapr.workflow.selection import TRAINED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
@@ -74,6 +74,10 @@ class FeatureStages:
     def task_count(self, wildcards: Wildcards, threads: int) -> int:  # noqa: ARG002
         """How many tasks fill a store; like :meth:`Stage.settings`, no reason to run again."""
         return self.chosen.config.features.tasks
+
+    def stores(self, wildcards: Wildcards, threads: int) -> str:  # noqa: ARG002
+        """What ``--stores`` is given; like :meth:`Stage.settings`, no reason to run again."""
+        return str(stores_root())
 
     def parts_of(self, wildcards: Wildcards) -> list[str]:
         tasks = range(self.chosen.config.features.tasks)

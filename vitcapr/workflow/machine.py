@@ -1,6 +1,7 @@
-"""What depends on the machine: where the user's files are, and which Python the rules run."""
+"""What depends on the machine: where the user's files and the stores are, and which Python the rules run."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -15,6 +16,12 @@ def find_backbone(source: str) -> Path:
     return _find(source, "VITCAPR_BACKBONES")
 
 
+def stores_root() -> Path:
+    """The folder of all feature stores: VITCAPR_STORES, which a group may share, else ``results/stores``."""
+    shared = os.environ.get("VITCAPR_STORES")
+    return Path(shared).expanduser() if shared else Path("results/stores")
+
+
 def use_this_python() -> None:
     """Make ``python`` in the rules the one that runs Snakemake, whether or not its environment is activated.
 
@@ -24,6 +31,15 @@ def use_this_python() -> None:
     search = os.environ.get("PATH", "").split(os.pathsep)
     if search[:1] != [folder]:
         os.environ["PATH"] = os.pathsep.join([folder, *search])
+
+
+def leave_sigusr1_to_the_stages() -> None:
+    """Make Snakemake, and what it starts, ignore SIGUSR1; a stage that saves its state sets a handler of its own.
+
+    Slurm sends it to all of a job's processes to say that its time is nearly up (``--signal=USR1@SECONDS``), and
+    Snakemake, which knows nothing of it, would die and take the stage with it in the middle of saving.
+    """
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
 def _find(name: str, variable: str) -> Path:
