@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vitcapr.cli.data_flickr8k import main
-from vitcapr.data.flickr8k import list_flickr8k, random_splits
+from vitcapr.data.flickr import random_splits
+from vitcapr.data.flickr8k import SIZES, list_flickr8k
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 
@@ -245,11 +246,11 @@ def test_an_image_in_two_splits_is_refused(tmp_path, write_files):
 
 def test_random_splits_have_the_official_sizes():
     names = [f"{i}.jpg" for i in range(8091)]
-    split_of = random_splits(names, seed=0)
+    split_of = random_splits(names, 0, SIZES)
     counts = {split: list(split_of.values()).count(split) for split in ("train", "validation", "test")}
     assert counts == {"train": 6000, "validation": 1000, "test": 1000}
-    assert random_splits(reversed(names), seed=0) == split_of
-    assert random_splits(names, seed=1) != split_of
+    assert random_splits(reversed(names), 0, SIZES) == split_of
+    assert random_splits(names, 1, SIZES) != split_of
 
 
 @settings(max_examples=50, deadline=None)
@@ -257,14 +258,14 @@ def test_random_splits_have_the_official_sizes():
 def test_losing_an_image_moves_at_most_one_other_across_each_border(number, seed, data):
     names = [f"{i}.jpg" for i in range(number)]
     lost = data.draw(st.sampled_from(names))
-    before, after = random_splits(names, seed), random_splits([name for name in names if name != lost], seed)
+    before, after = (random_splits(n, seed, SIZES) for n in (names, [name for name in names if name != lost]))
     moved = [name for name in names if name != lost and before.get(name) != after.get(name)]
     assert len(moved) <= 3
 
 
 @pytest.mark.parametrize(("number", "sizes"), [(8, (6, 1, 1)), (16, (12, 2, 2)), (3, (3, 0, 0)), (100, (76, 12, 12))])
 def test_fewer_images_are_split_in_proportion(number, sizes):
-    splits = list(random_splits([f"{i}.jpg" for i in range(number)], seed=0).values())
+    splits = list(random_splits([f"{i}.jpg" for i in range(number)], 0, SIZES).values())
     assert tuple(splits.count(split) for split in ("train", "validation", "test")) == sizes
 
 

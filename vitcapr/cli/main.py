@@ -21,6 +21,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Its stages, as the rules call them": {
         "data_scenes": "Render pictures with captions and masks.",
         "data_flickr8k": "Flickr8k on disk -> manifest.",
+        "data_flickr30k": "Flickr30k on disk or in Parquet files -> manifest.",
         "data_coco": "MS COCO on disk -> manifest.",
         "vocabulary": "Captions -> vocabulary and word numbers.",
         "word_vectors": "A GloVe file -> the embedding to start from.",

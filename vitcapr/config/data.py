@@ -37,6 +37,24 @@ class Flickr8kConfig(Section):
     """Keep only the first images of each split, for a trial run."""
 
 
+class Flickr30kConfig(Section):
+    """Flickr30k: Parquet files with pictures and captions in them, or photographs and a caption file."""
+
+    images: str = ""
+    """The folder of the Parquet files (or one of them), the folder flickr30k-images, or a zip of that."""
+    text: str | None = None
+    """dataset_flickr30k.json or results_20130124.token; None: the captions are in the Parquet files."""
+    lists: str | None = None
+    """dataset_flickr30k.json, for its splits alone, where images and text name none."""
+    splits: Literal["karpathy", "paper", "random"] = "karpathy"
+    """karpathy: 29,000 / 1,014 / 1,000 as the files or the lists have them; random: the same sizes, seeded; paper: as
+    the BLIP-2 report reads the release, one caption an image, and without splits in the files the rows in order."""
+    seed: int = Field(0, ge=0)
+    """Seed of the random split."""
+    limit: int | None = Field(None, ge=1)
+    """Keep only the first images of each split, for a trial run."""
+
+
 class CocoConfig(Section):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
 
@@ -55,19 +73,22 @@ class CocoConfig(Section):
 class DataConfig(Section):
     """The data set of an experiment; only the section that ``dataset`` names is read."""
 
-    dataset: Literal["scenes", "flickr8k", "coco"] = "scenes"
+    dataset: Literal["scenes", "flickr8k", "flickr30k", "coco"] = "scenes"
     on_bad_image: Literal["reject", "fail"] = "reject"
     """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
     max_pixels: int = Field(100_000_000, ge=1)
     """A picture that claims more pixels than this is taken for a decompression bomb."""
     scenes: ScenesConfig = ScenesConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
+    flickr30k: Flickr30kConfig = Flickr30kConfig()
     coco: CocoConfig = CocoConfig()
 
     @model_validator(mode="after")
     def _sources_are_named(self) -> Self:
         if self.dataset == "flickr8k" and not (self.flickr8k.images and self.flickr8k.text):
             raise ValueError("data.flickr8k.images and data.flickr8k.text must name the photographs and the captions")
+        if self.dataset == "flickr30k" and not self.flickr30k.images:
+            raise ValueError("data.flickr30k.images must name the Parquet files or the photographs")
         if self.dataset == "coco" and not (self.coco.images and (self.coco.annotations or self.coco.karpathy)):
             raise ValueError("data.coco.images and either data.coco.annotations or data.coco.karpathy must be given")
         return self
@@ -83,6 +104,14 @@ class Flickr8kSettings(Section):
     """What the stage ``data_flickr8k`` reads."""
 
     flickr8k: Flickr8kConfig = Flickr8kConfig()
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    max_pixels: int = Field(100_000_000, ge=1)
+
+
+class Flickr30kSettings(Section):
+    """What the stage ``data_flickr30k`` reads."""
+
+    flickr30k: Flickr30kConfig = Flickr30kConfig()
     on_bad_image: Literal["reject", "fail"] = "reject"
     max_pixels: int = Field(100_000_000, ge=1)
 

@@ -5,7 +5,6 @@ lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 9
 """
 
 import csv
-import hashlib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.images import SUFFIXES
+from vitcapr.data.flickr import parse_token_file, pictures_by_name, random_splits
 from vitcapr.errors import UserError
 
 OFFICIAL_LISTS = {
@@ -22,7 +21,7 @@ OFFICIAL_LISTS = {
     "Flickr_8k.devImages.txt": "validation",
     "Flickr_8k.testImages.txt": "test",
 }
-TRAIN, HELD_OUT = 6000, 1000
+SIZES = (6000, 1000, 1000)
 OFFICIAL_CAPTIONS = "Flickr8k.token.txt"
 KAGGLE_CAPTIONS = "captions.txt"
 
@@ -36,42 +35,24 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
         image_files: the paths that exist below the image root, relative to it.
         text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself,
             with the split lists beside it.
-        splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
+        splits: ``official``, or ``random`` for :func:`vitcapr.data.flickr.random_splits` of the images that have
+            captions.
         seed: of the random split.
 
     Raises:
         UserError: no captions or no lists there, or a list repeats an image of another.
     """
-    paths = _by_name(image_files)
+    paths = pictures_by_name(image_files)
     files, captions_name = _text_files(text)
     captions, rejected = _parse_captions(files, captions_name, text)
     if splits == "official":
         split_of = _official_splits(files, text)
     else:
         captioned = {caption.image_id for caption in captions}
-        split_of = random_splits([name for name in paths if name in captioned], seed)
+        split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
     names = sorted(paths.keys() | split_of.keys())
     images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
     return Listing(images, captions, rejected)
-
-
-def random_splits(names: Iterable[str], seed: int) -> dict[str, str]:
-    """The split of each image, in the official sizes; of fewer than 8,000, an eighth each is validation and test.
-
-    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
-    """
-    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
-    held_out = min(HELD_OUT, len(ranked) // 8)
-    train = min(TRAIN, len(ranked) - 2 * held_out)
-    order = ["train"] * train + ["validation"] * held_out + ["test"] * held_out
-    return dict(zip(ranked, order, strict=False))
-
-
-def _by_name(image_files: Iterable[str]) -> dict[str, str]:
-    """File name -> path of every picture; where a name occurs in several folders, the shallowest, then the first."""
-    pictures = [path for path in image_files if path.lower().endswith(SUFFIXES)]
-    pictures.sort(key=lambda path: (path.count("/"), path), reverse=True)
-    return {PurePosixPath(path).name: path for path in pictures}
 
 
 def _text_files(text: Path) -> tuple[Mapping[str, Callable[[], bytes]], str]:
@@ -115,22 +96,8 @@ def _parse_captions(
     if first_line == "image,caption":
         return _parse_kaggle(content, name)
     if "\t" in first_line:
-        return _parse_official(content, name)
+        return parse_token_file(content, name)
     raise _wrong_text(f"{name} begins neither with 'image,caption' nor with 'image#number<tab>caption'", text)
-
-
-def _parse_official(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
-    captions, rejected = [], []
-    for number, line in enumerate(content.split("\n"), start=1):
-        if not line.strip():
-            continue
-        caption_id, tab, caption = line.partition("\t")
-        image_id, hash_sign, _ = caption_id.rpartition("#")
-        if tab and hash_sign:
-            captions.append(ListedCaption(caption_id, image_id, caption))
-        else:
-            rejected.append((f"{name}:{number}", "not a line 'image#number<tab>caption'"))
-    return captions, rejected
 
 
 def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:

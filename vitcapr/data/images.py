@@ -26,6 +26,7 @@ from PIL import (
 )
 
 from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.tables import NoPicture, TablePictures, in_table
 from vitcapr.progress import Reporter
 
 # Pillow knows sixty formats; some of them start other programs (EPS) or hide a picture of another size (ICO).
@@ -59,10 +60,10 @@ class BadImage(Exception):
 
 
 class ImageSource:
-    """Pictures below a folder, or straight from a zip; every method may be called from many threads.
+    """Pictures below a folder, or straight from a zip or from Parquet files; many threads may call every method.
 
     Args:
-        root: a folder or a zip file.
+        root: a folder, perhaps of Parquet files, or a zip file.
 
     Raises:
         UserError: there is nothing at ``root``, or it is a file but no zip.
@@ -71,22 +72,24 @@ class ImageSource:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._archive = Archive(root)
+        self._tables = TablePictures(root)
 
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
         return self._archive.files()
 
     def read(self, path: str) -> bytes:
-        """The bytes of the file at ``path``.
+        """The bytes of the file at ``path``, or of the row that :func:`vitcapr.data.tables.picture_path` names.
 
         Raises:
             BadImage: it is not there, or cannot be read.
+            UserError: a Parquet file is damaged as a whole.
         """
         try:
-            return self._archive.read(path)
+            return self._tables.read(path) if in_table(path) else self._archive.read(path)
         except FileNotFoundError as error:
             raise BadImage("no such file") from error
-        except (OSError, DamagedMember) as error:
+        except (OSError, DamagedMember, NoPicture) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BadImage(f"unreadable: {reason}") from error
 
@@ -96,6 +99,7 @@ class ImageSource:
 
     def close(self) -> None:
         self._archive.close()
+        self._tables.close()
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.base import Section
-from vitcapr.config.data import CocoSettings, Flickr8kSettings, ScenesSettings
+from vitcapr.config.data import CocoSettings, Flickr8kSettings, Flickr30kSettings, ScenesSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.workflow.machine import find_data
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -24,6 +24,7 @@ class DataStages:
         builders: dict[str, Callable[[Wildcards], Section]] = {
             "scenes": lambda _: ScenesSettings(scenes=self.config.data.scenes),
             "flickr8k": self._flickr8k_settings,
+            "flickr30k": self._flickr30k_settings,
             "coco": self._coco_settings,
         }
         return Stage(f"data_{dataset}", builders[dataset], sources=self.files)
@@ -40,6 +41,9 @@ class DataStages:
                 "data.flickr8k.text": text,
                 **{f"data.flickr8k.text/{path.name}": path for path in lists},
             }
+        if data.dataset == "flickr30k":
+            sources = {"images": data.flickr30k.images, "text": data.flickr30k.text, "lists": data.flickr30k.lists}
+            return {f"data.flickr30k.{key}": find_data(name) for key, name in sources.items() if name}
         if data.dataset == "coco":
             files = {"data.coco.images": find_data(data.coco.images)}
             if data.coco.karpathy:
@@ -53,6 +57,16 @@ class DataStages:
         found = {"images": str(find_data(data.flickr8k.images)), "text": str(find_data(data.flickr8k.text))}
         return Flickr8kSettings(
             flickr8k=data.flickr8k.model_copy(update=found), on_bad_image=data.on_bad_image, max_pixels=data.max_pixels
+        )
+
+    def _flickr30k_settings(self, _: Wildcards) -> Flickr30kSettings:
+        data = self.config.data
+        named = {"images": data.flickr30k.images, "text": data.flickr30k.text, "lists": data.flickr30k.lists}
+        found = {key: str(find_data(name)) if name else None for key, name in named.items()}
+        return Flickr30kSettings(
+            flickr30k=data.flickr30k.model_copy(update=found),
+            on_bad_image=data.on_bad_image,
+            max_pixels=data.max_pixels,
         )
 
     def _coco_settings(self, _: Wildcards) -> CocoSettings:

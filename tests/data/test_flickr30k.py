@@ -1,0 +1,238 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vitcapr.cli.data_flickr30k import main
+from vitcapr.data.collect import ListedImage, Listing
+from vitcapr.data.flickr30k import SIZES, with_splits
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.errors import UserError
+
+NAMES = ["9.jpg", "10.jpg", "2.jpg", "3.jpg", "4.jpg", "cut.jpg"]
+SPLITS = ["train", "train", "val", "test", "train", "test"]
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+
+
+@pytest.fixture
+def pictures(picture: Callable[..., bytes]) -> dict[str, bytes]:
+    files = {name: picture((10 * number, 0, 0), size=(6 + number, 5)) for number, name in enumerate(NAMES)}
+    return {**files, "cut.jpg": files["cut.jpg"][:200]}
+
+
+def texts(name: str, captions: int = 2) -> list[str]:
+    return [f"Caption {number} of {name} ." for number in range(captions)]
+
+
+def release(pictures: dict[str, bytes], **columns: Any) -> pa.Table:
+    names = list(columns.pop("filename", pictures))
+    rows = {
+        "image": pa.array([{"bytes": pictures[name], "path": name} for name in names], IMAGE),
+        "caption": columns.pop("caption", [texts(name) for name in names]),
+        "sentids": [[str(2 * row), str(2 * row + 1)] for row in range(len(names))],
+        "img_id": [str(row) for row in range(len(names))],
+        "filename": names,
+    }
+    return pa.table({**rows, **columns})
+
+
+def karpathy(path: Path, names: list[str] = NAMES, splits: list[str] = SPLITS) -> Path:
+    entries = [
+        {"filename": name, "split": split, "sentences": [{"raw": text, "sentid": 0} for text in texts(name)]}
+        for name, split in zip(names, splits, strict=True)
+    ]
+    path.write_text(json.dumps({"images": entries, "dataset": "flickr30k"}))
+    return path
+
+
+def run(output: Path, images: Path, **options: Any) -> Manifest:
+    named = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
+    main(output, json.dumps({"flickr30k": {"images": str(images), **named}}), output / "log")
+    return read_manifest(output / "manifest.json")
+
+
+def split_of(manifest: Manifest) -> dict[str, str]:
+    return dict(zip(manifest.images["image_id"], manifest.images["split"], strict=True))
+
+
+CLEAN = dict(zip(NAMES[:5], ["train", "train", "validation", "test", "train"], strict=True))
+
+
+def test_a_release_with_a_column_of_splits(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    folder = tmp_path / "release"
+    folder.mkdir()
+    table = release(pictures, split=SPLITS)
+    pq.write_table(table.slice(0, 4), folder / "test-00000-of-00002.parquet", row_group_size=2)
+    pq.write_table(table.slice(4), folder / "test-00001-of-00002.parquet")
+    before = sorted(tmp_path.rglob("*"))
+    manifest = run(tmp_path / "out", folder)
+    assert split_of(manifest) == CLEAN
+    assert manifest.images["image_id"].tolist() == NAMES[:5], "the release's own order"
+    assert manifest.images["path"].tolist() == [
+        *(f"test-00000-of-00002.parquet/{row:06d}" for row in range(4)),
+        "test-00001-of-00002.parquet/000000",
+    ]
+    assert manifest.captions["caption_id"].tolist() == [f"{name}#{number}" for name in NAMES[:5] for number in (0, 1)]
+    assert manifest.captions["text"].tolist() == [text for name in NAMES[:5] for text in texts(name)]
+    assert manifest.images["width"].tolist() == [6, 7, 8, 9, 10]
+    rejected = (tmp_path / "out" / "rejected.csv").read_text()
+    assert "cut.jpg,damaged: " in rejected
+    assert "cut.jpg#1,caption of an image left out" in rejected
+    with ImageSource(manifest.image_root) as source:
+        assert source.read(manifest.images["path"][4]) == pictures["4.jpg"]
+    assert sorted(path for path in tmp_path.rglob("*") if tmp_path / "out" not in [path, *path.parents]) == before
+
+
+def test_a_release_that_is_all_test_needs_the_lists(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    """lmms-lab/flickr30k: one split file of everything."""
+    one = tmp_path / "test-00000-of-00001.parquet"
+    pq.write_table(release(pictures), one)
+    with pytest.raises(UserError, match=r"splits: nothing here names the splits .*dataset_flickr30k\.json"):
+        run(tmp_path / "out", one)
+    lists = karpathy(tmp_path / "dataset_flickr30k.json", NAMES[:4], SPLITS[:4])
+    assert split_of(run(tmp_path / "out", one, lists=lists)) == {**CLEAN, "4.jpg": "none"}
+    pq.write_table(release(pictures, split=["test"] * 6), one)
+    with pytest.raises(UserError, match="nothing here names the splits"):
+        run(tmp_path / "out", one)
+
+
+def test_files_named_after_their_splits(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    table = release(pictures)
+    folder = tmp_path / "release" / "data"
+    folder.mkdir(parents=True)
+    for name, first, rows in [("train", 0, 2), ("val", 2, 1), ("test", 3, 1)]:
+        pq.write_table(table.slice(first, rows), folder / f"{name}-00000-of-00001.parquet")
+    manifest = run(tmp_path / "out", tmp_path / "release")
+    assert manifest.images["image_id"].tolist() == ["3.jpg", "9.jpg", "10.jpg", "2.jpg"]
+    assert split_of(manifest) == {name: CLEAN[name] for name in NAMES[:4]}
+
+
+def test_a_row_a_caption(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    names = ["9.jpg", "9.jpg", "2.jpg", "9.jpg"]
+    table = release(
+        pictures, filename=names, caption=["A .", "B .", "C .", "D ."], split=["train", "train", "val", "train"]
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", tmp_path / "t.parquet")
+    captions = manifest.captions
+    assert captions["caption_id"].tolist() == ["9.jpg#0", "9.jpg#1", "9.jpg#2", "2.jpg#0"]
+    assert captions["text"].tolist() == ["A .", "B .", "D .", "C ."]
+
+
+def test_the_papers_reading_is_one_caption_an_image(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    captions = [texts(name) for name in NAMES]
+    captions[1] = ["  ", "The second ."]
+    pq.write_table(release(pictures, caption=captions, split=SPLITS), tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", tmp_path / "t.parquet", splits="paper")
+    assert split_of(manifest) == CLEAN
+    assert manifest.captions["caption_id"].tolist() == ["9.jpg#0", "10.jpg#1", "2.jpg#0", "3.jpg#0", "4.jpg#0"]
+
+
+def test_without_splits_the_paper_takes_the_rows_in_order() -> None:
+    names = [f"{number}.jpg" for number in range(31783)]
+    listing = Listing([ListedImage(name, name, "none") for name in names], [])
+    splits = [image.split for image in with_splits(listing, {}, "paper", 0, Path()).images]
+    assert [splits.count(split) for split in ("train", "validation", "test", "none")] == [*SIZES, 769]
+    assert splits[28999:29001] == ["train", "validation"]
+    assert splits[30014] == "test"
+    assert splits[31014] == "none"
+
+
+def test_random_splits_are_drawn_by_the_seed(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    many = {f"{number}.jpg": pictures["2.jpg"] + bytes([number]) for number in range(24)}
+    pq.write_table(release(many), tmp_path / "t.parquet")
+    drawn = [split_of(run(tmp_path / "out", tmp_path / "t.parquet", splits="random", seed=seed)) for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert sorted(drawn[0].values()) == ["test"] * 3 + ["train"] * 18 + ["validation"] * 3
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_karpathys_file_with_a_folder_or_a_zip(
+    tmp_path: Path, pictures: dict[str, bytes], write_files: Any, write_zip: Any, packed: bool
+) -> None:
+    files = {f"flickr30k-images/{name}": content for name, content in pictures.items()}
+    images = write_zip(tmp_path / "i.zip", files) if packed else write_files(tmp_path / "i", files)
+    text = karpathy(tmp_path / "dataset_flickr30k.json", [*NAMES, "gone.jpg"], [*SPLITS, "train"])
+    manifest = run(tmp_path / "out", images, text=text)
+    assert split_of(manifest) == CLEAN
+    assert manifest.images["image_id"].tolist() == sorted(NAMES[:5])
+    assert manifest.images["path"][0] == "flickr30k-images/10.jpg"
+    rejected = (tmp_path / "out" / "rejected.csv").read_text()
+    assert "gone.jpg,no such file\ngone.jpg#0,caption of an image left out\n" in rejected
+
+
+def test_the_token_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes], write_files: Any) -> None:
+    images = write_files(tmp_path / "i", pictures)
+    lines = [f"{name}#{number}\t{text}" for name in NAMES for number, text in enumerate(texts(name))]
+    text = tmp_path / "results_20130124.token"
+    text.write_text("\n".join([*lines, "no caption", "9.jpg#0\tTwice .", "gone.jpg#0\tGone ."]))
+    with pytest.raises(UserError, match="nothing here names the splits"):
+        run(tmp_path / "out", images, text=text)
+    manifest = run(tmp_path / "out", images, text=text, lists=karpathy(tmp_path / "lists.json"))
+    assert split_of(manifest) == CLEAN
+    assert len(manifest.captions) == 10
+    rejected = (tmp_path / "out" / "rejected.csv").read_text()
+    assert "9.jpg#0,duplicate caption id" in rejected
+    assert "gone.jpg#0,caption without an image" in rejected
+    assert "results_20130124.token:13,not a line 'image#number<tab>caption'" in rejected
+
+
+def test_a_limit_keeps_the_first_of_each_split(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    pq.write_table(release(pictures, split=SPLITS), tmp_path / "t.parquet")
+    assert split_of(run(tmp_path / "out", tmp_path / "t.parquet", limit=1)) == {
+        name: CLEAN[name] for name in ("9.jpg", "2.jpg", "3.jpg")
+    }
+
+
+def test_a_repeated_image_is_left_out(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    pq.write_table(release(pictures, filename=["9.jpg", "2.jpg", "9.jpg"], split=["train"] * 3), tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", tmp_path / "t.parquet")
+    assert manifest.images["image_id"].tolist() == ["9.jpg", "2.jpg"]
+    assert "t.parquet/000002,duplicate of image 9.jpg" in (tmp_path / "out" / "rejected.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (
+            {"filename": ["9.jpg"] * 6, "caption": ["A ."] * 6, "split": SPLITS},
+            "in the train split and in the validation",
+        ),
+        ({"split": ["train", "dev"] * 3}, "the split 'dev' is not known"),
+    ],
+)
+def test_what_leaks_or_is_unknown_is_refused(
+    tmp_path: Path, pictures: dict[str, bytes], columns: dict[str, Any], message: str
+) -> None:
+    pq.write_table(release(pictures, **columns), tmp_path / "t.parquet")
+    with pytest.raises(UserError, match=message):
+        run(tmp_path / "out", tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    ("images", "options", "message"),
+    [
+        ("", {}, r"data\.flickr30k\.images is not set"),
+        ("gone", {}, r"data\.flickr30k\.images: no such folder or file"),
+        ("bare", {}, r"data\.flickr30k\.images: no Parquet files there"),
+        ("bare", {"text": "gone.token"}, r"data\.flickr30k\.text: no such file .*results_20130124\.token"),
+        ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text: its first line is not"),
+        ("bare", {"text": "wrong.json"}, r"data\.flickr30k\.text: not the file .*: it has no 'filename'"),
+        ("bare", {"text": "t.token", "lists": "gone.json"}, r"data\.flickr30k\.lists: no such file"),
+        ("foreign", {}, "has no column caption or captions; it has image, words"),
+    ],
+)
+def test_a_wrong_path_names_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_files: Any, images: str, options: Any, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path, {"bare/readme.txt": "read me", "wrong.json": '{"images": [{}]}', "t.token": "a.jpg#0\tA"})
+    (tmp_path / "foreign").mkdir()
+    pq.write_table(pa.table({"image": [b"1"], "words": ["a"]}), tmp_path / "foreign" / "t.parquet")
+    with pytest.raises(UserError, match=message):
+        main(tmp_path / "out", json.dumps({"flickr30k": {"images": images, **options}}))

@@ -1,0 +1,118 @@
+"""Pictures that stay inside Parquet files: read a row group at a time, by any thread, nothing unpacked to disk."""
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vitcapr.errors import UserError
+
+SUFFIX = ".parquet"
+IMAGE = "image"
+GROUPS_IN_MEMORY = 3
+"""Neighbouring rows are asked for together, by threads a few rows apart: more than two groups are seldom in use."""
+
+
+class NoPicture(Exception):
+    """The table has no such row, or no bytes in it; the message says which."""
+
+
+def picture_path(table: str, row: int) -> str:
+    """How a manifest names the picture in row ``row`` of ``table``, a Parquet file relative to the image root."""
+    return f"{table}/{row:06d}"
+
+
+def in_table(path: str) -> bool:
+    """Whether ``path`` is of the form that :func:`picture_path` gives."""
+    table, _, row = path.rpartition("/")
+    return table.endswith(SUFFIX) and row.isdigit()
+
+
+def open_table(path: Path) -> "pq.ParquetFile":
+    """Raises:
+    UserError: not a whole Parquet file, or without a column of pictures.
+    """
+    try:
+        table = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise UserError("not a whole Parquet file", where=path, remedy="fetch or copy it again") from error
+    if _leaf(table) is None:
+        raise UserError(
+            "the Parquet file has no pictures", where=path, remedy=f"it needs a column '{IMAGE}' of bytes, or {{bytes}}"
+        )
+    return table
+
+
+class TablePictures:
+    """The pictures in the Parquet files below ``root``; no more than three row groups are in memory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._tables: dict[str, tuple[pq.ParquetFile, np.ndarray]] = {}
+        self._groups: OrderedDict[tuple[str, int], pa.ChunkedArray] = OrderedDict()
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one picture.
+
+        Raises:
+            FileNotFoundError: there is no such table.
+            NoPicture: it has no such row, or nothing in it.
+            UserError: the table is damaged, or no table of pictures.
+        """
+        name, _, digits = path.rpartition("/")
+        # One thread reads a group while the others wait for it: they want rows of the same one.
+        with self._lock:
+            table, ends = self._table(name)
+            row = int(digits)
+            group = int(np.searchsorted(ends, row, side="right"))
+            if group == len(ends):
+                raise NoPicture(f"no row {row} in a table of {int(ends[-1]) if len(ends) else 0}")
+            pictures = self._group(name, table, group)
+            first = int(ends[group - 1]) if group else 0
+        content = pictures[row - first].as_py()
+        if isinstance(content, dict):
+            content = content["bytes"]
+        if content is None:
+            raise NoPicture("the table names a picture and does not hold it")
+        return bytes(content)
+
+    def _table(self, name: str) -> "tuple[pq.ParquetFile, np.ndarray]":
+        if name not in self._tables:
+            table = open_table(self._root / name)
+            sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
+            self._tables[name] = (table, np.cumsum(sizes, dtype=np.int64))
+        return self._tables[name]
+
+    def _group(self, name: str, table: "pq.ParquetFile", group: int) -> "pa.ChunkedArray":
+        key = (name, group)
+        if key not in self._groups:
+            while len(self._groups) >= GROUPS_IN_MEMORY:
+                self._groups.popitem(last=False)
+            try:
+                self._groups[key] = table.read_row_group(group, columns=[_leaf(table)], use_threads=False).column(0)
+            except (pa.ArrowException, OSError) as error:
+                where = self._root / name
+                raise UserError(
+                    f"row group {group} of the Parquet file is damaged", where=where, remedy="fetch or copy it again"
+                ) from error
+        self._groups.move_to_end(key)
+        return self._groups[key]
+
+    def close(self) -> None:
+        with self._lock:
+            self._groups.clear()
+            for table, _ in self._tables.values():
+                table.close()
+            self._tables.clear()
+
+
+def _leaf(table: "pq.ParquetFile") -> str | None:
+    """The column of bytes: ``image.bytes`` in Hugging Face's form, or ``image``."""
+    paths = {table.schema.column(index).path for index in range(len(table.schema.names))}
+    return next((path for path in (f"{IMAGE}.bytes", IMAGE) if path in paths), None)
