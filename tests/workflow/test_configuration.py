@@ -32,7 +32,7 @@ def missing(values: Any, model: type[Section], where: str = "") -> list[str]:
         if sections and isinstance(value, dict) and not is_section(field.annotation):
             value = next(iter(value.values()), None)
         if sections and isinstance(value, list):
-            value = value[0]
+            value = value[0] if value else None
         if sections and value is not None:
             found += missing(value, sections[0], key)
     return found

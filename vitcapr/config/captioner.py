@@ -48,6 +48,8 @@ class TrainingConfig(Section):
     save_every_steps: int = Field(200, ge=1)
     """How often the state from which training continues is written."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    processes: int = Field(1, ge=1)
+    """Processes that share every batch, under torchrun; on GPUs one each. Nothing is re-run for it, as for device."""
 
     @model_validator(mode="after")
     def _the_best_epoch_can_be_any(self) -> Self:
@@ -62,6 +64,8 @@ class TrainingConfig(Section):
 class CaptionerConfig(Section):
     backbone: str
     """The name of an entry of backbones."""
+    seed: int | None = Field(None, ge=0)
+    """Of its first weights and of its training; None takes the experiment's."""
     start_from: str | None = None
     """The name of another captioner of the same architecture, from whose weights training starts."""
     architecture: Literal["baseline", "patch_attention"] = "patch_attention"
@@ -85,3 +89,8 @@ class TrainCaptionerSettings(Section):
 
     captioner: CaptionerConfig
     seed: int = Field(0, ge=0)
+    """The experiment's; one of the captioner's own comes before it."""
+
+    @property
+    def own_seed(self) -> int:
+        return self.seed if self.captioner.seed is None else self.captioner.seed

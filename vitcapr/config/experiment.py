@@ -11,6 +11,7 @@ from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
+from vitcapr.config.grid import GridConfig, VariantConfig
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
@@ -21,12 +22,13 @@ from vitcapr.config.text_encoder import TextEncoderConfig
 class RunConfig(Section):
     """What is made of the definitions beside it."""
 
-    captioners: list[str] = Field(["attention"], min_length=1)
-    decodings: list[str] = Field(["greedy", "beam"], min_length=1)
+    captioners: list[str] = ["attention"]
+    """None of them, and no caption is written; then there are no decodings and rerankings either."""
+    decodings: list[str] = ["greedy", "beam"]
     rerankings: list[str] = []
     """Of the captions of every captioner."""
     retrievers: list[str] = []
-    paper: Literal["vitcap-r"] | None = None
+    paper: Literal["vitcap-r", "blip2-flickr30k"] | None = None
     """Whose published numbers are set beside the scores."""
     splits: list[Literal["validation", "test"]] = ["test"]
 
@@ -52,6 +54,10 @@ class ExperimentConfig(Section):
     rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
+    grid: list[GridConfig] = []
+    """Definitions to multiply, for instance over seeds; in a configuration that is checked they have been."""
+    variants: dict[str, dict[str, VariantConfig]] = {}
+    """What a grid made, by section and name; filled in by it."""
     run: RunConfig = RunConfig()
 
     @model_validator(mode="after")
@@ -75,6 +81,22 @@ class ExperimentConfig(Section):
             _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
             _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
         return self
+
+    @model_validator(mode="after")
+    def _captioners_write_something(self) -> Self:
+        run = self.run
+        if run.captioners and not run.decodings:
+            raise ValueError("run.decodings is empty, and run.captioners is not")
+        if not run.captioners and (run.decodings or run.rerankings):
+            idle = "decodings" if run.decodings else "rerankings"
+            raise ValueError(f"run.{idle} has no captioner to work for; empty it, or name some in run.captioners")
+        if not run.captioners and not run.retrievers:
+            raise ValueError("run has neither captioners nor retrievers")
+        return self
+
+    def seed_of(self, model: CaptionerConfig | RetrieverConfig) -> int:
+        """The seed of a model's training: its own, or the experiment's."""
+        return self.seed if model.seed is None else model.seed
 
     def line_of(self, captioner: str) -> list[str]:
         """A captioner after all those that it starts from.

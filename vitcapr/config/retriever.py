@@ -101,6 +101,8 @@ class RetrieverTrainingConfig(Section):
     save_every_steps: int = Field(200, ge=1)
     """How often the state from which training continues is written."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    processes: int = Field(1, ge=1)
+    """Processes that share every batch, under torchrun; on GPUs one each. Nothing is re-run for it, as for device."""
 
     @model_validator(mode="after")
     def _a_queue_is_mined(self) -> Self:
@@ -112,6 +114,8 @@ class RetrieverTrainingConfig(Section):
 class RetrieverConfig(Section):
     backbone: str
     """The name of an entry of backbones."""
+    seed: int | None = Field(None, ge=0)
+    """Of its first weights and of its training; None takes the experiment's."""
     embedding_dim: int = Field(256, ge=2)
     """Of the space that images and texts share."""
     temperature: float = Field(0.07, ge=0.01, le=1)
@@ -127,6 +131,11 @@ class TrainRetrieverSettings(Section):
 
     retriever: RetrieverConfig
     seed: int = Field(0, ge=0)
+    """The experiment's; one of the retriever's own comes before it."""
+
+    @property
+    def own_seed(self) -> int:
+        return self.seed if self.retriever.seed is None else self.retriever.seed
 
 
 class EmbedConfig(Section):

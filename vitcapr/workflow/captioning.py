@@ -25,8 +25,12 @@ class CaptioningStages:
         config = self.chosen.config
         return Stage(
             "train_captioner",
-            lambda w: TrainCaptionerSettings(captioner=config.captioners[w.captioner], seed=config.seed),
-            incidental=frozenset({"captioner.training.device", "captioner.training.save_every_steps"}),
+            lambda w: TrainCaptionerSettings(
+                captioner=config.captioners[w.captioner], seed=config.seed_of(config.captioners[w.captioner])
+            ),
+            incidental=frozenset(
+                {"captioner.training.device", "captioner.training.processes", "captioner.training.save_every_steps"}
+            ),
         )
 
     @cached_property
@@ -95,7 +99,9 @@ class CaptioningStages:
         ]
 
     def train_gpus(self, wildcards: Wildcards) -> int:
-        return int(self.chosen.config.captioners[wildcards.captioner].training.device != "cpu")
+        """One a process."""
+        training = self.chosen.config.captioners[wildcards.captioner].training
+        return training.processes if training.device != "cpu" else 0
 
     def decode_gpus(self, wildcards: Wildcards) -> int:
         return int(self.chosen.config.decodings[wildcards.decoding].device != "cpu")

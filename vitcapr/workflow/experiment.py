@@ -8,6 +8,7 @@ from typing import Any
 
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import expand_grid
 from vitcapr.errors import UserError
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
@@ -32,7 +33,7 @@ class Experiment:
         """Raises:
         UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
         """
-        experiment = cls(parse(ExperimentConfig, dict(values), where))
+        experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where))
         experiment._check()
         return experiment
 

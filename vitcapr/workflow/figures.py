@@ -71,11 +71,7 @@ class FigureStages:
             *self.pictures(f"{root}/figures/gpu/gpu"),
             *self.pictures(f"{root}/figures/text/vocabulary"),
             *self.pictures(f"{root}/figures/text/lengths"),
-            *(
-                picture
-                for split in self.chosen.splits
-                for picture in self.pictures(f"{root}/figures/captions/{split}/captions")
-            ),
+            *self.captioned,
             *self.captioning.attentive_files("figures/attention", *self.attention("")),
             *self.captioning.attentive_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
@@ -83,6 +79,13 @@ class FigureStages:
             *self.retrieval.files("figures/embeddings", *self.embeddings("")),
             *self.retrieval.files("figures/retrieved", *self.retrieved("")),
         ]
+
+    @property
+    def captioned(self) -> list[str]:
+        """Captions of every captioner, side by side."""
+        splits = self.chosen.splits if self.chosen.captioners else []
+        root = self.chosen.root
+        return [picture for split in splits for picture in self.pictures(f"{root}/figures/captions/{split}/captions")]
 
     @property
     def reranked(self) -> list[str]:
@@ -120,9 +123,13 @@ class FigureStages:
         return [picture for number in numbers for picture in self.pictures(f"{folder}attention-{number}")]
 
     def curves(self, root: str) -> list[str]:
-        """The files of ``draw_curves``: of captioners, and of retrievers and the backbone where the DAG trains any."""
-        trained = {"retrievers": self.chosen.needed_retrievers, "backbone": self.chosen.trains_backbone}
-        names = ["curves", *(name for name, any_of_them in trained.items() if any_of_them)]
+        """The files of ``draw_curves``: of captioners, retrievers and the backbone, where the DAG trains any."""
+        trained = {
+            "curves": self.chosen.captioners,
+            "retrievers": self.chosen.needed_retrievers,
+            "backbone": self.chosen.trains_backbone,
+        }
+        names = [name for name, any_of_them in trained.items() if any_of_them]
         return [picture for name in names for picture in self.pictures(f"{root}/figures/curves/{name}")]
 
     def backbone_history(self, _: Wildcards) -> list[str]:

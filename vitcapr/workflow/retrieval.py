@@ -36,8 +36,12 @@ class RetrievalStages:
         config = self.chosen.config
         return Stage(
             "train_retriever",
-            lambda w: TrainRetrieverSettings(retriever=config.retrievers[w.retriever], seed=config.seed),
-            incidental=frozenset({"retriever.training.device", "retriever.training.save_every_steps"}),
+            lambda w: TrainRetrieverSettings(
+                retriever=config.retrievers[w.retriever], seed=config.seed_of(config.retrievers[w.retriever])
+            ),
+            incidental=frozenset(
+                {"retriever.training.device", "retriever.training.processes", "retriever.training.save_every_steps"}
+            ),
         )
 
     @cached_property
@@ -99,7 +103,9 @@ class RetrievalStages:
         return options("retriever", (f"{name}={path}" for name, path in named))
 
     def train_gpus(self, wildcards: Wildcards) -> int:
-        return int(self.chosen.config.retrievers[wildcards.retriever].training.device != "cpu")
+        """One a process."""
+        training = self.chosen.config.retrievers[wildcards.retriever].training
+        return training.processes if training.device != "cpu" else 0
 
     def text_gpus(self, wildcards: Wildcards) -> int:
         return int(self.chosen.config.text_encoders[wildcards.encoder].device != "cpu")

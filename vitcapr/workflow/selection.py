@@ -1,5 +1,6 @@
 """What an experiment asks for by name: the parts of its configuration that are really used, and where they are kept."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -131,7 +132,7 @@ def unique(names: Iterable[str]) -> list[str]:
 
 def one_of(names: Sequence[str]) -> str:
     """A wildcard's constraint: any of ``names``, or nothing at all when there is none."""
-    return "|".join(names) if names else "(?!)"
+    return "|".join(map(re.escape, names)) if names else "(?!)"
 
 
 def options(flag: str, values: Iterable[str]) -> str:

@@ -1,0 +1,151 @@
+"""A grid: one definition becomes several that differ in the settings named, each with a name of its own."""
+
+import copy
+import difflib
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from vitcapr.config.base import Section, parse
+from vitcapr.errors import UserError
+
+Scalar = bool | int | float | str | None
+
+_SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_FOLLOWED = "start_from"
+"""The key by which one definition names another of its kind."""
+
+
+class GridConfig(Section):
+    """Definitions to multiply, and what varies among the copies. All combinations are made."""
+
+    captioners: list[str] = []
+    retrievers: list[str] = []
+    decodings: list[str] = []
+    vary: dict[str, list[Scalar]] = Field(min_length=1)
+    """The values of each setting, by its key inside the definition; dots lead into sections."""
+
+
+class VariantConfig(Section):
+    """Where a definition that a grid made comes from; filled in by the grid."""
+
+    of: str
+    """The definition it was made from."""
+    vary: dict[str, Scalar]
+    """What was set in it, by key."""
+
+    def without(self, key: str) -> str:
+        """The name it would have if ``key`` did not vary: what seeds are averaged over."""
+        return variant_name(self.of, {name: value for name, value in self.vary.items() if name != key})
+
+
+KINDS = tuple(name for name in GridConfig.model_fields if name != "vary")
+"""The sections whose definitions a grid multiplies, which are also the lists of ``run``."""
+
+
+def variant_name(base: str, settings: Mapping[str, Scalar]) -> str:
+    """``mlp`` with ``training.pairs: 500`` and ``seed: 1`` is ``mlp-pairs500-seed1``."""
+    return "-".join([base, *(f"{key.rpartition('.')[2]}{_spelled(value)}" for key, value in settings.items())])
+
+
+def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """The configuration ``values`` without its ``grid``: the variants stand beside the definitions they are made from.
+
+    In the lists of ``run`` they stand in the place of these; a definition that ``run`` does not list has variants to
+    choose from by name. ``variants`` says of each what it was made from. Where a definition starts from another one of
+    the same entry of the grid, its variant starts from that one's.
+
+    Raises:
+        UserError: a name or a key makes no sense, or two variants have the same name.
+    """
+    expanded = copy.deepcopy(dict(values))
+    for number, entry in enumerate(expanded.pop("grid", None) or []):
+        _expand_entry(expanded, parse(GridConfig, entry, f"{where}: grid.{number}"), f"grid.{number}", where)
+    return expanded
+
+
+def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: object) -> None:
+    if not any(getattr(entry, kind) for kind in KINDS):
+        raise UserError(f"{key} multiplies nothing", where=where, remedy=f"name some {' or '.join(KINDS)} in it")
+    for setting, choices in entry.vary.items():
+        if not choices or len(set(map(_spelled, choices))) < len(choices):
+            what = f"{key}.vary.{setting}: {'no value' if not choices else 'a value is there twice'}"
+            raise UserError(what, where=where, remedy="give each value once")
+    settings = [dict(zip(entry.vary, chosen, strict=True)) for chosen in itertools.product(*entry.vary.values())]
+    for kind in KINDS:
+        together = getattr(entry, kind)
+        definitions = values.get(kind) or {}
+        for base in together:
+            if base not in definitions:
+                close = difflib.get_close_matches(base, definitions, n=1)
+                remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
+                raise UserError(f"{key} asks for {kind} '{base}', which is not defined", where=where, remedy=remedy)
+            made = [_variant(values, kind, base, chosen, together, f"{key}.vary", where) for chosen in settings]
+            _run_in_place(values, kind, base, made)
+
+
+def _variant(
+    values: dict[str, Any],
+    kind: str,
+    base: str,
+    settings: Mapping[str, Scalar],
+    together: list[str],
+    key: str,
+    where: object,
+) -> str:
+    """Define one variant, and return its name."""
+    definition = copy.deepcopy(values[kind][base])
+    for setting, value in settings.items():
+        _set(definition, setting, value, f"{key}.{setting}", where)
+    known = values.setdefault("variants", {}).setdefault(kind, {})
+    if definition.get(_FOLLOWED) in together and _FOLLOWED not in settings:
+        definition[_FOLLOWED] = _made_of(known, definition[_FOLLOWED], settings)[0]
+    name, made_of = _made_of(known, base, settings)
+    if not _SOUND.fullmatch(name):
+        raise UserError(f"{key} would name a variant '{name}'", where=where, remedy="vary by plain words and numbers")
+    if name in values[kind]:
+        raise UserError(f"{key} makes '{name}', which is there already", where=where, remedy=f"see {kind} and grid")
+    values[kind][name] = definition
+    known[name] = made_of
+    return name
+
+
+def _made_of(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
+    """The name of a variant and what it is made from; a variant of a variant is one of the first definition."""
+    before = known.get(base, {"of": base, "vary": {}})
+    varied = {**before["vary"], **settings}
+    return variant_name(before["of"], varied), {"of": before["of"], "vary": varied}
+
+
+def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object) -> None:
+    *parents, last = key.split(".")
+    inner = definition
+    try:
+        for part in parents:
+            inner = inner[int(part)] if isinstance(inner, list) else inner.setdefault(part, {})
+        inner[int(last) if isinstance(inner, list) else last] = value
+    except (ValueError, IndexError, TypeError, AttributeError) as error:
+        remedy = "dots lead into sections, and numbers from 0 into lists: training.phases.0.learning_rate"
+        raise UserError(f"{full_key} leads nowhere", where=where, remedy=remedy) from error
+
+
+def _run_in_place(values: dict[str, Any], kind: str, base: str, made: list[str]) -> None:
+    """Put variants into the list of what is run: in the place of their base, or after its variants of before."""
+    run = (values.get("run") or {}).get(kind)
+    if not run:
+        return
+    of = values["variants"][kind]
+    places = [at for at, name in enumerate(run) if name not in made and of.get(name, {}).get("of") == base]
+    if base in run:
+        at = run.index(base)
+        run[at : at + 1] = made
+    elif places:
+        run[places[-1] + 1 : places[-1] + 1] = made
+
+
+def _spelled(value: Scalar) -> str:
+    return value if isinstance(value, str) else "none" if value is None else json.dumps(value)
