@@ -66,9 +66,16 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
             where=folder,
             remedy=f"give the folder of {attributes['backbone']} with --backbone",
         )
+    preprocessing = preprocessing_of(attributes)
+    backbone = Backbone(folder, preprocessing.size, DTYPES[attributes["dtype"]], device)
+    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
+
+
+def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
+    """What made the pixels of a store, from its attributes."""
     values = attributes["preprocessing"]
     crop = values["crop"]
-    preprocessing = Preprocessing(
+    return Preprocessing(
         resize=tuple(values["resize"]),
         crop=None if crop is None else (crop[0], crop[1]),
         interpolation=values["interpolation"],
@@ -76,5 +83,3 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
         mean=(values["mean"][0], values["mean"][1], values["mean"][2]),
         std=(values["std"][0], values["std"][1], values["std"][2]),
     )
-    backbone = Backbone(folder, preprocessing.size, DTYPES[attributes["dtype"]], device)
-    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])

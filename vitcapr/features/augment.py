@@ -1,0 +1,174 @@
+"""Random changes of pictures that leave their meaning: rotation, flips, brightness, hue, Gaussian blur.
+
+What happens to a picture is drawn from (seed, epoch, row) alone, and nothing is computed across the pictures of a
+batch. A picture therefore changes the same way in whatever batch it comes, and training that goes on after a stop sees
+the same bytes.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_YIQ = ((0.299, 0.587, 0.114), (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
+"""RGB to luma and two axes of chroma (FCC NTSC, 1953); hue is the angle between the two."""
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How far each change may go; a change of limit 0 never happens.
+
+    Attributes:
+        probability: of rotation, brightness, hue and blur, each on its own.
+        rotation: degrees to either side.
+        flip, vertical_flip: probability of a mirror image, left-right and upside down.
+        brightness: the largest share by which the values rise or fall.
+        hue: the largest turn of the colour circle, in turns.
+        blur: the largest standard deviation of the Gaussian, in pixels.
+    """
+
+    probability: float = 0.5
+    rotation: float = 15.0
+    flip: float = 0.5
+    vertical_flip: float = 0.0
+    brightness: float = 0.2
+    hue: float = 0.05
+    blur: float = 1.0
+
+    @property
+    def radius(self) -> int:
+        """Pixels that a blur reaches to each side: 3 standard deviations of the widest."""
+        return math.ceil(3 * self.blur)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What happens to each of B pictures; the neutral value of a change is that it does not happen.
+
+    Attributes:
+        angle: (B,) degrees counter-clockwise.
+        flip, vertical_flip: (B,) bool.
+        brightness: (B,) factors.
+        hue: (B,) turns of the colour circle.
+        blur: (B,) standard deviations in pixels.
+    """
+
+    angle: np.ndarray
+    flip: np.ndarray
+    vertical_flip: np.ndarray
+    brightness: np.ndarray
+    hue: np.ndarray
+    blur: np.ndarray
+
+    @classmethod
+    def of(cls, limits: Augmentation, seed: int, epoch: int, rows: Sequence[int]) -> Self:
+        """The draws for the pictures ``rows`` in an epoch; a picture's own do not depend on the others."""
+        lot = np.stack([np.random.default_rng([seed, epoch, row]).random(10) for row in rows])
+        happens = lot[:, :4] < limits.probability
+        far = 2 * lot[:, 4:8] - 1
+        return cls(
+            angle=np.where(happens[:, 0], far[:, 0] * limits.rotation, 0.0),
+            flip=lot[:, 8] < limits.flip,
+            vertical_flip=lot[:, 9] < limits.vertical_flip,
+            brightness=np.where(happens[:, 1], 1 + far[:, 1] * limits.brightness, 1.0),
+            hue=np.where(happens[:, 2], far[:, 2] * limits.hue, 0.0),
+            blur=np.where(happens[:, 3], np.abs(far[:, 3]) * limits.blur, 0.0),
+        )
+
+    @classmethod
+    def none(cls, pictures: int) -> Self:
+        """Nothing happens to any of so many pictures."""
+        nothing = np.zeros(pictures)
+        return cls(nothing, nothing > 0, nothing > 0, nothing + 1, nothing, nothing)
+
+
+def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
+    """The pictures changed, in the order flips, rotation, brightness, hue, blur; rounded to 8 bits once, at the end.
+
+    Args:
+        pixels: (B, H, W, 3) uint8, on any device.
+        radius: pixels that a blur reaches to each side, the same for all pictures.
+
+    Returns:
+        (B, H, W, 3) uint8.
+    """
+    device = pixels.device
+    changed = pixels.permute(0, 3, 1, 2).float()
+    changed = _where(draws.flip, changed, lambda some, _: some.flip(3))
+    changed = _where(draws.vertical_flip, changed, lambda some, _: some.flip(2))
+    changed = _where(draws.angle != 0, changed, lambda some, at: rotate(some, _tensor(draws.angle[at], device)))
+    changed = _where(
+        draws.brightness != 1,
+        changed,
+        lambda some, at: (some * _tensor(draws.brightness[at], device)[:, None, None, None]).clamp(0, 255),
+    )
+    changed = _where(draws.hue != 0, changed, lambda some, at: turn_hue(some, _tensor(draws.hue[at], device)))
+    changed = _where(draws.blur != 0, changed, lambda some, at: blur(some, _tensor(draws.blur[at], device), radius))
+    return changed.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
+
+
+def rotate(pictures: Tensor, degrees: Tensor) -> Tensor:
+    """``pictures: (B, 3, H, W)`` float turned counter-clockwise about their middle by ``degrees: (B,)``.
+
+    Bilinear; what turns in from outside is the picture mirrored at its edge, which has no false black corners.
+    """
+    height, width = pictures.shape[2:]
+    cos, sin = torch.cos(torch.deg2rad(degrees)), torch.sin(torch.deg2rad(degrees))
+    nothing = torch.zeros_like(cos)
+    # Coordinates run from -1 to 1 along both sides, so that a turn in pixels needs the ratio of the sides.
+    matrix = torch.stack(
+        [
+            torch.stack([cos, -sin * height / width, nothing], 1),
+            torch.stack([sin * width / height, cos, nothing], 1),
+        ],
+        1,
+    )
+    grid = functional.affine_grid(matrix, list(pictures.shape), align_corners=False)
+    return functional.grid_sample(pictures, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
+
+
+def turn_hue(pictures: Tensor, turns: Tensor) -> Tensor:
+    """``pictures: (B, 3, H, W)`` float with chroma turned by ``turns: (B,)`` of the circle; luma and grey stay."""
+    yiq = torch.tensor(_YIQ, dtype=torch.float64)
+    cos, sin = torch.cos(2 * math.pi * turns.double()).cpu(), torch.sin(2 * math.pi * turns.double()).cpu()
+    turn = torch.zeros(len(turns), 3, 3, dtype=torch.float64)
+    turn[:, 0, 0] = 1
+    turn[:, 1, 1], turn[:, 1, 2], turn[:, 2, 1], turn[:, 2, 2] = cos, -sin, sin, cos
+    matrix = (torch.linalg.inv(yiq) @ turn @ yiq).to(pictures)[..., None, None]
+    red, green, blue = pictures.unbind(1)
+    channels = [matrix[:, c, 0] * red + matrix[:, c, 1] * green + matrix[:, c, 2] * blue for c in range(3)]
+    return torch.stack(channels, 1).clamp(0, 255)
+
+
+def blur(pictures: Tensor, sigma: Tensor, radius: int) -> Tensor:
+    """``pictures: (B, 3, H, W)`` float under a Gaussian of ``sigma: (B,)`` pixels, cut off at ``radius``.
+
+    Rows, then columns, each picture's channels a group of their own; the edge is mirrored.
+    """
+    number, _, height, width = pictures.shape
+    reach = min(radius, height - 1, width - 1)
+    at = torch.arange(-reach, reach + 1, device=pictures.device)
+    weights = torch.exp(-0.5 * (at / sigma[:, None]) ** 2)
+    weights = (weights / weights.sum(1, keepdim=True)).repeat_interleave(3, 0)[:, None]
+    blurred = functional.pad(pictures, (reach,) * 4, mode="reflect").flatten(0, 1)[None]
+    blurred = functional.conv2d(blurred, weights[:, :, None, :], groups=3 * number)
+    blurred = functional.conv2d(blurred, weights[:, :, :, None], groups=3 * number)
+    return blurred.view(number, 3, height, width)
+
+
+def _where(chosen: np.ndarray, pictures: Tensor, change: Callable[[Tensor, np.ndarray], Tensor]) -> Tensor:
+    """``pictures`` with ``change`` made of those ``chosen: (B,)``, which are given with their places."""
+    at = np.flatnonzero(chosen)
+    if at.size:
+        places = torch.from_numpy(at).to(pictures.device)
+        pictures[places] = change(pictures[places], at)
+    return pictures
+
+
+def _tensor(values: np.ndarray, device: torch.device) -> Tensor:
+    return torch.from_numpy(values).to(device, torch.float32)
