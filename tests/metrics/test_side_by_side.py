@@ -114,3 +114,27 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
 def test_a_score_without_a_value_is_a_hole(paper: Published) -> None:
     builds = build_rows(summary({"model": "baseline", "decoding": "greedy", "scores": {"cider": float("nan")}}))
     assert lines(side_by_side("captioning_flickr8k", paper, builds), "system", "CIDEr")[1] == ["baseline/greedy", "-"]
+
+
+def test_another_data_set_stands_in_for_the_second_papers_and_says_so() -> None:
+    scores = {"i2t_recall_1": 0.3, "t2i_recall_1": 0.2}
+    builds = build_rows(
+        summary(
+            {"model": "mlp", "scores": scores}, {"model": "mine", "scores": scores | {"i2t_recall_1_chance": 0.005}}
+        )
+    )
+    paper = read_published("blip2-flickr30k")
+    table = side_by_side("retrieval_flickr30k", paper, builds)
+    shown = lines(table, "source", "system", "I→T R@1")
+    assert shown[3:9] == [
+        ["this build", "retriever linear", "-"],
+        ["paper", "improved, MLP head, 5k pairs and 8 epochs", "25.27"],
+        ["this build", "retriever mlp (flickr8k)", "30.0 (29.0-31.0)"],
+        ["this build", "retriever mine (flickr8k)", "30.0 (29.0-31.0)"],
+        ["this build", "chance, in the same pool (flickr8k)", "0.5 (-0.5-1.5)"],
+        ["literature", "VSE++, ResNet-152 fine-tuned, 1,000 images", "52.9"],
+    ]
+    assert "The paper's rows are of flickr30k; this build's are of flickr8k" in table.caption
+    heads = [name for (name,) in lines(side_by_side("heads", paper, builds), "system")]
+    assert "retriever mlp (flickr8k)" in heads
+    assert "retriever mine (flickr8k)" not in heads

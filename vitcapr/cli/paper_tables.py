@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +24,7 @@ from vitcapr.progress import Reporter
 def main(
     summary: Annotated[Path, typer.Argument(help="summary.csv of one experiment, or of all")],
     output_dir: Annotated[Path, typer.Option(help="Receives three files a table, and PAPER.md, .tex and .csv")],
-    paper: Annotated[str, typer.Option(help="Whose numbers: vitcap-r")] = "vitcap-r",
+    paper: Annotated[str, typer.Option(help="Whose numbers: vitcap-r or blip2-flickr30k")] = "vitcap-r",
     comparison: Annotated[
         list[Path] | None, typer.Option(help="comparison.json of two scored systems; repeat the option for more")
     ] = None,
@@ -38,22 +38,23 @@ def main(
 ) -> None:
     """Set the paper's numbers, this build's and the literature's side by side.
 
-    Rows are matched by name: the captioners ``baseline`` and ``patch_attention`` under the decodings ``greedy``,
-    ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. What has another name is a
-    row of its own.
+    Rows are matched by name. For vitcap-r: the captioners ``baseline`` and ``patch_attention`` under the decodings
+    ``greedy``, ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. For
+    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. What has another name is a row of its own.
     """
     published = read_published(paper)
     builds = build_rows(read_summary(summary))
     compared = [read_comparison(path) for path in comparison or []]
-    made = {
-        **{name: side_by_side(name, published, builds) for name in published.tables},
-        "hard_negatives": hard_negatives(published, builds, read_ranks(ranks or [])),
-        "reranking": reranking(compared, builds),
-        "self_critical": self_critical(compared, builds),
-        "training": training(published, [read_setup(path) for path in card or []]),
-        "other_numbers": other_numbers(published),
+    others: dict[str, Callable[[], PrintedTable]] = {
+        "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks or [])),
+        "reranking": lambda: reranking(compared, builds),
+        "self_critical": lambda: self_critical(compared, builds),
+        "training": lambda: training(published, [read_setup(path) for path in card or []]),
+        "other_numbers": lambda: other_numbers(published),
     }
-    tables = [made[name] for name in TABLE_NAMES]
+    tables = [
+        others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]
+    ]
     for table in tables:
         write_text(output_dir / f"{table.name}.md", to_markdown(table))
         write_text(output_dir / f"{table.name}.csv", to_csv(table))

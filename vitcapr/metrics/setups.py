@@ -60,9 +60,7 @@ def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Print
     return PrintedTable(
         "training",
         "Training set-ups",
-        "Phases follow one another. The paper saves the model of the lowest validation loss; its losses are of other "
-        "batches and vocabularies and are not comparable. What its batches and epochs count, images or captions, is "
-        "not said; this build's batches count images, and an epoch is every image once.",
+        published.setups_caption,
         ("source", "model", *_COLUMNS.values(), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),

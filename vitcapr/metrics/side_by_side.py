@@ -87,7 +87,11 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
     notes = Notes()
     eligible = [row for row in builds if row.scores.keys() & set(asked.metrics)]
     here = [row for row in eligible if row.dataset == asked.dataset]
-    shown = eligible if asked.every_dataset else here
+    shown = eligible if asked.every_dataset or asked.any_data_stands_in else here
+    standing = shown if asked.any_data_stands_in else here
+    if asked.only_named:
+        named = {row.build for row in asked.rows}
+        shown = [row for row in shown if row.key in named or not row.key]
     names = Names(shown, asked.dataset)
 
     lines, placed = [], []
@@ -95,7 +99,7 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
         if row.source != "paper":
             continue
         lines.append(published_line(row, asked.metrics, published.notes, notes))
-        partners = [build for build in here if build.key == row.build]
+        partners = [build for build in standing if build.key and build.key == row.build]
         placed += partners
         lines += [build_line(build, names, asked.metrics) for build in partners]
         if row.build and not partners:
@@ -122,6 +126,12 @@ def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     )
     if protocols:
         parts.append(f"Protocol of this build: {'; '.join(protocols)}.")
+        elsewhere = sorted({row.dataset for row in shown} - {asked.dataset})
+        if asked.any_data_stands_in and elsewhere:
+            parts.append(
+                f"The paper's rows are of {asked.dataset}; this build's are of {', '.join(elsewhere)} where they say "
+                "so: another pool and other pictures. Compare the order of the systems, not their level."
+            )
     else:
         parts.append(f"This build has no run on {asked.dataset} here.")
     parts.append("The paper's and the literature's protocols are in the notes, so far as they are known.")

@@ -11,12 +11,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from vitcapr.errors import UserError
 
-PAPERS = ("vitcap-r",)
-TABLE_NAMES = (
-    "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
-    "hard_negatives", "reranking", "self_critical", "training", "other_numbers",
-)  # fmt: skip
-"""The tables that are made for a paper, in the order of its page; each is a .md, a .csv and a .tex."""
+TABLE_NAMES = {
+    "vitcap-r": (
+        "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
+        "hard_negatives", "reranking", "self_critical", "training", "other_numbers",
+    ),
+    "blip2-flickr30k": (
+        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
+    ),
+}  # fmt: skip
+"""The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
 Unit = Literal["fraction", "percent", "rank"]
 
@@ -86,6 +90,10 @@ class PublishedTable(_Closed):
     dataset: str
     every_dataset: bool = False
     """Show this build's rows on other data sets too; none of them stands for a row of the paper."""
+    any_data_stands_in: bool = False
+    """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
+    only_named: bool = False
+    """Show no further rows of this build than those that stand for one of the paper."""
     metrics: tuple[str, ...]
     rows: tuple[PublishedRow, ...]
 
@@ -128,6 +136,7 @@ class Published(_Closed):
     citation: str
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
+    setups_caption: str
     setups: tuple[Setup, ...]
     other_numbers: tuple[OtherNumber, ...]
 
@@ -154,15 +163,18 @@ def read_published(paper: str) -> Published:
     Raises:
         UserError: no numbers of such a paper are here, or a file of them is damaged.
     """
-    if paper not in PAPERS:
-        raise UserError(f"no numbers of a paper '{paper}' are here", remedy=f"there are those of {', '.join(PAPERS)}")
+    if paper not in TABLE_NAMES:
+        raise UserError(
+            f"no numbers of a paper '{paper}' are here", remedy=f"there are those of {', '.join(TABLE_NAMES)}"
+        )
     content, literature = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in published_files(paper))
     for table in content["tables"].values():
         table["rows"] = [{"source": "paper", **row} for row in table["rows"]]
     for name, rows in literature["tables"].items():
         if name in content["tables"]:
             content["tables"][name]["rows"] += [{"source": "literature", **row} for row in rows]
-    content["notes"] |= literature["notes"]
+            # The file has the notes of all papers' tables.
+            content["notes"] |= {key: literature["notes"][key] for row in rows for key in row.get("notes", ())}
     try:
         return Published.model_validate(content)
     except ValidationError as error:
