@@ -11,10 +11,13 @@ import importlib.util
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-
-import grimp
+from typing import TYPE_CHECKING
 
 from vitcapr.errors import UserError
+from vitcapr.files import read_json, write_json
+
+if TYPE_CHECKING:
+    import grimp
 
 PACKAGE = "vitcapr"
 
@@ -52,6 +55,25 @@ def stage_code(module: str, package: str = PACKAGE) -> dict[str, str]:
     modules, libraries = _closure(module, package)
     code = {name: _module_digest(name) for name in sorted(modules)}
     return code | {name: _release(name) for name in sorted(libraries)}
+
+
+def write_code_table(path: Path, package: str = PACKAGE) -> None:
+    """Keep the :func:`stage_code` of every command, so that a job need not read the whole package to know its own."""
+    modules = sorted(name for name in _graph(package).modules if name.startswith(f"{package}.cli."))
+    stages = {module: stage_code(module, package) for module in modules}
+    reached = {name for code in stages.values() for name in code if name.startswith(f"{package}.")}
+    write_json(path, {"stages": stages, "files": {name: _state(name) for name in sorted(reached)}})
+
+
+def stage_code_from(path: Path, module: str, package: str = PACKAGE) -> dict[str, str]:
+    """:func:`stage_code`, from the table at ``path`` where that is there and no file has changed since."""
+    if path.is_file():
+        table = read_json(path)
+        code: dict[str, str] = table["stages"].get(module, {})
+        known = {name: state for name, state in table["files"].items() if name in code}
+        if code and all(_state(name) == state for name, state in known.items()):
+            return code
+    return stage_code(module, package)
 
 
 def code_hash(module: str, package: str = PACKAGE) -> str:
@@ -131,7 +153,9 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
 
 
 @cache
-def _graph(package: str) -> grimp.ImportGraph:
+def _graph(package: str) -> "grimp.ImportGraph":
+    import grimp
+
     return grimp.build_graph(package, include_external_packages=True, cache_dir=None)
 
 
@@ -147,6 +171,15 @@ def _path(module: str) -> Path:
     package, _, rest = module.partition(".")
     path = _folder(package).joinpath(*rest.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _state(module: str) -> list[int] | None:
+    """Time and size of a module's file; None for one that is no longer there."""
+    try:
+        state = _path(module).stat()
+    except FileNotFoundError:
+        return None
+    return [state.st_mtime_ns, state.st_size]
 
 
 def _is_package(module: str) -> bool:

@@ -122,4 +122,4 @@ def _rows(data: Manifest, split: str, store: FeatureStore, features: Path) -> ND
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output", "attention"])

@@ -122,4 +122,4 @@ def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: st
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output", "per_image"])

@@ -1,12 +1,14 @@
 """What stage commands share: their settings, their log, the commonest of their files, and how they end."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from types import FunctionType
+from typing import Annotated, Any, cast
 
 import typer
 
+from vitcapr.cli.recorded import recorded
 from vitcapr.errors import Preempted, UserError
 
 Settings = Annotated[
@@ -22,17 +24,27 @@ RetrieverVocabulary = Annotated[Path, typer.Option(help="vocabulary.json the ret
 Split = Annotated[str, typer.Option(help="The split that was captioned")]
 
 
-def launch(command: Callable[..., Any] | typer.Typer) -> None:
+def launch(command: Callable[..., Any] | typer.Typer, shelve: Sequence[str] = ()) -> None:
     """Run a stage's command line, one command or several: a user's mistake is one line and exit code 2, a saved stop
-    is exit code 75."""
+    is exit code 75.
+
+    Args:
+        shelve: the parameters that name what a long stage writes; its results are kept on the shelf, and taken from
+            there (:mod:`vitcapr.shelf`). The stage may read no file but those that its parameters name.
+    """
     if isinstance(command, typer.Typer):
         app = command
     else:
         app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        app.command()(command)
+        app.command()(recorded(command, _module_of(command), shelve))
     try:
         app()
     except (UserError, Preempted) as error:
         kind = "error" if isinstance(error, UserError) else "stopped"
         print(f"{kind}: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _module_of(command: Callable[..., Any]) -> str:
+    """The name of the command's module, which calls itself ``__main__`` while it runs."""
+    return str(cast(FunctionType, command).__globals__["__spec__"].name)

@@ -110,4 +110,4 @@ def _table(history: list[dict[str, float]]) -> str:
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output_dir"])

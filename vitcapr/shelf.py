@@ -1,0 +1,146 @@
+"""Finished results of long stages by what they were made from, so that going back to a setting computes nothing.
+
+Snakemake keeps one result a path: a changed learning rate replaces the model, and changing it back would train again.
+On the shelf ``results/shelf`` an entry is a folder named by the hash of all that the stage read and ran; its files are
+hard links to the outputs, which cost no space while the experiment still has them.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, write_json
+
+FORMAT = "vitcapr-shelf-1"
+ENTRY = "entry.json"
+VARIABLE = "VITCAPR_SHELF"
+OFF = "off"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One finished result.
+
+    Attributes:
+        run: the facts of the run that made it: stage, host, user, time.
+        files: name in the entry -> SHA-256.
+        size: in bytes.
+        shared: that much of ``size`` some experiment holds too, and deleting the entry would not free it.
+    """
+
+    path: Path
+    run: Mapping[str, Any]
+    files: Mapping[str, str]
+    size: int
+    shared: int
+
+    @property
+    def key(self) -> str:
+        return self.path.name
+
+    def give(self, targets: Mapping[str, Path]) -> None:
+        """Put the files in their places.
+
+        Args:
+            targets: option -> the file or folder that the stage would write.
+        """
+        for name in self.files:
+            option, _, rest = name.partition("/")
+            target = targets[option]
+            _give(self.path / name, target / rest if rest else target)
+
+    def is_sound(self) -> bool:
+        """Whether every file is as it was when it was kept."""
+        files = ((self.path / name, digest) for name, digest in self.files.items())
+        return all(file.is_file() and sha256_file(file) == digest for file, digest in files)
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The entries in the folder ``root``."""
+
+    root: Path
+
+    def find(self, key: str) -> Entry | None:
+        """The entry; None where there is none, or only a damaged one."""
+        path = self.root / key
+        if not (path / ENTRY).is_file():
+            return None
+        entry = _read(path)
+        return entry if entry.is_sound() else None
+
+    def put(self, key: str, files: Mapping[str, Path], run: Mapping[str, Any]) -> None:
+        """Keep ``files``, named ``option`` or ``option/file``, under ``key``; a sound entry that is there stays."""
+        if self.find(key) is not None:
+            return
+        target = self.root / key
+        unfinished = self.root / f".{key}.{secrets.token_hex(4)}.partial"
+        for name, path in files.items():
+            place = unfinished / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            _link(path, place)
+        digests = {name: sha256_file(unfinished / name) for name in files}
+        write_json(unfinished / ENTRY, {"format": FORMAT, "run": dict(run), "files": digests})
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            unfinished.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(unfinished)
+
+    def entries(self) -> list[Entry]:
+        return [_read(path.parent) for path in sorted(self.root.glob(f"[!.]*/{ENTRY}"))]
+
+
+def key_of(made_from: Mapping[str, Any]) -> str:
+    """32 hexadecimal digits; equal for equal code, settings and content of the inputs."""
+    return sha256_bytes(canonical_json(made_from).encode())[:32]
+
+
+def shelf_of(results: Path) -> Shelf | None:
+    """The shelf beside the experiments, or where VITCAPR_SHELF says; None where that is ``off``."""
+    chosen = os.environ.get(VARIABLE, "")
+    if chosen == OFF:
+        return None
+    return Shelf(Path(chosen) if chosen else results / "shelf")
+
+
+def _read(path: Path) -> Entry:
+    content = read_json(path / ENTRY)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError("not an entry of the shelf", where=path, remedy="delete the folder")
+    states = [(path / name).stat() for name in content["files"] if (path / name).is_file()]
+    return Entry(
+        path,
+        content["run"],
+        content["files"],
+        size=sum(state.st_size for state in states),
+        shared=sum(state.st_size for state in states if state.st_nlink > 1),
+    )
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _give(kept: Path, target: Path) -> None:
+    """``target`` becomes ``kept``, with the time of now, for Snakemake compares times.
+
+    A link shares its time with all other names of the file, which would make another experiment's result look new:
+    so a file that is in use elsewhere is copied.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    if kept.stat().st_nlink == 1:
+        _link(kept, temporary)
+    else:
+        shutil.copyfile(kept, temporary)
+    os.utime(temporary)
+    temporary.replace(target)
