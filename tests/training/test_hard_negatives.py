@@ -71,19 +71,19 @@ def test_the_queue_keeps_the_newest() -> None:
     tower, queue = queue_of(5)
     texts, rows = torch.randn(12, 3), torch.arange(12)
     for part in (slice(0, 3), slice(3, 7), slice(7, 9)):
-        queue.push(texts[part], rows[part])
+        queue.push(queue.see(texts[part]), rows[part])
         kept = sorted(zip(queue.rows.tolist(), queue.captions.tolist(), strict=True))
         newest = range(max(0, part.stop - 5), part.stop)
         filled = [(row, vector) for row, vector in kept if row >= 0]
         assert [row for row, _ in filled] == list(newest)
         torch.testing.assert_close(torch.tensor([vector for _, vector in filled]), embedded(tower, texts[newest]))
-    queue.push(texts, rows)  # more than it holds
+    queue.push(queue.see(texts), rows)  # more than it holds
     assert sorted(queue.rows.tolist()) == [7, 8, 9, 10, 11]
 
 
 def test_what_is_wrong_for_an_image() -> None:
     _, queue = queue_of(4)
-    queue.push(torch.randn(3, 3), torch.tensor([7, 2**40 + 1, 9]))
+    queue.push(queue.see(torch.randn(3, 3)), torch.tensor([7, 2**40 + 1, 9]))
     wrong = queue.wrong_for(torch.tensor([7, 2**40 + 1, 3]))
     assert wrong.tolist() == [[False, True, True, False], [True, False, True, False], [True, True, True, False]]
 

@@ -79,6 +79,8 @@ class CaptionBatches:
         arrays: which of the store's arrays to read.
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an epoch that was broken off.
+        share: ``(rank, processes)``; of every batch, only the part of this one among several processes is read. The
+            parts follow one another, and are empty where there are more processes than images.
         depth: batches prepared ahead.
 
     Raises:
@@ -98,6 +100,7 @@ class CaptionBatches:
         arrays: Sequence[str] = ("patches",),
         shuffle: bool = True,
         start_batch: int = 0,
+        share: tuple[int, int] = (0, 1),
         depth: int = 2,
     ) -> None:
         self._arrays = {name: store[name] for name in arrays}
@@ -117,7 +120,7 @@ class CaptionBatches:
         if shuffle:
             rows = block_order(rows, store.block, np.random.default_rng([seed, epoch]))
         self._rows, self._batch_images, self._max_length = rows, batch_images, max_length
-        self._start_batch, self._depth = start_batch, depth
+        self._start_batch, self._share, self._depth = start_batch, share, depth
 
     def __len__(self) -> int:
         """Batches in the whole epoch, those before ``start_batch`` included."""
@@ -130,9 +133,11 @@ class CaptionBatches:
 
     def batch(self, index: int) -> CaptionBatch:
         """Read batch ``index`` of the epoch now, in this thread."""
-        rows = self._rows[index * self._batch_images : (index + 1) * self._batch_images]
+        rows = self._parts(index)[self._share[0]]
         counts = self._end[rows] - self._begin[rows]
-        captions = np.concatenate([self._captions[self._begin[row] : self._end[row]] for row in rows])
+        captions = np.concatenate(
+            [np.empty(0, np.int64), *(self._captions[self._begin[row] : self._end[row]] for row in rows)]
+        )
         return CaptionBatch(
             features={name: torch.from_numpy(array.gather(rows)) for name, array in self._arrays.items()},
             tokens=torch.from_numpy(self._padded(captions)),
@@ -140,13 +145,22 @@ class CaptionBatches:
             rows=torch.from_numpy(rows.copy()),
         )
 
+    def captions_in_parts(self, index: int) -> list[int]:
+        """How many captions of batch ``index`` fall to each process, whichever this one is."""
+        return [int((self._end[rows] - self._begin[rows]).sum()) for rows in self._parts(index)]
+
+    def _parts(self, index: int) -> list[np.ndarray]:
+        """The image rows of batch ``index``, cut into a part for each process."""
+        rows = self._rows[index * self._batch_images : (index + 1) * self._batch_images]
+        return np.array_split(rows, self._share[1])
+
     def _padded(self, captions: np.ndarray) -> np.ndarray:
         """The token matrix of the captions with the given numbers: (M, T) int64."""
         begin = self._offsets[captions]
         lengths = self._offsets[captions + 1] - begin
         if self._max_length is not None:
             lengths = np.minimum(lengths, self._max_length)
-        steps = np.arange(lengths.max())
+        steps = np.arange(lengths.max(initial=0))
         inside = steps < lengths[:, None]
         padded = np.full(inside.shape, PAD, np.int64)
         padded[inside] = self._ids[(begin[:, None] + steps)[inside]]

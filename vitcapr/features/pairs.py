@@ -51,7 +51,7 @@ class WordTexts:
 
     def of(self, ids: torch.Tensor) -> torch.Tensor:
         """Padding that no caption of the batch needs is cut off."""
-        return ids[:, : int((ids != 0).sum(1).max())]
+        return ids[:, : int((ids != 0).sum(1).max())] if len(ids) else ids
 
 
 class FeatureTexts:
@@ -84,7 +84,7 @@ class PairBatches:
 
     Args:
         captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
-        rows, batch_images, arrays, seed, epoch, shuffle, start_batch: as in :class:`CaptionBatches`.
+        rows, batch_images, arrays, seed, epoch, shuffle, start_batch, share: as in :class:`CaptionBatches`.
     """
 
     def __init__(
@@ -100,8 +100,10 @@ class PairBatches:
         epoch: int = 0,
         shuffle: bool = True,
         start_batch: int = 0,
+        share: tuple[int, int] = (0, 1),
     ) -> None:
         self._texts, self._captions, self._start_batch = texts, captions_per_image, start_batch
+        self._rank = share[0]
         self._seed = (seed, epoch)
         self._images = CaptionBatches(
             store,
@@ -114,6 +116,7 @@ class PairBatches:
             arrays=arrays,
             shuffle=shuffle,
             start_batch=start_batch,
+            share=share,
         )
 
     def __len__(self) -> int:
@@ -130,8 +133,11 @@ class PairBatches:
         image = batch.image_index.numpy()
         if self._captions is None:
             return torch.arange(len(image))
-        # A batch has a generator of its own, so that training continued at any batch draws the same.
-        lot = np.random.default_rng([*self._seed, number]).random(len(image))
+        # A batch has a generator of its own, so that training continued at any batch draws the same; it draws for all
+        # the batch's captions, so that several processes together keep those that one would.
+        parts = self._images.captions_in_parts(number)
+        first = sum(parts[: self._rank])
+        lot = np.random.default_rng([*self._seed, number]).random(sum(parts))[first : first + len(image)]
         order = np.lexsort((lot, image))
         place = np.arange(len(image)) - np.searchsorted(image, image)
         return torch.from_numpy(np.sort(order[place < self._captions]))

@@ -12,6 +12,7 @@ from vitcapr.features.loader import CaptionBatch, CaptionBatches
 from vitcapr.features.store import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
+from vitcapr.training import distributed
 from vitcapr.training.cross_entropy import smoothed_cross_entropy
 from vitcapr.training.self_critical import SelfCritical
 
@@ -75,7 +76,8 @@ class CaptionerTask:
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
         objective = self._self_critical[phase]
-        for batch in self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start):
+        share = distributed.share()
+        for batch in self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start, share=share):
             yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
 
     def steps(self, phase: int) -> int:
@@ -93,7 +95,12 @@ class CaptionerTask:
         return self.model(memory, tokens[:, :-1], mask, batch.image_index.to(self._device)), targets[mask]
 
     def loss(self, batch: CaptionBatch) -> tuple[Tensor, int]:
-        """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption."""
+        """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption.
+
+        Among several processes, a self-critical loss is a mean over the words that each has drawn, weighed by captions.
+        """
+        if not len(batch.rows):
+            return distributed.nothing(self.model), 0
         if isinstance(batch, SelfCriticalBatch):
             return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)

@@ -58,10 +58,19 @@ class MomentumQueue(nn.Module):
             mine.lerp_(its, 1 - self._momentum)
 
     @torch.no_grad()
-    def push(self, texts: TextBatch, rows: Tensor) -> None:
-        """Embed a batch's captions and put them in the place of the oldest; rows: (M,), the images they belong to."""
+    def see(self, texts: TextBatch) -> Tensor:
+        """Captions as the follower embeds them, (M, E); there may be none."""
         self.follower.eval()
-        captions = on_sphere(self.follower(texts))[-self._size :]
+        return on_sphere(self.follower(texts)) if len(texts) else self.captions[:0]
+
+    @torch.no_grad()
+    def push(self, captions: Tensor, rows: Tensor) -> None:
+        """Put a batch's captions, as the follower sees them, in the place of the oldest.
+
+        Args:
+            captions: (M, E), rows: (M,), the images they belong to.
+        """
+        captions = captions[-self._size :]
         places = (int(self.place) + torch.arange(len(captions), device=captions.device)) % self._size
         self.captions[places], self.rows[places] = captions, rows[-self._size :].double()
         self.place.fill_((int(self.place) + len(captions)) % self._size)

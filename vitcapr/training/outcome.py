@@ -33,6 +33,20 @@ def history_csv(history: History) -> str:
     return text.getvalue()
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A training at its end.
+
+    Attributes:
+        weights: of the best epoch.
+        gpu_use: the text of gpu.csv.
+    """
+
+    end: Position
+    weights: dict[str, Tensor]
+    gpu_use: str
+
+
 def train_into(
     folder: Path,
     task: Task[Batch],
@@ -59,30 +73,68 @@ def train_into(
         Preempted: a signal came; the state is saved and the same call continues it.
         UserError: the loss is no longer a number, or the best weights are gone.
     """
+    trained = train_from(
+        folder / "last", task, recipe, card=card, device=device, dtype=dtype, reporter=reporter, rates=rates
+    )
+    if trained is not None:
+        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part, spell=spell)
+
+
+def train_from(
+    state: Path,
+    task: Task[Batch],
+    recipe: Recipe,
+    *,
+    card: Mapping[str, Any],
+    device: torch.device,
+    dtype: torch.dtype,
+    reporter: Reporter,
+    rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
+) -> Trained | None:
+    """Train, or continue from the folder ``state``; the arguments and errors are those of :func:`train_into`.
+
+    None in all processes of a group but the first.
+    """
     made_from = [card["settings"], card["inputs"], card["code"], dtype_name(dtype)]
     trainer = Trainer(
         task,
         recipe,
         device=device,
         dtype=dtype,
-        folder=folder / "last",
+        folder=state,
         identity=sha256_bytes(canonical_json(made_from).encode()),
         reporter=reporter,
         rates=rates,
     )
     end = trainer.run()
     if not distributed.is_first():
-        return
+        return None
     best = read_tensors(trainer.best_file)
     if best is None:
         raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
+    return Trained(end, best[0], trainer.gpu_file.read_text(encoding="utf-8"))
+
+
+def leave(
+    folder: Path,
+    trained: Trained,
+    select_by: str,
+    *,
+    card: Mapping[str, Any],
+    dtype: torch.dtype,
+    reporter: Reporter,
+    part: str = "",
+    spell: Callable[[History], str] = history_csv,
+) -> None:
+    """Write the files of a training; the arguments are those of :func:`train_into`."""
+    end = trained.end
     write_text(folder / "history.csv", spell(end.history))
-    write_text(folder / "gpu.csv", trainer.gpu_file.read_text(encoding="utf-8"))
+    write_text(folder / "gpu.csv", trained.gpu_use)
     outcome = {
         "best_epoch": end.best_epoch,
-        "best_score": {recipe.select_by: end.best_score},
+        "best_score": {select_by: end.best_score},
         "precision": dtype_name(dtype),
         "versions": {"python": platform.python_version(), "torch": version("torch")},
     }
-    write_model(folder, below(part, best[0]) if part else best[0], {**card, **outcome})
-    reporter.line(f"best epoch {end.best_epoch}: {recipe.select_by} {end.best_score:.4f}")
+    write_model(folder, below(part, trained.weights) if part else trained.weights, {**card, **outcome})
+    reporter.line(f"best epoch {end.best_epoch}: {select_by} {end.best_score:.4f}")

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from vitcapr.features.loader import FeatureSource
 from vitcapr.features.pairs import PairBatch, PairBatches, Texts
 from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
 from vitcapr.training.recall import recalls
@@ -87,6 +88,7 @@ class RetrieverTask:
             seed=self._seed,
             epoch=epoch,
             start_batch=start,
+            share=distributed.share(),
         )
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[PhaseBatch]:
@@ -107,9 +109,16 @@ class RetrieverTask:
         return texts.float() if texts.is_floating_point() else texts
 
     def loss(self, batch: PhaseBatch) -> tuple[Tensor, int]:
-        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are."""
+        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
+
+        Among several processes it is the loss of the whole batch, whose embeddings all of them gather; counted are this
+        process's own pairs.
+        """
         phase, index = batch.phase, batch.image_index.to(self._device)
-        images, captions = self._embed(batch)
+        images, captions = self._embed(batch) if len(batch.rows) else self._embedded_nothing()
+        pairs = len(index)
+        index = distributed.gather(index + distributed.rows_before(len(images)))
+        images, captions = distributed.gather(images), distributed.gather(captions)
         with torch.autocast(self._device.type, enabled=False):
             similarity = images @ captions.T
             temperature = self.model.encoder.temperature()
@@ -120,7 +129,12 @@ class RetrieverTask:
             if phase.hard_negatives is not None:
                 mined = self._mined(batch, similarity, images, index, temperature, phase.hard_negatives)
                 loss = loss + phase.hard_negative_weight * mined
-        return loss, len(index)
+        return loss, pairs
+
+    def _embedded_nothing(self) -> tuple[Tensor, Tensor]:
+        """The embeddings of an empty share, (0, E) twice; gradients flow back through them as through any other."""
+        nothing = distributed.nothing(self.model).expand(0, self.model.encoder.embedding_dim)
+        return nothing, nothing
 
     def _mined(
         self, batch: PhaseBatch, similarity: Tensor, images: Tensor, index: Tensor, temperature: Tensor, rule: Rule
@@ -128,12 +142,12 @@ class RetrieverTask:
         candidates, wrong = similarity, ~own_captions(index, len(images))
         queue = self.model.queue
         if queue is not None:
-            rows = batch.rows.to(self._device)
+            rows = distributed.gather(batch.rows.to(self._device))
             queue.follow(self.model.encoder.text)
             # A copy: the backward pass still needs what the push writes over.
             candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
             wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
-            queue.push(self._placed(batch.texts), rows[index])
+            queue.push(distributed.gather(queue.see(self._placed(batch.texts))), rows[index])
         return mined_loss(similarity, index, candidates, wrong, temperature, rule)
 
     def validate(self) -> dict[str, float]:

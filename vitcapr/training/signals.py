@@ -1,7 +1,7 @@
 """Signals by which a scheduler or a user asks a training to stop."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -19,14 +19,22 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[StopRequest]:
-    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process; a second one ends it as usual."""
+def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: None) -> Iterator[StopRequest]:
+    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process; a second one ends it as usual.
+
+    Args:
+        patient: later ones count as the first. For one of several processes: torchrun passes on a signal that the
+            scheduler has sent to each of them already.
+        then: called at each signal.
+    """
     request = StopRequest()
     previous = {number: signal.getsignal(number) for number in _ASKING}
 
     def ask(number: int, _: FrameType | None) -> None:
         request.name = signal.Signals(number).name
-        restore()
+        if not patient:
+            restore()
+        then()
 
     def restore() -> None:
         for number, handler in previous.items():

@@ -1,0 +1,249 @@
+"""Two processes with half of every batch each learn what one learns from the whole."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
+
+from vitcapr.errors import Preempted
+from vitcapr.features.pairs import WordTexts
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.text.tokens import TokenTable
+from vitcapr.training import distributed
+from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.checkpoints import read_tensors
+from vitcapr.training.distributed import joined
+from vitcapr.training.hard_negatives import MomentumQueue
+from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.retriever import PairPhase, RetrieverTask
+from vitcapr.training.schedule import Phase
+
+IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
+TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)
+CPU = torch.device("cpu")
+RECIPE = Recipe(phases=(Phase(3, 0.02, "cosine", warmup_steps=2),), ema_decay=0.9, save_every_steps=2)
+
+DEADLINE = 90
+
+
+def run_in(processes: int, work: Callable[[Path], None], folder: Path) -> None:
+    """``work(folder)`` in each process of a group; forked, because importing torch takes longer than the work.
+
+    One process is forked too and has no group: what is compared has been run alike.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def be(rank: int) -> None:
+        torch.set_num_threads(1)
+        if processes > 1:
+            place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": processes, "MASTER_PORT": port}
+            os.environ.update({name: str(value) for name, value in place.items()}, MASTER_ADDR="127.0.0.1")
+        try:
+            with joined(torch.device("cpu")):
+                work(folder)
+        except BaseException:
+            traceback.print_exc()
+            sys.exit(1)
+
+    context = multiprocessing.get_context("fork")
+    started = [context.Process(target=be, args=(rank,)) for rank in range(processes)]
+    for process in started:
+        process.start()
+    for process in started:
+        process.join(DEADLINE)
+        if process.exitcode is None:
+            process.kill()
+    assert [process.exitcode for process in started] == [0] * processes
+
+
+class Rows:
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[rows]
+
+
+class Store(dict[str, Rows]):
+    block = 1
+
+
+def store() -> Any:
+    generator = np.random.default_rng(0)
+    return Store(
+        patches=Rows(generator.normal(size=(IMAGES, 4, WIDTH)).astype(np.float32)),
+        cls=Rows(generator.normal(size=(IMAGES, WIDTH)).astype(np.float32)),
+    )
+
+
+def tokens() -> TokenTable:
+    """One to three captions an image, of two to six words."""
+    generator = np.random.default_rng(1)
+    owner = np.repeat(np.arange(IMAGES), 1 + np.arange(IMAGES) % 3)
+    captions = [[1, *generator.integers(3, WORDS, generator.integers(2, 7)).tolist(), 2] for _ in owner]
+    return TokenTable.build(captions, owner.tolist(), range(len(owner)))
+
+
+def captioner(dropout: float = 0.0) -> CaptionerTask:
+    torch.manual_seed(0)
+    sizes = {"vocabulary": WORDS, "feature_dim": WIDTH, "embedding_dim": 5, "hidden_dim": 5, "dropout": dropout}
+    return CaptionerTask(
+        build_captioner({"kind": "patch_attention", **sizes}),
+        store(),
+        tokens(),
+        train=TRAIN,
+        validation=VALIDATION,
+        batch_images=[4],  # the last batch has one image: an empty share for the second process
+        max_length=[20],
+        label_smoothing=0.1,
+        seed=0,
+        device=CPU,
+    )
+
+
+def retriever(**phase: Any) -> RetrieverTask:
+    torch.manual_seed(0)
+    table = tokens()
+    text = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
+    shared = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
+    encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH}, "text": text})
+    mined = phase.get("hard_negatives") is not None
+    return RetrieverTask(
+        encoder,
+        store(),
+        WordTexts({"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}, 20),
+        train=TRAIN,
+        validation=VALIDATION,
+        phases=[PairPhase(batch_images=4, **phase)],
+        seed=0,
+        device=CPU,
+        queue=MomentumQueue(encoder.text, SPACE, 6, 0.9) if mined else None,
+    )
+
+
+TASKS = {
+    "captioner": captioner,
+    "info_nce": retriever,
+    "drawn captions": lambda: retriever(captions_per_image=1),
+    "max_hinge": lambda: retriever(objective="max_hinge"),
+    "mined": lambda: retriever(hard_negatives="hardest", hard_negative_weight=0.5),
+}
+
+
+def train(task: Any, folder: Path, recipe: Recipe = RECIPE) -> None:
+    trainer: Trainer[Any] = Trainer(
+        task,
+        recipe,
+        device=CPU,
+        dtype=torch.float32,
+        folder=folder,
+        identity="same",
+        reporter=Reporter(stream=StringIO()),
+    )
+    end = trainer.run()
+    if distributed.is_first():
+        (folder / "history.json").write_text(json.dumps(end.history))
+
+
+def outcome(folder: Path) -> tuple[list[dict[str, float]], dict[str, torch.Tensor]]:
+    found = read_tensors(folder / "best.safetensors")
+    assert found is not None
+    return json.loads((folder / "history.json").read_text()), found[0]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_two_processes_learn_what_one_learns(name: str, tmp_path: Path) -> None:
+    for processes in (1, 2):
+        run_in(processes, lambda folder: train(TASKS[name](), folder), tmp_path / str(processes))
+    alone, together = outcome(tmp_path / "1"), outcome(tmp_path / "2")
+    assert len(alone[0]) == 3
+    for one, two in zip(alone[0], together[0], strict=True):
+        assert two == pytest.approx(one, rel=2e-5, abs=1e-6)
+    assert alone[1].keys() == together[1].keys()
+    for key, weights in alone[1].items():
+        torch.testing.assert_close(together[1][key], weights, rtol=1e-4, atol=2e-6, msg=key)
+
+
+class Stopped(CaptionerTask):
+    """The second process alone is asked to stop, before its third batch."""
+
+    seen = 0
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Any]:
+        for batch in super().batches(phase, epoch, start):
+            self.seen += 1
+            if self.seen == 3 and distributed.rank() == 1:
+                for _ in range(2):
+                    os.kill(os.getpid(), signal.SIGTERM)
+            yield batch
+
+
+def test_a_signal_to_one_stops_all_and_nothing_is_lost(tmp_path: Path) -> None:
+    """With dropout: every process continues with the random numbers that it would have had."""
+
+    def stopped(folder: Path) -> None:
+        task = captioner(0.3)
+        task.__class__ = Stopped
+        with pytest.raises(Preempted, match="epoch 1, batch 3"):
+            train(task, folder)
+
+    run_in(2, lambda folder: train(captioner(0.3), folder), tmp_path / "whole")
+    run_in(2, stopped, tmp_path / "parts")
+    run_in(2, lambda folder: train(captioner(0.3), folder), tmp_path / "parts")
+    whole, parts = outcome(tmp_path / "whole"), outcome(tmp_path / "parts")
+    assert whole[0] == parts[0]
+    for key, weights in whole[1].items():
+        assert torch.equal(parts[1][key], weights), key
+    saved = read_tensors(tmp_path / "parts/state.safetensors")
+    assert saved is not None
+    assert not torch.equal(saved[0]["random.cpu"], saved[0]["random-1.cpu"])
+
+
+def test_gathered_rows_carry_the_gradient_of_the_whole_loss(tmp_path: Path) -> None:
+    """Row i of four, the first three of them in the first process, has the weight i in a loss that all compute."""
+
+    def work(folder: Path) -> None:
+        own = torch.arange(3.0) if distributed.is_first() else torch.tensor([3.0])
+        rows = own.clone().requires_grad_()
+        gathered = distributed.gather(rows)
+        assert gathered.tolist() == [0.0, 1.0, 2.0, 3.0]
+        assert distributed.rows_before(len(own)) == (0 if distributed.is_first() else 3)
+        share = len(own) / 4
+        ((gathered * torch.arange(4.0)).sum() * share).backward()
+        assert rows.grad is not None
+        assert rows.grad.tolist() == own.tolist()
+        assert distributed.totals(1.0, share) == [2.0, 1.0]
+        assert distributed.any_of(not distributed.is_first())
+        assert distributed.of_first({"score": share}) == {"score": 0.75}
+        (folder / f"{distributed.rank()}").touch()
+
+    tmp_path.mkdir(exist_ok=True)
+    run_in(2, work, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}
+
+
+def test_one_process_is_no_group() -> None:
+    rows = torch.ones(2, 3)
+    assert distributed.gather(rows) is rows
+    assert distributed.share() == (0, 1)
+    assert distributed.totals(2.5) == [2.5]
+    assert distributed.is_first()

@@ -1,0 +1,185 @@
+"""One training in several processes, each with its share of every batch; rank 0 writes, and all hold the same weights.
+
+The gradients are those of the whole batch: each process weighs its mean loss by its share of the batch's items, and the
+gradients are added up. torch's DistributedDataParallel is not used, because it follows a model's ``forward`` alone and
+averages as if all shares were equal; a loss here calls parts of a model, and the last batch of an epoch may be split
+unevenly.
+
+The processes find one another through what torchrun sets in their environment. Without a group, every function here is
+that of one process and changes nothing, so that a loss or a loop is written once.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+
+def is_started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def is_first_started() -> bool:
+    """As :func:`is_first`, before the group is joined too."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def joined(device: torch.device) -> Iterator[None]:
+    """Inside, this process belongs to the group that torchrun started; without torchrun, to none.
+
+    Args:
+        device: where it trains; ``cuda`` becomes the GPU of the process's number on its machine.
+    """
+    if not is_started_by_torchrun():
+        yield
+        return
+    options: dict[str, Any] = {}
+    if device.type == "cuda":
+        gpu = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(gpu)
+        options["device_id"] = gpu
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", **options)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def rank() -> int:
+    """This process's number in the group, from 0."""
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def processes() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+def share() -> tuple[int, int]:
+    """``(rank, processes)``: which part of every batch is this process's."""
+    return rank(), processes()
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes files and speaks."""
+    return rank() == 0
+
+
+def start_alike(model: nn.Module) -> None:
+    """All processes take the weights of rank 0, and each goes on with random numbers of its own."""
+    if processes() == 1:
+        return
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            dist.broadcast(tensor, 0)
+    torch.manual_seed(torch.initial_seed() + rank())
+
+
+def totals(*values: float) -> list[float]:
+    """The sums of numbers over all processes."""
+    if processes() == 1:
+        return list(values)
+    summed = torch.tensor(values, dtype=torch.float64, device=_device())
+    dist.all_reduce(summed)
+    return summed.tolist()  # type: ignore[no-any-return]
+
+
+def any_of(flag: bool) -> bool:
+    """Whether the flag is set in any process."""
+    return bool(totals(float(flag))[0])
+
+
+def of_first(scores: dict[str, float]) -> dict[str, float]:
+    """Rank 0's numbers in every process, so that all decide alike; the names and their order must be the same."""
+    if processes() == 1:
+        return scores
+    values = torch.tensor(list(scores.values()), dtype=torch.float64, device=_device())
+    dist.broadcast(values, 0)
+    return dict(zip(scores, values.tolist(), strict=True))
+
+
+def wait_for_all() -> None:
+    """Return when every process has come here."""
+    totals(0.0)
+
+
+def add_up_gradients(model: nn.Module) -> None:
+    """Every process's gradients become the sum over all processes; one that a process lacks counts as zero there."""
+    if processes() == 1:
+        return
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+    gradients = [parameter.grad for parameter in trained if parameter.grad is not None]
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    dist.all_reduce(flat)
+    parts = flat.split([gradient.numel() for gradient in gradients])
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient.copy_(part.view_as(gradient))
+
+
+def nothing(model: nn.Module) -> Tensor:
+    """The loss of an empty share: 0, with a gradient of 0."""
+    return 0.0 * next(parameter for parameter in model.parameters() if parameter.requires_grad).sum()
+
+
+def gather(rows: Tensor) -> Tensor:
+    """The rows of all processes, one after another in the order of their ranks: (n, ...) -> (N, ...).
+
+    Gradients flow back to the process that a row came from, as the sum of what every process made of it: with losses
+    weighed as the loop does, that is the gradient of the whole batch's loss.
+    """
+    if processes() == 1:
+        return rows
+    return _Gather.apply(rows, _counts(len(rows)))  # type: ignore[no-any-return]
+
+
+def of_all(tensors: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
+    """Tensors of the same names and shapes from every process, by rank, on the CPU."""
+    if processes() == 1:
+        return [dict(tensors)]
+    gathered = {name: gather(tensor[None].to(_device())).cpu() for name, tensor in tensors.items()}
+    return [{name: values[number] for name, values in gathered.items()} for number in range(processes())]
+
+
+def rows_before(count: int) -> int:
+    """How many rows the processes of lower rank have, where this one has ``count``."""
+    if processes() == 1:
+        return 0
+    return sum(_counts(count)[: rank()])
+
+
+def _counts(count: int) -> list[int]:
+    """Every process's number, by rank."""
+    counts = torch.zeros(processes(), dtype=torch.int64, device=_device())
+    counts[rank()] = count
+    dist.all_reduce(counts)
+    return counts.tolist()  # type: ignore[no-any-return]
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, counts: list[int]) -> Tensor:
+        ctx.counts = counts
+        padded = rows.new_zeros(max(counts), *rows.shape[1:])
+        padded[: len(rows)] = rows
+        parts = [torch.empty_like(padded) for _ in counts]
+        dist.all_gather(parts, padded)
+        return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        summed = gradients[0].contiguous().clone()
+        dist.all_reduce(summed)
+        first = sum(ctx.counts[: rank()])
+        return summed[first : first + ctx.counts[rank()]], None
+
+
+def _device() -> torch.device:
+    """Where the group's own small tensors live: NCCL moves nothing but what is on a GPU."""
+    return torch.device("cuda" if dist.get_backend() == "nccl" else "cpu")
