@@ -19,7 +19,6 @@ rule train_captioner:
         "results/{experiment}/logs/train_captioner/{captioner}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_captioner/{captioner}.tsv"
-    retries: 1
     conda:
         "../envs/gpu.yaml"
     threads: 8

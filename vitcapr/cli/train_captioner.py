@@ -1,5 +1,6 @@
 """Train a captioner on a feature store."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.captioner import CaptionerConfig, PhaseConfig, TrainCaptionerSettings
@@ -18,10 +20,10 @@ from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import WEIGHTS, read_model
 from vitcapr.models.captioners import Captioner, build_captioner
-from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
+from vitcapr.training.distributed import joined
 from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import History, history_csv, train_into
 from vitcapr.training.reward import CiderReward
@@ -49,10 +51,13 @@ def main(
     keep_freed_memory()
     chosen = parse_settings(TrainCaptionerSettings, settings)
     captioner, training = chosen.captioner, chosen.captioner.training
-    with Reporter(log) as reporter:
+    device = resolve_device(training.device)
+    if are_to_be_started(training.processes):
+        start_ranks("train_captioner", training.processes, device, sys.argv[1:])
+        return
+    with joined(device), reporter_of_rank(log) as reporter:
         images, store = read_manifest(manifest), open_features(features)
         words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
-        device = resolve_device(training.device)
         dtype = resolve_dtype(training.precision, device)
         inputs = {
             "features": store.fingerprint,
@@ -63,7 +68,7 @@ def main(
             "images": sha256_bytes("\n".join(images.images["split"]).encode()),
         }
         architecture = _architecture(captioner, store, len(words))
-        torch.manual_seed(chosen.seed)
+        torch.manual_seed(chosen.own_seed)
         model = build_captioner(architecture)
         if word_vectors is not None:
             start_embedding(model.reader.embedding, word_vectors, "the captioner's embedding_dim")
@@ -79,7 +84,7 @@ def main(
             batch_images=[phase.batch_images for phase in training.phases],
             max_length=[phase.max_length for phase in training.phases],
             label_smoothing=training.label_smoothing,
-            seed=chosen.seed,
+            seed=chosen.own_seed,
             device=device,
             self_critical=_self_critical(training.phases, table, words, images.rows("train")),
             scorer=GreedyCider(
@@ -211,4 +216,4 @@ def history_with_rewards(history: History, phases: list[PhaseConfig]) -> str:
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output_dir"])
