@@ -1,5 +1,6 @@
 """Train a retriever, a dual encoder of images and captions, on a feature store."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig, TrainRetrieverSettings
@@ -19,9 +21,9 @@ from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.models.text_towers import WordTower
-from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
+from vitcapr.training.distributed import joined
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import train_into
@@ -50,11 +52,14 @@ def main(
     keep_freed_memory()
     chosen = parse_settings(TrainRetrieverSettings, settings)
     retriever, training = chosen.retriever, chosen.retriever.training
-    with Reporter(log) as reporter:
+    device = resolve_device(training.device)
+    if are_to_be_started(training.processes):
+        start_ranks("train_retriever", training.processes, device, sys.argv[1:])
+        return
+    with joined(device), reporter_of_rank(log) as reporter:
         data, store = read_manifest(manifest), open_features(features)
         words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
         sentences = _text_store(text_features, data, retriever)
-        device = resolve_device(training.device)
         dtype = resolve_dtype(training.precision, device)
         inputs = {
             "features": store.fingerprint,
@@ -65,7 +70,7 @@ def main(
             "images": sha256_bytes("\n".join(data.images["split"]).encode()),
         }
         architecture = _architecture(retriever, store, sentences, len(words))
-        torch.manual_seed(chosen.seed)
+        torch.manual_seed(chosen.own_seed)
         encoder = build_dual_encoder(architecture)
         if word_vectors is not None:
             if not isinstance(encoder.text, WordTower):
@@ -90,7 +95,7 @@ def main(
                 )
                 for p in training.phases
             ],
-            seed=chosen.seed,
+            seed=chosen.own_seed,
             device=device,
             queue=MomentumQueue(encoder.text, retriever.embedding_dim, training.queue, training.queue_momentum)
             if training.queue
@@ -208,4 +213,4 @@ def _texts(retriever: RetrieverConfig, table: TokenTable, sentences: FeatureStor
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output_dir"])

@@ -2,11 +2,16 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from vitcapr.config.base import Section
 
-Head = Literal["linear", "residual"]
+Head = Literal["none", "linear", "mlp", "residual"]
+
+
+def _check_depth(head: Head, depth: int) -> None:
+    if depth > 1 and head != "residual":
+        raise ValueError(f"depth is for head residual, not for {head}")
 
 
 class ImageTowerConfig(Section):
@@ -15,11 +20,23 @@ class ImageTowerConfig(Section):
     queries: int = Field(4, ge=1)
     """Learned queries, each of which pools the patches in its own way; attention only."""
     head: Head = "linear"
-    """linear (the paper), or residual: layer norm, a linear layer, and a two-layer perceptron added to it."""
+    """linear (ViTCap-R); mlp: linear, GELU, linear; residual: layer norm, a linear layer, and a two-layer perceptron
+    added to it; none: nothing is learnt, features pass through, or a fixed turn brings them to embedding_dim."""
     hidden_dim: int = Field(512, ge=1)
-    """Width of the residual head's perceptron."""
+    """Width of the perceptrons of an mlp or residual head."""
+    depth: int = Field(1, ge=1)
+    """Perceptrons in a residual head, one after the other."""
+    standardise: bool = False
+    """Every dimension by the training images' mean and standard deviation; pool cls only."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """On the pooled features, and inside a residual head."""
+    """On the pooled features, and inside an mlp or residual head."""
+
+    @model_validator(mode="after")
+    def _goes_together(self) -> Self:
+        if self.standardise and self.pool != "cls":
+            raise ValueError(f"standardise is for pool cls, not for {self.pool}")
+        _check_depth(self.head, self.depth)
+        return self
 
 
 class TextTowerConfig(Section):
@@ -38,9 +55,13 @@ class TextTowerConfig(Section):
     max_length: int = Field(35, ge=3)
     """Longest caption in tokens, start and end included; longer ones are cut. lstm and bilstm only."""
     hidden_dim: int = Field(256, ge=1)
-    """Width of the LSTM's state, or of the residual head's perceptron."""
+    """Width of the LSTM's state, or of the perceptrons of an mlp or residual head."""
+    depth: int = Field(1, ge=1)
+    """As in image; features only."""
+    standardise: bool = False
+    """Every dimension by the training captions' mean and standard deviation; features only."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """On the word vectors and pooled states, or on the text features and inside a residual head."""
+    """On the word vectors and pooled states, or on the text features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
     def _encoder_goes_with_features(self) -> Self:
@@ -50,6 +71,9 @@ class TextTowerConfig(Section):
             raise ValueError(f"encoder is for kind features, not for {self.kind}")
         if self.kind == "features" and self.word_vectors is not None:
             raise ValueError("word_vectors are for kinds lstm and bilstm, not for features")
+        if self.kind != "features" and (self.standardise or self.head != "linear"):
+            raise ValueError(f"head and standardise are for kind features, not for {self.kind}")
+        _check_depth(self.head, self.depth)
         return self
 
 
@@ -69,8 +93,9 @@ class RetrieverPhaseConfig(Section):
     step_epochs: int = Field(5, ge=1)
     """step only: the learning rate is multiplied by gamma every so many epochs."""
     gamma: float = Field(0.5, gt=0, le=1)
-    objective: Literal["info_nce", "max_hinge"] = "info_nce"
-    """info_nce: choose the true one among the batch, both ways; max_hinge: beat the hardest wrong one (VSE++)."""
+    objective: Literal["info_nce", "max_hinge", "sigmoid"] = "info_nce"
+    """info_nce: choose the true one among the batch, both ways; max_hinge: beat the hardest wrong one (VSE++);
+    sigmoid: is this pair a true one, asked of every pair (SigLIP)."""
     margin: float = Field(0.2, gt=0)
     """max_hinge only."""
     hard_negatives: Literal["second", "hardest"] | None = None
@@ -78,10 +103,33 @@ class RetrieverPhaseConfig(Section):
     hardest the most similar wrong one."""
     hard_negative_weight: float = Field(1.0, gt=0)
     """Of the mined loss, added to the objective; with hard_negatives only."""
+    mixup: float = Field(0.0, ge=0)
+    """Pairs are mixed with others of the batch, by a share from Beta(mixup, mixup); 0 mixes none. Text kind features
+    only."""
+
+
+class SweepConfig(Section):
+    """Trainings that differ in one number, of which the best on the validation split is kept."""
+
+    learning_rate: list[float] = Field(min_length=1)
+    """Of the first phase; those of further phases keep their ratio to it."""
+
+    @field_validator("learning_rate")
+    @classmethod
+    def _rates_differ(cls, rates: list[float]) -> list[float]:
+        if min(rates) <= 0 or len(set(rates)) < len(rates):
+            raise ValueError("learning rates are above 0, and each stands there once")
+        return rates
 
 
 class RetrieverTrainingConfig(Section):
-    phases: list[RetrieverPhaseConfig] = Field([RetrieverPhaseConfig(epochs=10)], min_length=1)
+    phases: list[RetrieverPhaseConfig] = [RetrieverPhaseConfig(epochs=10)]
+    """Empty for a retriever with head none on both sides, which has nothing to learn."""
+    pairs: int | None = Field(None, ge=2)
+    """So many captions of the training split, drawn at random, each with its image; None takes all."""
+    pairs_seed: int = Field(0, ge=0)
+    """Of that draw; a larger draw of the same seed holds the smaller one."""
+    sweep: SweepConfig | None = None
     queue: int = Field(0, ge=0)
     """Past captions that hard negatives are mined among, besides the batch; 0 mines in the batch alone."""
     queue_momentum: float = Field(0.99, ge=0, lt=1)
@@ -108,6 +156,8 @@ class RetrieverTrainingConfig(Section):
     def _a_queue_is_mined(self) -> Self:
         if self.queue and all(phase.hard_negatives is None for phase in self.phases):
             raise ValueError("queue is for hard negatives, and no phase has any")
+        if self.sweep is not None and not self.phases:
+            raise ValueError("sweep is for trainings, and there is no phase")
         return self
 
 
@@ -121,9 +171,28 @@ class RetrieverConfig(Section):
     temperature: float = Field(0.07, ge=0.01, le=1)
     """What similarities are divided by in info_nce; where learning starts if it is learned."""
     learn_temperature: bool = False
+    bias: float = -10.0
+    """Where the learned bias of the sigmoid objective starts; sigmoid only."""
     image: ImageTowerConfig = ImageTowerConfig()
     text: TextTowerConfig = TextTowerConfig()
     training: RetrieverTrainingConfig = RetrieverTrainingConfig()
+
+    @property
+    def learns(self) -> bool:
+        """Whether a tower has a weight to learn."""
+        raw_image = self.image.head == "none" and self.image.pool != "attention"
+        return not (raw_image and self.text.kind == "features" and self.text.head == "none")
+
+    @model_validator(mode="after")
+    def _trains_what_it_can(self) -> Self:
+        phases = self.training.phases
+        if self.learns and not phases:
+            raise ValueError("training.phases is empty, and a tower has weights to learn")
+        if not self.learns and phases:
+            raise ValueError("head none on both sides has nothing to learn; write training: {phases: []}")
+        if self.text.kind != "features" and any(phase.mixup for phase in phases):
+            raise ValueError(f"mixup is for text of kind features, not for {self.text.kind}")
+        return self
 
 
 class TrainRetrieverSettings(Section):
