@@ -82,6 +82,7 @@ class PixelBatches:
         seed, epoch: decide the order, the captions drawn and the augmentation.
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an epoch that was broken off.
+        share: as in :class:`PairBatches`.
         device, dtype: of the pixels that are yielded.
 
     Raises:
@@ -101,6 +102,7 @@ class PixelBatches:
         epoch: int = 0,
         shuffle: bool = True,
         start_batch: int = 0,
+        share: tuple[int, int] = (0, 1),
         device: torch.device | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
@@ -118,6 +120,7 @@ class PixelBatches:
             epoch=epoch,
             shuffle=shuffle,
             start_batch=start_batch,
+            share=share,
         )
 
     def __len__(self) -> int:
@@ -127,7 +130,7 @@ class PixelBatches:
     def __iter__(self) -> Iterator[PixelBatch]:
         for batch in self._batches:
             pixels = batch.features[PIXELS].to(self._device, non_blocking=True)
-            if self._augmentation is not None:
+            if self._augmentation is not None and len(batch.rows):
                 draws = Draws.of(self._augmentation, self._seed, self._epoch, batch.rows.tolist())
                 pixels = augment(pixels, draws, self._augmentation.radius)
             normalised = self._preprocessing.normalise(pixels, self._dtype)

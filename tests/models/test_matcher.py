@@ -1,0 +1,128 @@
+"""What of a matcher is trained, and how fast; how outputs are pooled."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel, ViTConfig, ViTModel
+
+from vitcapr.models.matcher import ImageTower, Matcher, TextTower, layer_depths, layer_rates
+
+WIDTH = 8
+
+
+def vit() -> ViTModel:
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
+    return ViTModel(ViTConfig(**sizes, image_size=16, patch_size=8), add_pooling_layer=False)
+
+
+def bert(dropout: float = 0.0) -> BertModel:
+    sizes: dict[str, Any] = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = BertConfig(**sizes, intermediate_size=16, vocab_size=30, hidden_dropout_prob=dropout)
+    return BertModel(config, add_pooling_layer=False)
+
+
+def matcher(image_top: int | None, text_top: int | None, dropout: float = 0.0) -> Matcher:
+    torch.manual_seed(0)
+    image = ImageTower(vit(), WIDTH, 4, "cls", image_top, prefix=1)
+    text = TextTower(bert(dropout), WIDTH, 4, "mean", text_top)
+    return Matcher(image, {"en": text}, 0.1, False)
+
+
+def trained(tower: torch.nn.Module) -> set[str]:
+    return {name for name, parameter in tower.named_parameters() if parameter.requires_grad}
+
+
+def test_depths_count_the_layers() -> None:
+    depths, layers = layer_depths(vit())
+    assert layers == 3
+    assert {depth for name, depth in depths.items() if name.startswith("embeddings")} == {0}
+    assert {depth for name, depth in depths.items() if name.startswith("layers.2.")} == {3}
+    assert depths["layernorm.weight"] == 4
+    assert max(layer_depths(bert())[0].values()) == 2
+
+
+def test_everything_or_nothing_of_an_encoder_is_trained() -> None:
+    assert trained(matcher(None, None)) == {name for name, _ in matcher(None, None).named_parameters()}
+    assert trained(matcher(0, 0).image) == {"project.weight", "project.bias"}
+
+
+def test_upper_layers_alone() -> None:
+    names = trained(matcher(1, 1))
+    assert all(
+        name.startswith(("image.encoder.layers.2.", "image.encoder.layernorm", "image.project"))
+        for name in names
+        if name.startswith("image")
+    )
+    assert {name.split(".")[5] for name in names if ".encoder.layer." in name} == {"1"}
+    assert not any("embeddings" in name for name in names)
+
+
+def test_a_gradient_reaches_what_is_trained_and_nothing_else() -> None:
+    model = matcher(1, 1).train()
+    ids = torch.tensor([[1, 2, 3], [4, 5, 0]])
+    images = model.embed_images(torch.randn(2, 3, 16, 16))
+    captions = model.embed_texts("en", ids, (ids > 0).long())
+    (images @ captions.T).square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert (parameter.grad is not None) == parameter.requires_grad, name
+
+
+def test_frozen_layers_have_no_dropout() -> None:
+    model = matcher(0, 0, dropout=0.5).train()
+    ids = torch.tensor([[1, 2, 3]])
+    once, again = (model.embed_texts("en", ids, torch.ones_like(ids)) for _ in range(2))
+    torch.testing.assert_close(once, again)
+    assert model.texts["en"].training
+    assert matcher(0, 1, dropout=0.5).train().texts["en"].encoder.encoder.layer[1].training
+
+
+def test_each_layer_learns_slower_than_the_one_above() -> None:
+    model = matcher(None, 0)
+    groups = layer_rates(model, 0.5)
+    assert [group.scale for group in groups] == [1.0, 0.5, 0.25, 0.125, 0.0625]
+    placed = {id(parameter): group.scale for group in groups for parameter in group.parameters}
+    encoder: Any = model.image.encoder
+    assert (
+        placed[
+            id(
+                encoder.layers[2].mlp.fc1.weight
+                if hasattr(encoder.layers[2], "mlp")
+                else next(encoder.layers[2].parameters())
+            )
+        ]
+        == 0.5
+    )
+    assert placed[id(encoder.embeddings.cls_token)] == 0.0625
+    assert placed[id(encoder.layernorm.weight)] == 1.0
+    assert len(placed) == sum(parameter.requires_grad for parameter in model.parameters())
+
+
+def test_padding_counts_for_nothing() -> None:
+    model = matcher(None, None).eval()
+    short, long = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 0, 0]])
+    torch.testing.assert_close(
+        model.embed_texts("en", short, torch.ones_like(short)),
+        model.embed_texts("en", long, (long > 0).long()),
+        atol=1e-5,
+        rtol=1e-4,
+    )
+
+
+def test_tags_start_at_nothing_and_are_trained() -> None:
+    torch.manual_seed(0)
+    encoder = bert()
+    plain, tagged = TextTower(encoder, WIDTH, None, "cls", None), TextTower(encoder, WIDTH, None, "cls", None, tags=3)
+    plain.eval(), tagged.eval()
+    ids, tags = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 1, 2]])
+    mask = torch.ones_like(ids)
+    torch.testing.assert_close(plain(ids, mask), tagged(ids, mask, tags))
+    tagged(ids, mask, tags).square().sum().backward()
+    assert tagged.tags is not None
+    assert tagged.tags.weight.grad is not None
+    assert tagged.tags.weight.grad.abs().sum(1).gt(0).all()
+
+
+def test_a_model_without_layers_is_refused() -> None:
+    with pytest.raises(ValueError, match="no list of layers"):
+        layer_depths(torch.nn.Linear(2, 2))

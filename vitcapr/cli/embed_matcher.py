@@ -1,0 +1,77 @@
+"""Embed the pictures of a split, and its captions in every language that a matcher reads."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+
+from vitcapr.cli.matcher_parts import assembled, check_pixels
+from vitcapr.cli.named import parse_named
+from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.matcher import EmbedMatcherSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.precision import resolve_device
+from vitcapr.features.store import open_features
+from vitcapr.files import atomic_path
+from vitcapr.progress import Reporter, Tracker
+from vitcapr.retrieval.matching import MatchEmbedder, open_matcher
+
+
+def main(
+    settings: Settings,
+    pixels: Annotated[Path, typer.Option(help="Sealed manifest.json of the pixel store")],
+    manifest: ManifestFile,
+    split: Annotated[str, typer.Option(help="The split to embed")],
+    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    matcher: Annotated[Path | None, typer.Option(help="Folder of the trained matcher; none: an untrained one")] = None,
+    source: Annotated[str, typer.Option(help="The image tower's checkpoint, for an untrained one")] = "",
+    tokenizer: Annotated[list[str] | None, typer.Option(help="NAME=tokenizer.json, for an untrained one")] = None,
+    log: Log = None,
+) -> None:
+    """Embed every image and caption of a split with a matcher, trained or as its training starts."""
+    chosen = parse_settings(EmbedMatcherSettings, settings)
+    with Reporter(log) as reporter:
+        data, store = read_manifest(manifest), open_features(pixels)
+        check_pixels(store, data, pixels)
+        device = resolve_device(chosen.embed.device)
+        if matcher is not None:
+            opened = open_matcher(matcher, store, device)
+        else:
+            torch.manual_seed(chosen.training.seed)
+            tokenizers = parse_named(tokenizer, "--tokenizer") if tokenizer else {}
+            model, _, readers, _ = assembled(chosen.training, store, source, tokenizers)
+            opened = MatchEmbedder(model.to(device).eval(), readers, device)
+        images = data.rows(split)
+        captions = data.captions_of(split)
+        captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)
+        if not len(images) or captions.empty:
+            raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+        batch = chosen.embed.batch
+        with reporter.track("embed", len(images) + len(captions), "images and captions") as tracker:
+            arrays: dict[str, Any] = {
+                "images": _blocks(lambda at: opened.images(store, images[at]), len(images), batch, tracker),
+                "captions": _blocks(lambda at: opened.captions(captions.iloc[at]), len(captions), batch, tracker),
+                "image_row": images.astype(np.int32),
+                "caption_row": captions["caption_row"].to_numpy(np.int32),
+                "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
+            }
+        with atomic_path(output) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **arrays)
+
+
+def _blocks(embed: Callable[[slice], np.ndarray], count: int, batch: int, tracker: Tracker) -> np.ndarray:
+    """All ``count`` of them, ``batch`` at a time."""
+    blocks = []
+    for first in range(0, count, batch):
+        blocks.append(embed(slice(first, first + batch)))
+        tracker.advance(len(blocks[-1]))
+    return np.concatenate(blocks)
+
+
+if __name__ == "__main__":
+    launch(main)

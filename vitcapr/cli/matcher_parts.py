@@ -1,0 +1,80 @@
+"""What training a matcher and embedding with an untrained one share: the model as the configuration describes it."""
+
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+from torch import nn
+
+from vitcapr.config.matcher import MatcherTextConfig, TrainMatcherSettings
+from vitcapr.data.manifest import Manifest
+from vitcapr.errors import UserError
+from vitcapr.features.matcher_towers import build_matcher, image_part, scratch_part, text_part
+from vitcapr.features.pixels import PIXELS
+from vitcapr.features.store import FeatureStore
+from vitcapr.features.tokenised import TowerReader
+from vitcapr.files import sha256_file
+from vitcapr.models.matcher import Matcher
+
+
+def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
+    """Raises:
+    UserError: the store has no pixels, or those of another data set.
+    """
+    if PIXELS not in store or store.image_ids != data.images["image_id"].tolist():
+        raise UserError(
+            f"these are not the pixels of the data set {data.dataset}",
+            where=where,
+            remedy="decode the pictures of this data set",
+        )
+
+
+def assembled(
+    chosen: TrainMatcherSettings, store: FeatureStore, source: str, tokenizers: dict[str, Path]
+) -> tuple[Matcher, dict[str, Any], dict[str, TowerReader], dict[str, str]]:
+    """The untrained matcher, what rebuilds it, how its text towers read, and what it starts from."""
+    config = chosen.matcher
+    height, width = store[PIXELS].shape[1:3]
+    encoder, described, digest = image_part(source, chosen.revision, (height, width), config.image.pool)
+    parts: dict[str, nn.Module] = {"image": encoder}
+    described["top_layers"] = config.image.top_layers
+    texts, readers, digests = {}, {}, {"image": digest}
+    for name, text in config.text.items():
+        parts[f"text.{name}"], texts[name], readers[name], digests[name] = _text(text, tokenizers)
+        texts[name] |= {"top_layers": text.top_layers, "tags": 0}
+    widths = {part["width"] for part in [described, *texts.values()]}
+    if config.embedding_dim is None and len(widths) > 1:
+        raise UserError(
+            f"the towers give vectors of different widths: {', '.join(map(str, sorted(widths)))}",
+            remedy="set the matcher's embedding_dim, so that each is projected",
+        )
+    architecture = {
+        "embedding_dim": config.embedding_dim,
+        "temperature": config.temperature,
+        "learn_temperature": config.learn_temperature,
+        "image": described,
+        "texts": texts,
+    }
+    return build_matcher(architecture, parts), architecture, readers, digests
+
+
+def _text(text: MatcherTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
+    languages = tuple(text.languages)
+    if text.source is not None:
+        return text_part(text.source, text.revision, text.pool, languages, text.max_length)
+    path = tokenizers.get(str(text.tokenizer))
+    if path is None or not path.is_file():
+        raise UserError(
+            f"no tokenizer '{text.tokenizer}'", where=path or "--tokenizer", remedy="run the stage train_tokenizer"
+        )
+    model, described, reader = scratch_part(
+        Tokenizer.from_file(str(path)),
+        text.pool,
+        languages,
+        text.max_length,
+        layers=text.layers,
+        hidden_dim=text.hidden_dim,
+        heads=text.heads,
+        dropout=text.dropout,
+    )
+    return model, described, reader, sha256_file(path)

@@ -1,0 +1,141 @@
+"""Towers of a matcher: from checkpoints, from scratch, and again from what a trained matcher's card says."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer
+from torch import nn
+from transformers import AutoConfig, AutoModel, BertConfig, BertModel
+
+from vitcapr.errors import UserError
+from vitcapr.features.backbones import Backbone, locate, weights_digest
+from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+from vitcapr.features.tokenised import TowerReader
+from vitcapr.models.matcher import ImageTower, Matcher, Pool, TextTower
+from vitcapr.text.wordpiece import PAD
+
+_LABELS = ("id2label", "label2id")
+
+
+def image_part(source: str, revision: str, size: tuple[int, int], pool: Pool) -> tuple[nn.Module, dict[str, Any], str]:
+    """A ViT to be trained further, what describes it in a card, and the digest of its checkpoint.
+
+    Args:
+        size: height and width of the pictures.
+
+    Raises:
+        UserError: it is nowhere, or not a ViT with a CLS token.
+    """
+    folder = locate(source, revision).folder
+    backbone = Backbone(folder, size, torch.float32)
+    model = _without_pooler(backbone.model)
+    described = {
+        "config": _config_of(model),
+        "options": dict(backbone.options),
+        "pool": pool,
+        "prefix": backbone.prefix,
+        "width": backbone.dim,
+    }
+    return model, described, weights_digest(folder)
+
+
+def text_part(
+    source: str, revision: str, pool: Pool, languages: tuple[str, ...], max_length: int
+) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
+    """A model of the BERT family to be trained further, its description, its reader and the digest of its checkpoint.
+
+    Raises:
+        UserError: it is nowhere, has no fast tokenizer, or reads fewer tokens.
+    """
+    encoder = load_text_encoder(
+        source, revision=revision, pool=pool, dtype="float32", device=torch.device("cpu"), max_length=max_length
+    )
+    backend = getattr(encoder.tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise UserError(f"'{source}' has no fast tokenizer", remedy="save its tokenizer as tokenizer.json")
+    model = _without_pooler(encoder.model)
+    reader = TowerReader(Tokenizer.from_str(backend.to_str()), languages, encoder.tokenizer.pad_token_id, max_length)
+    described = {"config": _config_of(model), "pool": pool, "width": encoder.dim}
+    return model, described, reader, text_encoder_digest(locate_text_encoder(source, revision).folder)
+
+
+def scratch_part(
+    tokenizer: Tokenizer,
+    pool: Pool,
+    languages: tuple[str, ...],
+    max_length: int,
+    *,
+    layers: int,
+    hidden_dim: int,
+    heads: int,
+    dropout: float,
+) -> tuple[nn.Module, dict[str, Any], TowerReader]:
+    """A small BERT with random weights over a tokenizer trained here."""
+    pad = tokenizer.token_to_id(PAD)
+    if pad is None:
+        raise UserError(f"the tokenizer has no {PAD}", remedy="run the stage train_tokenizer")
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=hidden_dim,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * hidden_dim,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        max_position_embeddings=max_length,
+        pad_token_id=pad,
+    )
+    model = BertModel(config, add_pooling_layer=False)
+    described = {"config": _config_of(model), "pool": pool, "width": hidden_dim}
+    return model, described, TowerReader(tokenizer, languages, pad, max_length)
+
+
+def build_matcher(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None) -> Matcher:
+    """The matcher that a card's ``architecture`` describes.
+
+    Args:
+        parts: the encoders, ``image`` and ``text.<tower>``; None makes them with random weights.
+    """
+    image, width = architecture["image"], architecture["embedding_dim"]
+    parts = parts or {
+        "image": _from_config(image["config"]),
+        **{f"text.{name}": _from_config(text["config"]) for name, text in architecture["texts"].items()},
+    }
+    towers = {
+        name: TextTower(
+            parts[f"text.{name}"], text["width"], width, text["pool"], text["top_layers"], tags=text["tags"]
+        )
+        for name, text in architecture["texts"].items()
+    }
+    picture = ImageTower(
+        parts["image"],
+        image["width"],
+        width,
+        image["pool"],
+        image["top_layers"],
+        prefix=image["prefix"],
+        options=image["options"],
+    )
+    return Matcher(picture, towers, architecture["temperature"], architecture["learn_temperature"])
+
+
+def _without_pooler(model: Any) -> nn.Module:
+    """Its weights would never be trained: the vector is taken before it."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+    network: nn.Module = model.requires_grad_(True)
+    return network
+
+
+def _config_of(model: Any) -> dict[str, Any]:
+    values: dict[str, Any] = model.config.to_dict()
+    return {key: value for key, value in values.items() if key not in _LABELS and not key.startswith("_")}
+
+
+def _from_config(values: Mapping[str, Any]) -> nn.Module:
+    transformers.utils.logging.set_verbosity_error()
+    values = dict(values)
+    model = AutoModel.from_config(AutoConfig.for_model(values.pop("model_type"), **values))
+    return _without_pooler(getattr(model, "vision_model", getattr(model, "text_model", model)))

@@ -1,0 +1,206 @@
+"""A ViT and text models of the BERT family as one model whose outputs share a space (Peng 2025, section 2).
+
+The towers are modules of transformers, made elsewhere; here is what is trained of them, how their outputs are pooled,
+and how they come together.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.models.dual_encoder import on_sphere
+
+Pool = Literal["cls", "mean"]
+
+_LARGEST_LOG_SCALE = math.log(100)
+
+
+class Tower(nn.Module):
+    """A transformer whose upper layers may be trained, the pooling of its output, and a projection.
+
+    Args:
+        encoder: a model of transformers that returns ``last_hidden_state (B, T, D)``.
+        width: D.
+        embedding_dim: E of the projection; None has none, and E is D.
+        top_layers: how many of its layers are trained, from above; None trains the whole encoder, 0 nothing of it.
+        prefix: tokens before the patches, which ``mean`` leaves out; for an image tower.
+    """
+
+    def __init__(
+        self,
+        encoder: nn.Module,
+        width: int,
+        embedding_dim: int | None,
+        pool: Pool,
+        top_layers: int | None,
+        prefix: int = 0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self._pool, self._prefix = encoder, pool, prefix
+        self.embedding_dim = width if embedding_dim is None else embedding_dim
+        self.project: nn.Module = nn.Identity() if embedding_dim is None else nn.Linear(width, embedding_dim)
+        self.depths, self.layers = layer_depths(encoder)
+        for name, parameter in encoder.named_parameters():
+            above = self.layers + 1 - self.depths[name]
+            parameter.requires_grad_(top_layers is None or (top_layers > 0 and above <= top_layers))
+
+    def train(self, mode: bool = True) -> "Tower":
+        """Parts without a trained weight stay in evaluation mode: their dropout would only add noise."""
+        super().train(mode)
+        for module in self.encoder.modules():
+            parameters = list(module.parameters())
+            if parameters and not any(parameter.requires_grad for parameter in parameters):
+                module.eval()
+        return self
+
+    def pooled(self, hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``hidden: (B, T, D)``, ``mask: (B, T)`` 1 at real tokens -> (B, E)."""
+        if self._pool == "cls":
+            vectors = hidden[:, 0]
+        elif mask is None:
+            vectors = hidden[:, self._prefix :].mean(1)
+        else:
+            real = mask[..., None].to(hidden.dtype)
+            vectors = (hidden * real).sum(1) / real.sum(1)
+        return self.project(vectors)  # type: ignore[no-any-return]
+
+
+class ImageTower(Tower):
+    """Pixels, (B, 3, S, S) float -> (B, E).
+
+    Args:
+        options: what the encoder is called with besides the pixels.
+    """
+
+    def __init__(self, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._options = dict(options or {})
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return self.pooled(self.encoder(pixels, **self._options).last_hidden_state)
+
+
+class TextTower(Tower):
+    """Tokens, (M, T) int64 -> (M, E).
+
+    Args:
+        tags: how many parts of speech there are; their embedding starts at zero and is added to that of the tokens.
+    """
+
+    def __init__(self, *args: Any, tags: int = 0, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.tags: nn.Embedding | None = None
+        if tags:
+            self.tags = nn.Embedding(tags, self._words.weight.shape[1])
+            nn.init.zeros_(self.tags.weight)
+
+    @property
+    def _words(self) -> Any:
+        encoder: Any = self.encoder
+        return encoder.get_input_embeddings()
+
+    def forward(self, ids: Tensor, mask: Tensor, tags: Tensor | None = None) -> Tensor:
+        """``mask: (M, T)`` 1 at real tokens; ``tags: (M, T)`` int64, for a tower that has them."""
+        if self.tags is None:
+            hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        else:
+            words = self._words(ids) + self.tags(tags)
+            hidden = self.encoder(inputs_embeds=words, attention_mask=mask).last_hidden_state
+        return self.pooled(hidden, mask)
+
+
+class Matcher(nn.Module):
+    """An image tower and text towers that end on one unit sphere, and the temperature of the loss.
+
+    Args:
+        texts: the text towers by name.
+        temperature: what similarities are divided by; where learning starts if it is learned (within 0.01 and 1).
+    """
+
+    def __init__(
+        self, image: ImageTower, texts: Mapping[str, TextTower], temperature: float, learn_temperature: bool
+    ) -> None:
+        super().__init__()
+        self.image, self.texts = image, nn.ModuleDict(texts)
+        self.embedding_dim = image.embedding_dim
+        log_scale = torch.tensor(-math.log(temperature))
+        if learn_temperature:
+            self.log_scale = nn.Parameter(log_scale)
+        else:
+            self.register_buffer("log_scale", log_scale)
+
+    def embed_images(self, pixels: Tensor) -> Tensor:
+        """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length."""
+        return on_sphere(self.image(pixels))
+
+    def embed_texts(self, tower: str, ids: Tensor, mask: Tensor, tags: Tensor | None = None) -> Tensor:
+        """Captions that one tower reads -> (M, E) float32, unit length."""
+        return on_sphere(self.texts[tower](ids, mask, tags))
+
+    def temperature(self) -> Tensor:
+        """A scalar. A learned one is put back into its bounds first: beyond them no gradient would return it."""
+        if isinstance(self.log_scale, nn.Parameter):
+            with torch.no_grad():
+                self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
+        return torch.exp(-self.log_scale)
+
+    @property
+    def towers(self) -> Iterator[Tower]:
+        yield self.image
+        for tower in self.texts.values():
+            assert isinstance(tower, Tower)
+            yield tower
+
+
+@dataclass(frozen=True)
+class LayerRate:
+    """Weights that learn alike: at ``scale`` times the learning rate."""
+
+    parameters: list[nn.Parameter]
+    scale: float
+
+
+def layer_rates(matcher: Matcher, decay: float) -> list[LayerRate]:
+    """The trained weights by how fast they learn: ``decay`` to the power of the layers above them.
+
+    Projections, tags, temperature and what an encoder has above its layers learn at full rate, the uppermost layer at
+    ``decay`` of it (Clark et al. 2020, ELECTRA, appendix A; Bao et al. 2022, BEiT).
+    """
+    groups: dict[float, list[nn.Parameter]] = {}
+    inside: set[int] = set()
+    for tower in matcher.towers:
+        for name, parameter in tower.encoder.named_parameters():
+            inside.add(id(parameter))
+            if parameter.requires_grad:
+                groups.setdefault(decay ** (tower.layers + 1 - tower.depths[name]), []).append(parameter)
+    outside = [p for p in matcher.parameters() if id(p) not in inside and p.requires_grad]
+    if outside:
+        groups.setdefault(1.0, []).extend(outside)
+    return [LayerRate(groups[scale], scale) for scale in sorted(groups, reverse=True)]
+
+
+def layer_depths(encoder: nn.Module) -> tuple[dict[str, int], int]:
+    """How deep each weight of a transformer lies, 0 before its L layers, 1 to L in them, L + 1 after; and L.
+
+    The layers are its longest list of modules.
+
+    Raises:
+        ValueError: the model has no list of layers.
+    """
+    lists = [(name, module) for name, module in encoder.named_modules() if isinstance(module, nn.ModuleList)]
+    if not lists:
+        raise ValueError("the model has no list of layers")
+    prefix, layers = max(lists, key=lambda found: len(found[1]))
+    depths: dict[str, int] = {}
+    seen = False
+    for name, _ in encoder.named_parameters():
+        if name.startswith(f"{prefix}."):
+            seen = True
+            depths[name] = 1 + int(name.removeprefix(f"{prefix}.").partition(".")[0])
+        else:
+            depths[name] = len(layers) + 1 if seen else 0
+    return depths, len(layers)

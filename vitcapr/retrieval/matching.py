@@ -1,0 +1,110 @@
+"""A matcher in use: decoded pictures and captions in any of its languages become points of one space."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from vitcapr.errors import UserError
+from vitcapr.features.matcher_towers import build_matcher
+from vitcapr.features.photographs import preprocessing_of
+from vitcapr.features.pixels import PIXELS
+from vitcapr.features.precision import autocast
+from vitcapr.features.store import FeatureStore
+from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
+from vitcapr.files import read_json
+from vitcapr.model_folder import read_model
+from vitcapr.models.matcher import Matcher
+
+READERS = "readers.json"
+
+
+def embed_pixels(matcher: Matcher, pixels: Tensor, chunk: int | None = None) -> Tensor:
+    """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length.
+
+    Args:
+        chunk: pictures at a time; where gradients are asked for, what lies between is computed again for them.
+    """
+    return _in_chunks(matcher.embed_images, (pixels,), chunk)
+
+
+def embed_captions(
+    matcher: Matcher, tokens: TokenisedCaptions, rows: Tensor, device: torch.device, chunk: int | None = None
+) -> Tensor:
+    """The captions with the given rows, ``(M,)`` int64, each by its tower -> (M, E) float32, unit length."""
+    places, vectors = [], []
+    for part in tokens.of(rows.tolist()):
+
+        def embed(ids: Tensor, mask: Tensor, tower: str = part.tower) -> Tensor:
+            return matcher.embed_texts(tower, ids, mask)
+
+        vectors.append(_in_chunks(embed, (part.ids.to(device), part.mask.to(device)), chunk))
+        places.append(part.at)
+    order = torch.cat(places).argsort().to(device)
+    return torch.cat(vectors)[order]
+
+
+@dataclass(frozen=True)
+class MatchEmbedder:
+    """A matcher in evaluation mode, and how its text towers read."""
+
+    matcher: Matcher
+    readers: Mapping[str, TowerReader]
+    device: torch.device
+    dtype: torch.dtype = torch.float32
+
+    @property
+    def languages(self) -> list[str]:
+        return [language for reader in self.readers.values() for language in reader.languages]
+
+    @torch.inference_mode()
+    def images(self, store: FeatureStore, rows: np.ndarray) -> np.ndarray:
+        """(n, E) float32. rows: (n,) integers, in any order."""
+        pixels = torch.from_numpy(store[PIXELS].gather(rows)).to(self.device)
+        with autocast(self.device, self.dtype):
+            vectors = embed_pixels(self.matcher, preprocessing_of(store.attributes).normalise(pixels, torch.float32))
+        found: np.ndarray = vectors.cpu().numpy()
+        return found
+
+    @torch.inference_mode()
+    def captions(self, table: pd.DataFrame) -> np.ndarray:
+        """(m, E) float32. table: ``caption_row``, ``language`` and ``text``."""
+        tokens = TokenisedCaptions(table, self.readers)
+        with autocast(self.device, self.dtype):
+            vectors = embed_captions(self.matcher, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)
+        found: np.ndarray = vectors.cpu().numpy()
+        return found
+
+
+def open_matcher(folder: Path, store: FeatureStore, device: torch.device) -> MatchEmbedder:
+    """Raises:
+    UserError: the folder holds no matcher, or the pixels are prepared otherwise than those it was trained on.
+    """
+    weights, card = read_model(folder)
+    architecture: Any = card.get("architecture", {})
+    if "texts" not in architecture:
+        raise UserError("not a matcher", where=folder, remedy="give the folder of one of matchers")
+    prepared = preprocessing_of(store.attributes).describe()
+    if prepared != card["preprocessing"]:
+        raise UserError(
+            "the pixels are prepared otherwise than those that the matcher was trained on",
+            where=folder,
+            remedy="decode the pictures for its backbone",
+        )
+    matcher = build_matcher(architecture)
+    matcher.load_state_dict(weights)
+    readers = {name: TowerReader.from_description(values) for name, values in read_json(folder / READERS).items()}
+    return MatchEmbedder(matcher.to(device).eval(), readers, device)
+
+
+def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: int | None) -> Tensor:
+    if chunk is None or not torch.is_grad_enabled():
+        return embed(*inputs)
+    parts = zip(*(tensor.split(chunk) for tensor in inputs), strict=True)
+    return torch.cat([checkpoint(embed, *part, use_reentrant=False) for part in parts])
