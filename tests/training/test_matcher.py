@@ -1,0 +1,195 @@
+"""A matcher trained on real pictures by its stages: resumption, chunks, tokens, embeddings."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import ViTConfig, ViTModel
+
+from tests.features.conftest import PROCESSOR, make_dataset
+from vitcapr.cli import embed_matcher, extract_pixels, train_matcher, train_tokenizer
+from vitcapr.config.base import parse
+from vitcapr.config.matcher import MatcherConfig
+from vitcapr.data.manifest import read_manifest, write_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
+from vitcapr.metrics.ranks import rank_matches
+from vitcapr.text.wordpiece import train_wordpiece
+
+IMAGES = 16
+TEXT = {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "hidden_dim": 8, "heads": 2, "max_length": 12}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen pictures with a caption in each of two languages, their pixels, a tokenizer and a random ViT."""
+    folder = tmp_path_factory.mktemp("matcher")
+    data = read_manifest(make_dataset(folder / "raw", IMAGES))
+    splits = ["train"] * 11 + ["validation"] * 5
+    images = data.images.assign(split=splits)
+    rows = [
+        (f"{number}-{language}", name, language, text, split)
+        for number, (name, split) in enumerate(zip(images["image_id"], splits, strict=True))
+        for language, text in (("en", f"picture number {number} of many"), ("zh", f"第{number}张图片"))
+    ]
+    captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "split"])
+    write_manifest(
+        folder / "data",
+        dataset="pairs",
+        image_root=data.image_root,
+        images=images,
+        captions=captions,
+        rejected=[],
+    )
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 16}
+    vit = ViTModel(ViTConfig(**sizes, intermediate_size=16, patch_size=8), add_pooling_layer=False)
+    vit.save_pretrained(folder / "vit")
+    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    manifest = folder / "data" / "manifest.json"
+    extract_pixels.main(
+        manifest,
+        folder / "stores",
+        folder / "pixels.json",
+        json.dumps({"backbone": {"source": str(folder / "vit")}, "pixels": {"chunk": 4}}),
+    )
+    train_tokenizer.main(
+        manifest,
+        folder / "tokenizer.json",
+        json.dumps({"tokenizer": {"languages": ["en", "zh"], "pieces": 100, "min_count": 1}}),
+    )
+    return folder
+
+
+def settings(**training: object) -> dict[str, Any]:
+    return {
+        "matcher": {
+            "image": {"backbone": "vit"},
+            "text": {"both": TEXT},
+            "training": {
+                "phases": [{"epochs": 2, "batch_images": 4, "captions_per_image": None, "learning_rate": 0.003}],
+                "precision": "float32",
+                "save_every_steps": 1,
+                **training,
+            },
+        }
+    }
+
+
+def train(folder: Path, output: Path, values: dict[str, Any]) -> Path:
+    train_matcher.main(
+        json.dumps(values),
+        folder / "pixels.json",
+        folder / "data" / "manifest.json",
+        str(folder / "vit"),
+        output,
+        [f"both={folder / 'tokenizer.json'}"],
+    )
+    return output
+
+
+def test_it_learns_and_leaves_what_embedding_needs(folder: Path, tmp_path: Path) -> None:
+    values = settings(phases=[{"epochs": 8, "batch_images": 11, "captions_per_image": None, "learning_rate": 0.003}])
+    output = train(folder, tmp_path / "matcher", values)
+    with (output / "history.csv").open(newline="") as stream:
+        losses = [float(row["train_loss"]) for row in csv.DictReader(stream)]
+    assert losses[-1] < 0.9 * losses[0]
+    embeddings = tmp_path / "embeddings.npz"
+    embed_matcher.main(
+        json.dumps({"training": values, "embed": {"batch": 3}}),
+        folder / "pixels.json",
+        folder / "data" / "manifest.json",
+        "validation",
+        embeddings,
+        output,
+    )
+    with np.load(embeddings) as found:
+        assert found["images"].shape == (5, 8)
+        assert found["captions"].shape == (10, 8)
+        assert found["image_row"].tolist() == list(range(11, 16))
+        assert found["caption_image"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+        np.testing.assert_allclose(np.linalg.norm(found["captions"], axis=1), 1, rtol=1e-5)
+        ranks = rank_matches(found["images"], found["captions"], found["caption_image"])
+    card = json.loads((output / "card.json").read_text())
+    best = card["best_score"]["validation_rsum"]
+    recalled = 100 * sum(float(np.mean(part <= k)) for part in (ranks.i2t, ranks.t2i) for k in (1, 5, 10))
+    assert recalled == pytest.approx(best)
+
+
+def test_an_untrained_matcher_is_where_training_starts(folder: Path, tmp_path: Path) -> None:
+    values = settings(phases=[{"epochs": 1, "batch_images": 4, "learning_rate": 1e-12}])
+    output = train(folder, tmp_path / "matcher", values)
+    written = []
+    for name, trained in (("before", None), ("after", output)):
+        embed_matcher.main(
+            json.dumps({"training": values}),
+            folder / "pixels.json",
+            folder / "data" / "manifest.json",
+            "train",
+            tmp_path / f"{name}.npz",
+            trained,
+            str(folder / "vit"),
+            [f"both={folder / 'tokenizer.json'}"],
+        )
+        with np.load(tmp_path / f"{name}.npz") as found:
+            written.append(found["captions"])
+    np.testing.assert_allclose(written[0], written[1], atol=1e-4)
+
+
+def test_chunks_and_layers_computed_again_change_nothing(folder: Path, tmp_path: Path) -> None:
+    text = {**TEXT, "dropout": 0.0}
+    weights = []
+    for name, training in (("whole", {}), ("chunks", {"chunk": 3}), ("layers", {"checkpoint_layers": True})):
+        values = settings(**training)
+        values["matcher"]["text"] = {"both": text}
+        weights.append(load_file(train(folder, tmp_path / name, values) / "best.safetensors"))
+    for other in weights[1:]:
+        for key, tensor in weights[0].items():
+            torch.testing.assert_close(other[key], tensor, atol=2e-4, rtol=1e-3)
+
+
+def test_the_same_seed_gives_the_same_bytes_with_augmentation(folder: Path, tmp_path: Path) -> None:
+    values = settings(augmentation={}, layer_decay=0.8, optimizer="sgd", epoch_batches=2)
+    first, again = (train(folder, tmp_path / name, values) for name in ("first", "again"))
+    for name in ("best.safetensors", "card.json", "history.csv", "readers.json"):
+        assert (first / name).read_bytes() == (again / name).read_bytes(), name
+
+
+def test_captions_go_to_the_tower_of_their_language() -> None:
+    tokenizer = train_wordpiece(["a dog", "一只狗"], 100, 1)
+    readers = {name: TowerReader(tokenizer, (name,), 0, 4) for name in ("en", "zh")}
+    rows = [(7, "zh", "一只狗"), (9, "en", "a dog"), (12, "zh", "狗")]
+    tokens = TokenisedCaptions(pd.DataFrame(rows, columns=["caption_row", "language", "text"]), readers)
+    english, chinese = tokens.of([12, 9, 7])
+    assert (english.tower, english.at.tolist()) == ("en", [1])
+    assert (chinese.tower, chinese.at.tolist()) == ("zh", [0, 2])
+    assert chinese.mask.tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]  # cut to four, special ones included
+    table = pd.DataFrame([(0, "fr", "un chien")], columns=["caption_row", "language", "text"])
+    with pytest.raises(UserError, match="no text tower reads captions in 'fr'"):
+        TokenisedCaptions(table, readers)
+
+
+def test_a_reader_comes_back_from_its_description() -> None:
+    reader = TowerReader(train_wordpiece(["a dog"], 50, 1), ("en",), 0, 5)
+    again = TowerReader.from_description(json.loads(json.dumps(reader.describe())))
+    assert again.read(["a dog and more of it"]) == reader.read(["a dog and more of it"])
+    assert len(again.read(["a dog a dog a dog"])[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ({"both": {"languages": ["en"]}}, "either source"),
+        ({"a": TEXT, "b": TEXT}, "read by more than one"),
+        ({"a": {**TEXT, "top_layers": 1}}, "trained whole"),
+    ],
+)
+def test_a_wrong_text_tower_is_one_line(text: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        parse(MatcherConfig, {"image": {"backbone": "vit"}, "text": text}, "config.yaml")
