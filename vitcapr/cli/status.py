@@ -8,15 +8,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
+from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.experiment import load_experiment
-
-SOURCE = Path("vitcapr")
 
 
 @dataclass(frozen=True)
@@ -128,41 +127,12 @@ def _changes(reason: str) -> Iterator[str]:
         return
     # Snakemake prints what was before first, and the present value, of which there is one, last.
     before, now = json.loads(recorded[0]), json.loads(recorded[-1])
-    yield from _code_changes(before["code"], now["code"])
-    for key, old, new in _differences(before["settings"], now["settings"]):
+    yield from code_changes(before["code"], now["code"])
+    for key, old, new in differences(before["settings"], now["settings"]):
         yield f"{key} {old} -> {new}"
     for key in sorted(before["sources"].keys() | now["sources"].keys()):
         if before["sources"].get(key) != now["sources"].get(key):
             yield f"the content of {key} changed"
-
-
-def _code_changes(before: dict[str, str], now: dict[str, str]) -> Iterator[str]:
-    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
-    modules = [name for name in changed if name.startswith("vitcapr.")]
-    if modules:
-        edited = [_file_of(name) for name in modules if name in before and name in now] or list(map(_file_of, modules))
-        more = f" and {len(edited) - 3} more" if len(edited) > 3 else ""
-        yield f"its code changed ({', '.join(edited[:3])}{more})"
-    for name in changed:
-        if name not in modules:
-            yield f"{name} {before.get(name, 'not used')} -> {now.get(name, 'not used')}"
-
-
-def _file_of(module: str) -> str:
-    path = SOURCE.joinpath(*module.split(".")[1:])
-    return str(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
-
-
-def _differences(before: Any, now: Any, key: str = "") -> Iterator[tuple[str, str, str]]:
-    """The (dotted key, old, new) of every leaf that differs."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for name in sorted(before.keys() | now.keys()):
-            yield from _differences(before.get(name), now.get(name), f"{key}.{name}" if key else name)
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for place, (old, new) in enumerate(zip(before, now, strict=True)):
-            yield from _differences(old, new, f"{key}.{place}")
-    elif before != now:
-        yield key, json.dumps(before, ensure_ascii=False), json.dumps(now, ensure_ascii=False)
 
 
 if __name__ == "__main__":
