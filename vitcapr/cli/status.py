@@ -3,8 +3,6 @@
 import ast
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +11,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.cli.stage import launch
-from vitcapr.errors import UserError
 from vitcapr.workflow.changes import code_changes, differences
+from vitcapr.workflow.dry_run import dry_run
 from vitcapr.workflow.experiment import load_experiment
 
 
@@ -44,25 +42,8 @@ def main(
     """Say which stages a run would compute again and why; computes nothing."""
     files = configfile or []
     name = load_experiment(*files).chosen.name
-    jobs = dry_run(files)
+    jobs = parse_jobs(dry_run(files))
     print("\n".join(describe(name, jobs, verbose)))
-
-
-def dry_run(configfiles: list[Path]) -> list[Job]:
-    """The jobs that ``snakemake`` would run.
-
-    Raises:
-        UserError: Snakemake refuses; the last line of what it says is the reason.
-    """
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor"]
-    if configfiles:
-        command += ["--configfile", *map(str, configfiles)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        said = said[-1:] or [f"exit code {done.returncode}"]
-        raise UserError(f"snakemake --dry-run: {said[0].removeprefix('error: ')}", where=Path.cwd())
-    return parse_jobs(done.stdout + done.stderr)
 
 
 def parse_jobs(text: str) -> list[Job]:

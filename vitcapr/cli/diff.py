@@ -1,0 +1,58 @@
+"""What differs between two results, and in what they were made from."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import launch
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.workflow.comparison import SUMMARY, of_artefacts, of_experiments, of_scores, read_scores
+from vitcapr.workflow.lineage import Lineage
+
+KINDS = "two folders of experiments, two artefacts, or two summaries"
+
+
+def main(
+    first: Annotated[Path, typer.Argument(help="results/<experiment>, a file or folder in it, or a summary.csv.")],
+    second: Annotated[Path, typer.Argument(help="The same of another experiment, or another of the same.")],
+) -> None:
+    """Say what differs in settings, code, libraries, inputs and scores; computes nothing."""
+    for path in (first, second):
+        if not path.exists():
+            raise UserError("no such file or folder", where=path, remedy=f"name {KINDS}")
+    if first.suffix == second.suffix == ".csv":
+        lines = list(of_scores(read_scores(first), read_scores(second)))
+    else:
+        lines = compare(first, second)
+    print("\n".join([f"{first} -> {second}", *(f"  {line}" for line in lines)]))
+
+
+def compare(first: Path, second: Path) -> list[str]:
+    """Two experiments, or two artefacts.
+
+    Raises:
+        UserError: they are not of one kind, or nothing is recorded about one of them.
+    """
+    lineages = Lineage.of(first), Lineage.of(second)
+    pairs = list(zip(lineages, (first, second), strict=True))
+    whole = [lineage.experiment.resolve() == path.resolve() for lineage, path in pairs]
+    if all(whole):
+        lines = list(of_experiments(*lineages))
+        summaries = [path / SUMMARY for path in (first, second)]
+        if all(summary.is_file() for summary in summaries):
+            lines += ["scores", *(f"  {line}" for line in of_scores(*map(read_scores, summaries)))]
+        return lines
+    made = [lineage.made(path) for lineage, path in pairs]
+    if any(whole) or any(len(runs) != 1 for runs in made):
+        raise UserError("these cannot be compared", where=f"{first}, {second}", remedy=f"name {KINDS}")
+    lines = list(of_artefacts((lineages[0], made[0][0]), (lineages[1], made[1][0])))
+    if first.is_file() and second.is_file():
+        same = sha256_file(first) == sha256_file(second)
+        lines.append("the files are the same, byte for byte" if same else "the files differ")
+    return lines or ["made from the same"]
+
+
+if __name__ == "__main__":
+    launch(main)

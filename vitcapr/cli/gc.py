@@ -1,0 +1,141 @@
+"""What changed settings leave behind: list it, and delete it."""
+
+import pwd
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import launch
+from vitcapr.errors import UserError
+from vitcapr.features.unused import unused_stores
+from vitcapr.runs import Run, read_runs
+from vitcapr.shelf import shelf_of
+from vitcapr.workflow.configuration import read_yaml
+from vitcapr.workflow.dry_run import dry_run
+from vitcapr.workflow.orphans import made_by, orphans, recorded_experiments, unused_entries
+
+DEFAULT = Path("config.yaml")
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """One line of the list.
+
+    Attributes:
+        size: in bytes.
+        kept: why it is left alone; empty for what is deleted.
+    """
+
+    size: int
+    what: str
+    origin: str
+    delete: Callable[[], None]
+    kept: str = ""
+
+
+def main(
+    results: Annotated[Path, typer.Option("--results", help="The folder of all results.")] = Path("results"),
+    configfile: Annotated[
+        list[Path] | None,
+        typer.Option("--configfile", help="The file of an experiment that is not in experiments/; may be given again."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete it; without, it is only listed.")] = False,
+) -> None:
+    """List what no experiment needs any more, with its size and who made it; --yes deletes it."""
+    if not results.is_dir():
+        raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
+    found = list(leftovers(results, configurations(configfile or [])))
+    for item in found:
+        print(f"{_size(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
+    doomed = [item for item in found if not item.kept]
+    total = _size(sum(item.size for item in doomed))
+    if not doomed:
+        print(f"everything in {results} is in use")
+    elif yes:
+        for item in doomed:
+            item.delete()
+        print(f"{total} deleted")
+    else:
+        print(f"{total} can be freed: run again with --yes")
+
+
+def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]:
+    """Results of definitions that are no longer run, entries of the shelf without use, and stores without use.
+
+    Args:
+        files: by experiment, its configuration files besides config.yaml.
+    """
+    alive: list[Run] = []
+    for experiment in recorded_experiments(results):
+        if experiment.name not in files:
+            alive += read_runs(experiment)
+            print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
+            continue
+        left = orphans(experiment, wanted_files(files[experiment.name]))
+        for orphan in left:
+            yield Leftover(
+                orphan.size, f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made), orphan.delete
+            )
+        gone = {orphan.run.path for orphan in left}
+        alive += [run for run in read_runs(experiment) if run.path not in gone]
+    shelf = shelf_of(results)
+    for entry in unused_entries(shelf, alive) if shelf else []:
+        path = entry.path
+        yield Leftover(entry.size - entry.shared, str(path), made_by(entry.run), partial(shutil.rmtree, path))
+    for store in unused_stores(results):
+        path = store.path
+        yield Leftover(
+            store.size,
+            f"{path}, {store.chunks} chunks",
+            _owner(path),
+            partial(shutil.rmtree, path),
+            kept="written within the last hour, left alone" if store.recent else "",
+        )
+
+
+def configurations(given: list[Path]) -> dict[str, list[Path]]:
+    """The configuration files of every known experiment, by its name: config.yaml, experiments/*.yaml, those given."""
+    known: dict[str, list[Path]] = {}
+    if DEFAULT.is_file():
+        known[str(read_yaml(DEFAULT).get("experiment"))] = []
+    for path in [*sorted(Path("experiments").glob("*.yaml")), *given]:
+        known[str(read_yaml(path).get("experiment"))] = [path]
+    return known
+
+
+def wanted_files(configfiles: list[Path]) -> set[str]:
+    """Every file that the rules make for an experiment.
+
+    Raises:
+        UserError: Snakemake refuses its configuration.
+    """
+    said = dry_run(configfiles, "--forceall")
+    lines = re.findall(r"^    output: (.*)$", said, flags=re.MULTILINE)
+    return {path for line in lines for path in line.split(", ")}
+
+
+def _owner(path: Path) -> str:
+    status = path.stat()
+    try:
+        name = pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        name = str(status.st_uid)
+    return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} B"
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,132 @@
+"""Where an artefact comes from, in plain words."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vitcapr.cli.stage import launch
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.provenance import stage_code
+from vitcapr.runs import Run
+from vitcapr.workflow.changes import code_changes, leaves
+from vitcapr.workflow.lineage import Lineage
+
+_WIDTH = 10
+
+
+def main(
+    target: Annotated[Path, typer.Argument(help="A file or folder under results/<experiment>, or that folder itself.")],
+    settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one a line.")] = False,
+) -> None:
+    """Say what made an artefact, from what, how, where, and what it cost; computes nothing."""
+    lineage = Lineage.of(target)
+    runs = lineage.made(target)
+    lines = explain(lineage, runs[0], settings) if len(runs) == 1 else overview(lineage, runs, target)
+    print("\n".join(lines))
+
+
+def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
+    """One job and all that it rests on."""
+    names = ", ".join(lineage.place(path) for path in run.outputs)
+    state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
+    lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
+    lines += [_row("", line) for line in _cost(run)]
+    lines += [_row("code", line) for line in _code(run)]
+    values = {**json.loads(run.facts["settings"] or "{}"), **_told(run)}
+    shown = [f"{key} {value}" for key, value in leaves(values)] if values else []
+    if settings:
+        lines += [_row("settings" if not number else "", item) for number, item in enumerate(shown)]
+    elif shown:
+        lines.append(_row("settings", f"{len(shown)} values (--settings lists them)"))
+    libraries = {"python": run.made["python"], **run.made["libraries"]}
+    lines.append(_row("with", ", ".join(f"{name} {version}" for name, version in libraries.items())))
+    lines += ["", "from", *tree(lineage, run), "", "again", f"  {run.facts['command']}"]
+    return lines
+
+
+def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = None) -> Iterator[str]:
+    """What a job read, and what those jobs read, each told once."""
+    seen = set() if seen is None else seen
+    for maker, paths in lineage.sources(run):
+        files = ", ".join(lineage.place(path) for path in paths)
+        indent = "  " * depth
+        if maker is None:
+            yield f"{indent}{files}"
+        elif maker.name in seen:
+            yield f"{indent}{files}  ({maker.name}, as above)"
+        else:
+            seen.add(maker.name)
+            wrote = {lineage.place(path): facts["sha256"] for path, facts in maker.outputs.items()}
+            changed = [path for path in paths if run.inputs[path]["sha256"] != wrote[lineage.place(path)]]
+            stale = f"; it read another {lineage.place(changed[0])} than there is now" if changed else ""
+            yield f"{indent}{files}  ({maker.name}, {_duration(maker.made['seconds'])}{stale})"
+            yield from tree(lineage, maker, depth + 1, seen)
+
+
+def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
+    """Several jobs, one a line, and what they cost together."""
+    width = max(len(run.name) for run in runs)
+    lines = [
+        f"  {run.name:{width}}  {_duration(run.made['seconds']):>8}  {run.made['host']}  {run.made['started']}"
+        + ("" if lineage.is_as_made(run) else "  CHANGED since it was made")
+        for run in runs
+    ]
+    joules = [sum(run.made["energy"]["joules"].values()) for run in runs]
+    energy = f", {_energy(sum(joules))}" if any(joules) else ""
+    total = _duration(sum(run.made["seconds"] for run in runs))
+    return [f"{target}: {len(runs)} jobs, {total} of work{energy}", *lines]
+
+
+def _told(run: Run) -> Mapping[str, Any]:
+    """What the command line says besides settings and files; the hash of the code is told with the code."""
+    return {key: value for key, value in run.facts["values"].items() if key != "code"}
+
+
+def _where(made: Mapping[str, Any]) -> str:
+    return f"{made['host']} by {made['user']}, {made['started'].replace('T', ' ').replace('+00:00', ' UTC')}"
+
+
+def _cost(run: Run) -> Iterator[str]:
+    made, shelf = run.made, run.facts["shelf"]
+    yield f"{_duration(made['seconds'])}, {_duration(made['cpu_seconds'])} of CPU, {made['peak_memory_mb']} MB at most"
+    energy = made["energy"]
+    used = [f"{_energy(value)} by {name}" for name, value in energy["joules"].items()]
+    missing = [f"{name} not measured: {reason}" for name, reason in energy["absent"].items()]
+    yield "energy: " + "; ".join([*used, *missing])
+    if shelf and shelf["taken"]:
+        yield f"taken from the shelf on {shelf['taken'].replace('T', ' ').replace('+00:00', ' UTC')}: {shelf['key']}"
+
+
+def _code(run: Run) -> Iterator[str]:
+    code: dict[str, str] = run.facts["code"]
+    modules = sum(name.startswith("vitcapr.") for name in code)
+    digest = sha256_bytes(canonical_json(code).encode())[:16]
+    try:
+        changes = list(code_changes(code, stage_code(f"vitcapr.cli.{run.stage}")))
+    except UserError:
+        changes = ["the stage is no more"]
+    yield f"{digest}, of {modules} modules, {'the same now' if not changes else 'other now: ' + '; '.join(changes)}"
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:{_WIDTH}}{text}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _energy(joules: float) -> str:
+    return f"{joules / 3.6e6:.3g} kWh" if joules >= 3.6e5 else f"{joules:.0f} J"
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,129 @@
+"""What differs between two jobs, two experiments or two tables of scores."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vitcapr.errors import UserError
+from vitcapr.runs import Run
+from vitcapr.workflow.changes import code_changes, differences
+from vitcapr.workflow.lineage import Lineage
+
+SUMMARY = "summary.csv"
+_KEY = ("split", "model", "decoding", "metric")
+
+Scores = Mapping[tuple[str, ...], float]
+
+
+def of_jobs(first: Run, second: Run) -> Iterator[str]:
+    """What two jobs of one stage were given, besides their files; libraries that their code does not reach included."""
+    if first.stage != second.stage:
+        yield f"stage {first.stage} -> {second.stage}"
+        return
+    yield from code_changes(first.facts["code"], second.facts["code"])
+    settings = [json.loads(run.facts["settings"] or "{}") for run in (first, second)]
+    values = [{k: v for k, v in run.facts["values"].items() if k != "code"} for run in (first, second)]
+    for before, now in (settings, values):
+        for key, old, new in differences(before, now):
+            yield f"{key} {old} -> {new}"
+    told = {**first.facts["code"], **second.facts["code"]}
+    libraries = [{"python": run.made["python"], **run.made["libraries"]} for run in (first, second)]
+    for name, old, new in differences(libraries[0], libraries[1]):
+        if name not in told:
+            yield f"{name} {json.loads(old)} -> {json.loads(new)}"
+    if first.made["host"] != second.made["host"]:
+        yield f"host {first.made['host']} -> {second.made['host']}"
+
+
+def of_artefacts(
+    first: tuple[Lineage, Run], second: tuple[Lineage, Run], depth: int = 0, seen: set[str] | None = None
+) -> Iterator[str]:
+    """What differs between two jobs and, in the files they read, between the jobs that wrote those."""
+    seen = set() if seen is None else seen
+    (lineage, run), (other_lineage, other) = first, second
+    indent = "  " * depth
+    yield from (f"{indent}{line}" for line in of_jobs(run, other))
+    if run.stage != other.stage:
+        return
+    mine, theirs = (_by_role(one) for one in (run, other))
+    for role in sorted(mine.keys() | theirs.keys()):
+        old, new = mine.get(role), theirs.get(role)
+        if old is None or new is None:
+            yield f"{indent}{' '.join(role)}: only the {'second' if old is None else 'first'} read it"
+        elif old[1] != new[1]:
+            makers = lineage.maker(old[0]), other_lineage.maker(new[0])
+            told = f"{indent}{' '.join(role)}: another content"
+            if makers[0] is None or makers[1] is None:
+                yield told
+            elif makers[0].name in seen:
+                yield f"{told} ({makers[0].name}, as above)"
+            else:
+                seen.add(makers[0].name)
+                yield f"{told} ({makers[0].name})"
+                yield from of_artefacts((lineage, makers[0]), (other_lineage, makers[1]), depth + 1, seen)
+
+
+def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
+    """Job by job, by name: what each was given. A job that only read other files than its twin is counted, no more."""
+    mine, theirs = ({run.name: run for run in lineage.runs} for lineage in (first, second))
+    same, following = 0, 0
+    for name in sorted(mine.keys() & theirs.keys()):
+        lines = list(of_jobs(mine[name], theirs[name]))
+        if lines:
+            yield name
+            yield from (f"  {line}" for line in lines)
+        elif _contents(first, mine[name]) == _contents(second, theirs[name]):
+            same += 1
+        else:
+            following += 1
+    for names, which in ((mine.keys() - theirs.keys(), "first"), (theirs.keys() - mine.keys(), "second")):
+        if names:
+            yield f"only in the {which}: {', '.join(sorted(names))}"
+    yield f"{same} jobs gave the same; {following} were told the same and gave something else"
+
+
+def of_scores(first: Scores, second: Scores) -> Iterator[str]:
+    """Score by score; equal ones are counted."""
+    shared = [key for key in first if key in second]
+    changed = [key for key in shared if first[key] != second[key]]
+    names = {key: " ".join(part for part in key if part) for key in changed}
+    width = max(map(len, names.values()), default=0)
+    for key in changed:
+        old, new = first[key], second[key]
+        yield f"{names[key]:{width}}  {old:.4f} -> {new:.4f}  {new - old:+.4f}"
+    only = len(first) - len(shared), len(second) - len(shared)
+    yield f"{len(shared) - len(changed)} scores are the same, {len(changed)} differ; " + (
+        f"{only[0]} only in the first, {only[1]} only in the second"
+    )
+
+
+def read_scores(path: Path) -> Scores:
+    """A summary's scores by split, model, decoding and metric.
+
+    Raises:
+        UserError: the file is missing or no summary.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        return {tuple(row[name] for name in _KEY): float(row["value"]) for row in rows}
+    except FileNotFoundError as error:
+        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
+    except (KeyError, ValueError, UnicodeDecodeError) as error:
+        raise UserError("not a summary of scores", where=path, remedy=f"name a {SUMMARY}") from error
+
+
+def _by_role(run: Run) -> dict[tuple[str, str], tuple[str, str]]:
+    """(option, file name) -> (path, digest); of several files of one name, as figures read, all by their paths."""
+    roles: dict[tuple[str, str], tuple[str, str]] = {}
+    for path, facts in run.inputs.items():
+        role = (facts["option"], Path(path).name)
+        if role in roles:
+            role = (facts["option"], "/".join(Path(path).parts[2:]))
+        roles[role] = (path, facts["sha256"])
+    return roles
+
+
+def _contents(lineage: Lineage, run: Run) -> dict[str, str]:
+    return {lineage.place(path): facts["sha256"] for path, facts in run.outputs.items()}

@@ -1,0 +1,25 @@
+"""What Snakemake would do, asked without doing it."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from vitcapr.errors import UserError
+
+
+def dry_run(configfiles: Sequence[Path], *options: str) -> str:
+    """The output of ``snakemake --dry-run`` in this folder.
+
+    Raises:
+        UserError: Snakemake refuses; the last line of what it says is the reason.
+    """
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", *options]
+    if configfiles:
+        command += ["--configfile", *map(str, configfiles)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = said[-1:] or [f"exit code {done.returncode}"]
+        raise UserError(f"snakemake --dry-run: {said[0].removeprefix('error: ')}", where=Path.cwd())
+    return done.stdout + done.stderr
