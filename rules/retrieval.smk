@@ -41,6 +41,7 @@ rule train_retriever:
         card="results/{experiment}/retrievers/{retriever}/card.json",
         history="results/{experiment}/retrievers/{retriever}/history.csv",
         gpu="results/{experiment}/retrievers/{retriever}/gpu.csv",
+        sweep="results/{experiment}/retrievers/{retriever}/sweep.csv",
     log:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     benchmark:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.features.pairs import FeatureTexts, PairBatch, PairBatches, Texts, WordTexts
+from vitcapr.features.pairs import FeatureTexts, PairBatch, PairBatches, Texts, WordTexts, draw_pairs
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
@@ -92,3 +92,19 @@ def test_words_are_cut_and_padded_no_further_than_needed() -> None:
             assert inside[-1] == 2
             assert caption == inside + [0] * (len(caption) - len(inside))
     assert max(batch.texts.shape[1] for batch in read(words(max_length=3))) == 3
+
+
+def test_pairs_are_drawn_among_the_images_given_and_larger_draws_hold_smaller_ones() -> None:
+    rows = np.array([0, 3, 4, 6])
+    others = ~np.isin(OWNER, rows)
+    before = others
+    for pairs in (2, 5, 14):
+        kept = draw_pairs(OWNER, rows, pairs, seed=3)
+        assert (kept & ~others).sum() == pairs
+        assert kept[others].all()
+        assert (kept >= before).all()
+        before = kept
+    assert draw_pairs(OWNER, rows, None, seed=3).all()
+    assert (draw_pairs(OWNER, rows, 5, seed=3) != draw_pairs(OWNER, rows, 5, seed=4)).any()
+    with pytest.raises(ValueError, match="15 pairs of 14 captions"):
+        draw_pairs(OWNER, rows, 15, seed=0)

@@ -71,3 +71,11 @@ def test_a_damaged_file_is_refused(tmp_path, content):
 def test_a_missing_file_is_a_users_mistake(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         TokenTable.read(tmp_path / "tokens.npz")
+
+
+def test_chosen_captions_are_those_of_the_table() -> None:
+    table = TokenTable.build([[1, 5, 2], [1, 2], [1, 7, 8, 2]], image_row=[0, 0, 1], caption_row=[4, 5, 6])
+    chosen = table.select(np.array([True, False, True]))
+    assert [chosen[number].tolist() for number in range(2)] == [[1, 5, 2], [1, 7, 8, 2]]
+    assert chosen.image_row.tolist() == [0, 1]
+    assert chosen.caption_row.tolist() == [4, 6]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
+from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
 
 
 def naive_info_nce(similarity: Tensor, owner: list[int], temperature: float) -> float:
@@ -96,3 +96,17 @@ def test_a_single_image_has_nothing_to_learn_from() -> None:
     assert float(total.detach()) == 0
     assert similarity.grad is not None
     assert similarity.grad.abs().sum() == 0
+
+
+@given(batches(), st.floats(-5, 1))
+@settings(max_examples=20, deadline=None)
+def test_sigmoid_is_the_naive_one(batch: tuple[Tensor, list[int]], bias: float) -> None:
+    """One question a pair; every caption of an image is a true one of it."""
+    similarity, owner = batch
+    total = 0.0
+    for image, row in enumerate(similarity.double().tolist()):
+        for caption, value in enumerate(row):
+            sign = 1 if owner[caption] == image else -1
+            total += math.log(1 + math.exp(-sign * (value / 0.2 + bias)))
+    found = sigmoid(similarity, torch.tensor(owner), torch.tensor(0.2), torch.tensor(bias))
+    assert float(found) == pytest.approx(total / len(owner), rel=1e-4)

@@ -5,30 +5,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 import typer
 
+from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig, TrainRetrieverSettings
+from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.pairs import FeatureTexts, Texts, WordTexts
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.pairs import FeatureTexts, Texts, WordTexts, draw_pairs
+from vitcapr.features.precision import resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
-from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.text_towers import WordTower
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.distributed import joined
-from vitcapr.training.hard_negatives import MomentumQueue
-from vitcapr.training.loop import Recipe
-from vitcapr.training.outcome import train_into
-from vitcapr.training.retriever import PairPhase, RetrieverTask
-from vitcapr.training.schedule import Phase
 from vitcapr.training.word_vectors import start_embedding
 
 
@@ -39,7 +34,7 @@ def main(
     tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
     vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
     output_dir: Annotated[
-        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
+        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, sweep.csv, gpu.csv and last/.")
     ],
     text_features: Annotated[
         Path | None, typer.Option(help="The sealed manifest.json of the text features, for a tower that reads them.")
@@ -69,47 +64,30 @@ def main(
             "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
             "images": sha256_bytes("\n".join(data.images["split"]).encode()),
         }
-        architecture = _architecture(retriever, store, sentences, len(words))
-        torch.manual_seed(chosen.own_seed)
-        encoder = build_dual_encoder(architecture)
-        if word_vectors is not None:
+        trained_on = _drawn(table.image_row, data.rows("train"), training.pairs, training.pairs_seed)
+        if trained_on is not None:
+            table = table.select(trained_on)
+        text_dim = None if sentences is None else sentences["text"].shape[-1]
+        architecture = architecture_of(retriever, store["cls"].shape[-1], text_dim=text_dim, vocabulary=len(words))
+
+        def begin(encoder: DualEncoder) -> None:
+            if word_vectors is None:
+                return
             if not isinstance(encoder.text, WordTower):
                 raise UserError(
                     "a text tower of kind features has no word embedding", remedy="leave out --word-vectors"
                 )
             start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
-        task = RetrieverTask(
-            encoder,
+
+        train_dual_encoder(
+            output_dir,
+            retriever,
+            architecture,
             store,
             _texts(retriever, table, sentences),
             train=data.rows("train"),
             validation=data.rows("validation"),
-            phases=[
-                PairPhase(
-                    p.batch_images,
-                    p.captions_per_image,
-                    p.objective,
-                    p.margin,
-                    p.hard_negatives,
-                    p.hard_negative_weight,
-                )
-                for p in training.phases
-            ],
             seed=chosen.own_seed,
-            device=device,
-            queue=MomentumQueue(encoder.text, retriever.embedding_dim, training.queue, training.queue_momentum)
-            if training.queue
-            else None,
-        )
-        recipe = _recipe(training)
-        reporter.line(
-            f"{retriever.image.pool} and {retriever.text.kind}: {sum(p.numel() for p in encoder.parameters()):,} "
-            f"weights, {retriever.embedding_dim} dimensions, {dtype_name(dtype)} on {device}"
-        )
-        train_into(
-            output_dir,
-            task,
-            recipe,
             card={
                 "architecture": architecture,
                 "backbone": retriever.backbone,
@@ -121,24 +99,22 @@ def main(
             device=device,
             dtype=dtype,
             reporter=reporter,
-            part="encoder",
+            begin=begin,
         )
 
 
-def _recipe(training: RetrieverTrainingConfig) -> Recipe:
-    return Recipe(
-        phases=tuple(
-            Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps, p.step_epochs, p.gamma)
-            for p in training.phases
-        ),
-        optimizer=training.optimizer,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-        ema_decay=training.ema_decay,
-        patience=training.patience,
-        select_by=f"validation_{training.select_by}",
-        save_every_steps=training.save_every_steps,
-    )
+def _drawn(image_row: np.ndarray, train: np.ndarray, pairs: int | None, seed: int) -> np.ndarray | None:
+    """Which captions are used, where not all are.
+
+    Raises:
+        UserError: the training split has fewer captions than are to be drawn.
+    """
+    if pairs is None:
+        return None
+    try:
+        return draw_pairs(image_row, train, pairs, seed)
+    except ValueError as error:
+        raise UserError(str(error), where="training.pairs", remedy="ask for fewer, or null for all") from error
 
 
 def _text_store(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
@@ -169,38 +145,6 @@ def _text_encoder(store: FeatureStore) -> dict[str, Any]:
     made = store.attributes
     return {"source": made["backbone"]} | {
         name: made[name] for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")
-    }
-
-
-def _architecture(
-    retriever: RetrieverConfig, store: FeatureStore, sentences: FeatureStore | None, vocabulary: int
-) -> dict[str, Any]:
-    """What rebuilds the model: see :func:`vitcapr.models.dual_encoder.build_dual_encoder`."""
-    image, text = retriever.image, retriever.text
-    if sentences is not None:
-        text_tower: dict[str, Any] = {
-            "kind": "features",
-            "feature_dim": sentences["text"].shape[-1],
-            "head": text.head,
-            "hidden_dim": text.hidden_dim,
-            "dropout": text.dropout,
-        }
-    else:
-        text_tower = {
-            "kind": "words",
-            "vocabulary": vocabulary,
-            "word_dim": text.word_dim,
-            "hidden_dim": text.hidden_dim,
-            "bidirectional": text.kind == "bilstm",
-            "pool": text.pool,
-            "dropout": text.dropout,
-        }
-    return {
-        "embedding_dim": retriever.embedding_dim,
-        "temperature": retriever.temperature,
-        "learn_temperature": retriever.learn_temperature,
-        "image": {"feature_dim": store["cls"].shape[-1], **image.canonical()},
-        "text": text_tower,
     }
 
 

@@ -141,3 +141,26 @@ class PairBatches:
         order = np.lexsort((lot, image))
         place = np.arange(len(image)) - np.searchsorted(image, image)
         return torch.from_numpy(np.sort(order[place < self._captions]))
+
+
+def draw_pairs(image_row: np.ndarray, rows: np.ndarray, pairs: int | None, seed: int) -> np.ndarray:
+    """Which captions stay when ``pairs`` of those of the images ``rows`` are drawn at random.
+
+    Captions of other images stay all. A larger draw of the same seed holds the smaller one; None draws all.
+
+    Args:
+        image_row: (M,), the image of each caption.
+
+    Returns:
+        (M,) bool.
+
+    Raises:
+        ValueError: there are fewer captions than pairs.
+    """
+    drawn_from = np.isin(image_row, rows)
+    kept = ~drawn_from
+    captions = np.flatnonzero(drawn_from)
+    if pairs is not None and pairs > len(captions):
+        raise ValueError(f"{pairs} pairs of {len(captions)} captions")
+    kept[np.random.default_rng(seed).permutation(captions)[:pairs]] = True
+    return kept

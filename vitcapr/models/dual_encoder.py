@@ -22,10 +22,17 @@ class DualEncoder(nn.Module):
         embedding_dim: E, the length of the vectors that both towers give.
         temperature: what similarities are divided by in the loss; where learning starts if it is learned.
         learn_temperature: learn its logarithm, held between 0.01 and 1 as CLIP does (Radford et al. 2021, 2.5).
+        bias: where the learned bias of the sigmoid loss starts (Zhai et al. 2023); None for losses without one.
     """
 
     def __init__(
-        self, embedding_dim: int, image: ImageTower, text: TextTower, temperature: float, learn_temperature: bool
+        self,
+        embedding_dim: int,
+        image: ImageTower,
+        text: TextTower,
+        temperature: float,
+        learn_temperature: bool,
+        bias: float | None = None,
     ) -> None:
         super().__init__()
         self.embedding_dim, self.image, self.text = embedding_dim, image, text
@@ -34,6 +41,7 @@ class DualEncoder(nn.Module):
             self.log_scale = nn.Parameter(log_scale)
         else:
             self.register_buffer("log_scale", log_scale)
+        self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     @property
     def image_arrays(self) -> tuple[str, ...]:
@@ -72,8 +80,9 @@ def on_sphere(vectors: Tensor) -> Tensor:
 def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoder:
     """The untrained dual encoder that a card's ``architecture`` describes.
 
-    Its keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``image`` (the arguments of
-    :class:`ImageTower`) and ``text`` (``kind``, ``words`` or ``features``, and the arguments of its class).
+    Its keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
+    ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words`` or ``features``, and the
+    arguments of its class).
     """
     embedding_dim = architecture["embedding_dim"]
     text = dict(architecture["text"])
@@ -84,4 +93,5 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoder:
         tower(embedding_dim=embedding_dim, **text),
         architecture["temperature"],
         architecture["learn_temperature"],
+        architecture.get("bias"),
     )

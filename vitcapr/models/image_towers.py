@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.heads import HeadKind, build_head
+from vitcapr.models.heads import HeadKind, Standardise, build_head
 
 Pool = Literal["cls", "cls_mean", "attention"]
 
@@ -33,7 +33,9 @@ class ImageTower(nn.Module):
     Args:
         pool: ``cls`` alone, CLS beside the mean patch, or CLS beside patches pooled by attention.
         queries: how many attention-pooled vectors; ``attention`` only.
-        hidden_dim: width of the residual head's perceptron; ``residual`` only.
+        hidden_dim: width of the head's perceptrons; ``mlp`` and ``residual`` only.
+        depth: perceptrons in the head; ``residual`` only.
+        standardise: every dimension by the training rows' mean and deviation; ``pool: cls`` only.
     """
 
     def __init__(
@@ -45,13 +47,16 @@ class ImageTower(nn.Module):
         head: HeadKind = "linear",
         hidden_dim: int = 512,
         dropout: float = 0.0,
+        depth: int = 1,
+        standardise: bool = False,
     ) -> None:
         super().__init__()
         self.pool: Pool = pool
         self.arrays: tuple[str, ...] = ("cls",) if pool == "cls" else ("cls", "patches")
         self.attention = AttentionPool(feature_dim, queries) if pool == "attention" else None
         vectors = {"cls": 1, "cls_mean": 2, "attention": 1 + queries}[pool]
-        self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout)
+        self.standardise = Standardise(vectors * feature_dim) if standardise else None
+        self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, features: dict[str, Tensor]) -> Tensor:
         parts = [features["cls"]]
@@ -59,4 +64,5 @@ class ImageTower(nn.Module):
             parts.append(self.attention(features["patches"]).to(parts[0].dtype))
         elif self.pool == "cls_mean":
             parts.append(features["patches"].mean(1))
-        return self.head(torch.cat(parts, dim=1))  # type: ignore[no-any-return]
+        pooled = torch.cat(parts, dim=1)
+        return self.head(pooled if self.standardise is None else self.standardise(pooled))  # type: ignore[no-any-return]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dropout import Dropout
-from vitcapr.models.heads import HeadKind, build_head
+from vitcapr.models.heads import HeadKind, Standardise, build_head
 from vitcapr.models.recurrent import read_words
 
 WordPool = Literal["last", "mean", "max"]
@@ -76,7 +76,11 @@ def _backwards(real: Tensor, begin: Tensor, end: Tensor) -> Tensor:
 
 
 class FeatureTower(nn.Module):
-    """A text feature computed once by a frozen language model, through a head. (M, D) -> (M, E)."""
+    """A text feature computed once by a frozen language model, through a head. (M, D) -> (M, E).
+
+    Args:
+        head, hidden_dim, depth, standardise: as in :class:`vitcapr.models.image_towers.ImageTower`.
+    """
 
     reads: Literal["tokens", "features"] = "features"
 
@@ -87,12 +91,15 @@ class FeatureTower(nn.Module):
         head: HeadKind = "linear",
         hidden_dim: int = 512,
         dropout: float = 0.0,
+        depth: int = 1,
+        standardise: bool = False,
     ) -> None:
         super().__init__()
-        self.head = build_head(head, feature_dim, embedding_dim, hidden_dim, dropout)
+        self.standardise = Standardise(feature_dim) if standardise else None
+        self.head = build_head(head, feature_dim, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, features: Tensor) -> Tensor:
-        return self.head(features)  # type: ignore[no-any-return]
+        return self.head(features if self.standardise is None else self.standardise(features))  # type: ignore[no-any-return]
 
 
 TextTower = WordTower | FeatureTower

@@ -13,10 +13,8 @@ from torch import Tensor
 from vitcapr.errors import UserError
 from vitcapr.features.loader import GatheredArray
 from vitcapr.features.store import FeatureStore
-from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
-from vitcapr.text.normalise import words_of
 from vitcapr.text.vocabulary import Vocabulary
 
 _BLOCK = 256
@@ -138,6 +136,8 @@ class Retriever:
 
     def _words(self, captions: Sequence[str]) -> TextBatch:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
+        from vitcapr.text.normalise import words_of  # nltk loads for seconds, and only words of one's own need it
+
         cleaning = self.words.recipe["normalise"]
         longest = self.card["settings"]["retriever"]["text"]["max_length"]
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]
@@ -147,6 +147,9 @@ class Retriever:
         return padded
 
     def _features(self) -> Prepare:
+        # transformers loads for seconds, and only sentences of one's own need it.
+        from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+
         made = self.card["text_encoder"]
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
         if text_encoder_digest(locate_text_encoder(source, revision).folder) != made["weights_sha256"]:

@@ -80,6 +80,15 @@ class TokenTable:
             raise IndexError(f"caption {caption} of {len(self)}")
         return self.ids[self.offsets[caption] : self.offsets[caption + 1]]
 
+    def select(self, kept: NDArray[np.bool_]) -> "TokenTable":
+        """The captions that ``kept``, (M,), marks."""
+        return TokenTable(
+            ids=self.ids[np.repeat(kept, self.lengths)],
+            offsets=np.concatenate(([0], np.cumsum(self.lengths[kept]))).astype(np.int64),
+            image_row=self.image_row[kept],
+            caption_row=self.caption_row[kept],
+        )
+
     @property
     def lengths(self) -> NDArray[np.int64]:
         """(M,) int64: word numbers in each caption, start and end included."""

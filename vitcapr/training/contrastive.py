@@ -54,3 +54,20 @@ def max_hinge(similarity: Tensor, image_index: Tensor, margin: float) -> Tensor:
     caption = torch.relu(margin + wrong.amax(1)[image_index] - pairs)
     image = torch.relu(margin + wrong.amax(0) - pairs)
     return (caption + image).mean()
+
+
+def sigmoid(similarity: Tensor, image_index: Tensor, temperature: Tensor, bias: Tensor) -> Tensor:
+    """Every image and caption of the batch is asked on its own whether they belong together.
+
+    Zhai et al. 2023 (SigLIP), equation 1: ``-log sigmoid(z * (similarity / temperature + bias))``, z = 1 for a true
+    pair and -1 otherwise, summed over all B x M and divided by the number of true pairs. All captions of an image are
+    true pairs of it, so that no caption is ever counted as wrong for its own image.
+
+    Args:
+        similarity: (B, M) float32, cosines.
+        image_index: (M,) int64, the image of each caption.
+        temperature, bias: scalars, learned; the bias starts low, since nearly all pairs are wrong ones.
+    """
+    logits = similarity / temperature + bias
+    signs = own_captions(image_index, len(logits)).to(logits.dtype) * 2 - 1
+    return torch.nn.functional.softplus(-signs * logits).sum() / len(image_index)

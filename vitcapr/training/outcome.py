@@ -4,12 +4,13 @@ import csv
 import io
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from vitcapr.errors import UserError
 from vitcapr.features.precision import dtype_name
@@ -18,16 +19,19 @@ from vitcapr.model_folder import write_model
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors
-from vitcapr.training.loop import Recipe, Task, Trainer
+from vitcapr.training.loop import Position, Recipe, Task, Trainer
 
 Batch = TypeVar("Batch")
 History = Sequence[Mapping[str, float | str]]
 
+_COLUMNS = ("epoch", "phase", "train_loss", "validation_loss", "learning_rate")
+"""Of a history without an epoch."""
+
 
 def history_csv(history: History) -> str:
-    """A row an epoch."""
+    """A row an epoch; the header alone where nothing was trained."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(history[0]), restval="", lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=list(history[0] if history else _COLUMNS), restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(history)
     return text.getvalue()

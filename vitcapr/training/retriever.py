@@ -12,9 +12,13 @@ from vitcapr.features.loader import FeatureSource
 from vitcapr.features.pairs import PairBatch, PairBatches, Texts
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
+from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
+from vitcapr.training.mixup import mix
 from vitcapr.training.recall import recalls
+
+_VALIDATION_IMAGES = 64
+"""In a batch of the validation loss, where no phase of training says how many."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,16 @@ class PairPhase:
         margin: ``max_hinge`` alone.
         hard_negatives: the rule by which wrong captions are mined; None mines none.
         hard_negative_weight: of the mined loss, which is added to the objective.
+        mixup: of the Beta distribution that pairs are mixed by; 0 mixes none.
     """
 
     batch_images: int
     captions_per_image: int | None = None
-    objective: Literal["info_nce", "max_hinge"] = "info_nce"
+    objective: Literal["info_nce", "max_hinge", "sigmoid"] = "info_nce"
     margin: float = 0.2
     hard_negatives: Rule | None = None
     hard_negative_weight: float = 0.0
+    mixup: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class RetrieverTask:
         process's own pairs.
         """
         phase, index = batch.phase, batch.image_index.to(self._device)
+        if phase.mixup and len(batch.rows):
+            batch = mix(batch, phase.mixup)
         images, captions = self._embed(batch) if len(batch.rows) else self._embedded_nothing()
         pairs = len(index)
         index = distributed.gather(index + distributed.rows_before(len(images)))
@@ -124,8 +132,12 @@ class RetrieverTask:
             temperature = self.model.encoder.temperature()
             if phase.objective == "info_nce":
                 loss = info_nce(similarity, index, temperature)
-            else:
+            elif phase.objective == "max_hinge":
                 loss = max_hinge(similarity, index, phase.margin)
+            else:
+                bias = self.model.encoder.bias
+                assert bias is not None
+                loss = sigmoid(similarity, index, temperature, bias)
             if phase.hard_negatives is not None:
                 mined = self._mined(batch, similarity, images, index, temperature, phase.hard_negatives)
                 loss = loss + phase.hard_negative_weight * mined
@@ -157,7 +169,7 @@ class RetrieverTask:
         """
         total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
-        size = self._phases[-1].batch_images
+        size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
         arrays = self.model.encoder.image_arrays
         for batch in PairBatches(self._store, self._texts, self._validation, size, arrays=arrays, shuffle=False):
             index = batch.image_index.to(self._device)

@@ -1,0 +1,151 @@
+"""Which training of a sweep is kept, that it is the one that the rate alone gives, and that a stop loses nothing."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from vitcapr.errors import Preempted
+from vitcapr.features.pairs import FeatureTexts
+from vitcapr.model_folder import read_model
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.training.loop import Recipe
+from vitcapr.training.retriever import PairPhase, RetrieverTask
+from vitcapr.training.schedule import Phase
+from vitcapr.training.sweep import leave_untrained, sweep_into, with_rate
+
+RATES = [0.00001, 0.03, 0.3]
+RECIPE = Recipe(phases=(Phase(2, 1.0),), select_by="validation_rsum")
+CARD: dict[str, Any] = {"settings": {}, "inputs": {}, "code": ""}
+
+
+IMAGES, WIDTH = 12, 6
+OWNER = np.repeat(np.arange(IMAGES), 2)
+
+
+class Rows:
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[rows]
+
+
+class Store(dict[str, Rows]):
+    block = 1
+
+
+@pytest.fixture
+def make_task() -> Any:
+    draw = np.random.default_rng(0)
+    images = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
+    texts = (images @ draw.normal(size=(WIDTH, WIDTH)))[OWNER].astype(np.float32)
+
+    def make(encoder: DualEncoder | None = None, phases: list[PairPhase] | None = None) -> RetrieverTask:
+        torch.manual_seed(0)
+        if encoder is None:
+            sides = {"image": {"feature_dim": WIDTH}, "text": {"kind": "features", "feature_dim": WIDTH}}
+            rest = {"embedding_dim": 4, "temperature": 0.1, "learn_temperature": True}
+            encoder = build_dual_encoder({**sides, **rest})
+        return RetrieverTask(
+            encoder,
+            Store(cls=Rows(images)),
+            FeatureTexts(Rows(texts), np.arange(len(OWNER)), OWNER),
+            train=np.arange(IMAGES),
+            validation=np.arange(IMAGES),
+            phases=[PairPhase(batch_images=4, mixup=0.2)] if phases is None else phases,
+            seed=0,
+            device=torch.device("cpu"),
+        )
+
+    return make
+
+
+def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = "validation_rsum") -> None:
+    sweep_into(
+        folder,
+        task,
+        Recipe(phases=RECIPE.phases, select_by=select_by),
+        rates,
+        card=CARD,
+        device=torch.device("cpu"),
+        dtype=torch.float32,
+        reporter=Reporter(stream=StringIO()),
+        part="encoder",
+    )
+
+
+def test_other_phases_keep_their_ratio() -> None:
+    recipe = Recipe(phases=(Phase(1, 0.2), Phase(3, 0.1, "cosine")))
+    assert [phase.learning_rate for phase in with_rate(recipe, 0.02).phases] == pytest.approx([0.02, 0.01])
+    assert with_rate(recipe, 0.02).phases[1].schedule == "cosine"
+
+
+@pytest.mark.parametrize("select_by", ["validation_rsum", "validation_loss"])
+def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> None:
+    sweep(tmp_path / "all", make_task, select_by=select_by)
+    table = pd.read_csv(tmp_path / "all" / "sweep.csv")
+    assert table["learning_rate"].tolist() == RATES
+    scores = table[select_by]
+    best = scores.idxmin() if select_by.endswith("loss") else scores.idxmax()
+    assert table["chosen"].tolist() == [int(row == best) for row in range(3)]
+    assert scores.nunique() == 3
+    sweep(tmp_path / "alone", make_task, [RATES[best]], select_by)
+    for name, weights in read_model(tmp_path / "alone")[0].items():
+        assert torch.equal(read_model(tmp_path / "all")[0][name], weights), name
+    assert (tmp_path / "all" / "history.csv").read_text() == (tmp_path / "alone" / "history.csv").read_text()
+
+
+def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_task: Any) -> None:
+    sweep(tmp_path / "whole", make_task)
+    made: list[RetrieverTask] = []
+
+    def stopping() -> RetrieverTask:
+        task = make_task()
+        made.append(task)
+        if len(made) == 2:
+            validate, epochs = task.validate, []
+
+            def stop_after_the_first() -> dict[str, float]:
+                epochs.append(1)
+                if len(epochs) == 2:
+                    raise Preempted("asked to")
+                return validate()
+
+            task.validate = stop_after_the_first
+        return task
+
+    with pytest.raises(Preempted):
+        sweep(tmp_path / "parts", stopping)
+    torch.manual_seed(5)
+    sweep(tmp_path / "parts", make_task)
+    for name in ("best.safetensors", "history.csv", "card.json", "sweep.csv"):
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path, make_task: Any) -> None:
+    architecture = {
+        "embedding_dim": 6,
+        "temperature": 0.1,
+        "learn_temperature": False,
+        "image": {"feature_dim": 6, "head": "none"},
+        "text": {"kind": "features", "feature_dim": 6, "head": "none"},
+    }
+    task = make_task(build_dual_encoder(architecture), phases=[])
+    ending: dict[str, Any] = {"card": CARD, "dtype": torch.float32, "reporter": Reporter(stream=StringIO())}
+    leave_untrained(tmp_path, task, "validation_loss", part="encoder", **ending)
+    assert pd.read_csv(tmp_path / "history.csv").empty
+    assert pd.read_csv(tmp_path / "sweep.csv").empty
+    assert (tmp_path / "gpu.csv").read_text().startswith("# nothing was trained\n")
+    weights, card = read_model(tmp_path)
+    assert card["best_epoch"] == 0
+    assert card["best_score"]["validation_loss"] == pytest.approx(task.validate()["validation_loss"])
+    assert set(weights) == {"log_scale"}

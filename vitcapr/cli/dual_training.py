@@ -1,0 +1,165 @@
+"""From a retriever's configuration to its training: what the commands that train one have in common."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig
+from vitcapr.features.loader import FeatureSource
+from vitcapr.features.pairs import FeatureTexts, Texts
+from vitcapr.features.precision import dtype_name
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.training.hard_negatives import MomentumQueue
+from vitcapr.training.loop import Recipe
+from vitcapr.training.retriever import PairPhase, RetrieverTask
+from vitcapr.training.schedule import Phase
+from vitcapr.training.sweep import leave_untrained, sweep_into
+
+
+def architecture_of(
+    retriever: RetrieverConfig, image_dim: int, *, text_dim: int | None = None, vocabulary: int = 0
+) -> dict[str, Any]:
+    """What rebuilds the model: see :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
+
+    Raw features of one width keep it, whatever ``embedding_dim`` says.
+
+    Args:
+        text_dim: the width of the text features, for a text tower that reads them; otherwise ``vocabulary`` counts.
+    """
+    image, text = retriever.image, retriever.text
+    if text_dim is not None:
+        text_tower: dict[str, Any] = {
+            "kind": "features",
+            "feature_dim": text_dim,
+            "head": text.head,
+            "hidden_dim": text.hidden_dim,
+            "dropout": text.dropout,
+            "depth": text.depth,
+            "standardise": text.standardise,
+        }
+    else:
+        text_tower = {
+            "kind": "words",
+            "vocabulary": vocabulary,
+            "word_dim": text.word_dim,
+            "hidden_dim": text.hidden_dim,
+            "bidirectional": text.kind == "bilstm",
+            "pool": text.pool,
+            "dropout": text.dropout,
+        }
+    raw = not retriever.learns and image_dim == text_dim
+    asks_every_pair = any(phase.objective == "sigmoid" for phase in retriever.training.phases)
+    return {
+        "embedding_dim": image_dim if raw else retriever.embedding_dim,
+        "temperature": retriever.temperature,
+        "learn_temperature": retriever.learn_temperature and retriever.learns,
+        **({"bias": retriever.bias} if asks_every_pair else {}),
+        "image": {"feature_dim": image_dim, **image.canonical()},
+        "text": text_tower,
+    }
+
+
+def train_dual_encoder(
+    output_dir: Path,
+    retriever: RetrieverConfig,
+    architecture: Mapping[str, Any],
+    store: FeatureSource,
+    texts: Texts,
+    *,
+    train: np.ndarray,
+    validation: np.ndarray,
+    seed: int,
+    card: Mapping[str, Any],
+    device: torch.device,
+    dtype: torch.dtype,
+    reporter: Reporter,
+    begin: Callable[[DualEncoder], None] = lambda _: None,
+) -> None:
+    """Train a retriever, or every one of its sweep, and leave its files in ``output_dir``.
+
+    Args:
+        texts: all captions to train on and to validate with.
+        train, validation: rows of the images of each split.
+        card: as for ``train_into``.
+        begin: what is done to every untrained model before its first step.
+    """
+    training = retriever.training
+
+    def make_task() -> RetrieverTask:
+        torch.manual_seed(seed)
+        encoder = build_dual_encoder(dict(architecture))
+        begin(encoder)
+        _measure(encoder, store, texts, train)
+        size = architecture["embedding_dim"]
+        queue = MomentumQueue(encoder.text, size, training.queue, training.queue_momentum) if training.queue else None
+        return RetrieverTask(
+            encoder,
+            store,
+            texts,
+            train=train,
+            validation=validation,
+            phases=_pair_phases(training),
+            seed=seed,
+            device=device,
+            queue=queue,
+        )
+
+    weights = sum(parameter.numel() for parameter in build_dual_encoder(dict(architecture)).parameters())
+    reporter.line(
+        f"{retriever.image.pool} and {retriever.text.kind}: {weights:,} weights, {architecture['embedding_dim']} "
+        f"dimensions, {dtype_name(dtype)} on {device}"
+    )
+    ending: dict[str, Any] = {"card": card, "dtype": dtype, "reporter": reporter, "part": "encoder"}
+    if not training.phases:
+        leave_untrained(output_dir, make_task(), f"validation_{training.select_by}", **ending)
+        return
+    sweep = training.sweep
+    rates = [training.phases[0].learning_rate] if sweep is None else sweep.learning_rate
+    sweep_into(output_dir, make_task, _recipe(training), rates, device=device, **ending)
+
+
+def _measure(encoder: DualEncoder, store: FeatureSource, texts: Texts, train: np.ndarray) -> None:
+    """What is standardised is so by the training rows that have a caption, and by these captions."""
+    images = texts.table["image_row"]
+    trained = np.isin(images, train)
+    if encoder.image.standardise is not None:
+        encoder.image.standardise.measure(torch.from_numpy(store["cls"].gather(np.unique(images[trained]))))
+    standardise = getattr(encoder.text, "standardise", None)
+    if standardise is not None and isinstance(texts, FeatureTexts):
+        captions = torch.from_numpy(np.asarray(texts.table["ids"])[trained][:, None])
+        standardise.measure(texts.of(captions))
+
+
+def _pair_phases(training: RetrieverTrainingConfig) -> list[PairPhase]:
+    return [
+        PairPhase(
+            p.batch_images,
+            p.captions_per_image,
+            p.objective,
+            p.margin,
+            p.hard_negatives,
+            p.hard_negative_weight,
+            p.mixup,
+        )
+        for p in training.phases
+    ]
+
+
+def _recipe(training: RetrieverTrainingConfig) -> Recipe:
+    return Recipe(
+        phases=tuple(
+            Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps, p.step_epochs, p.gamma)
+            for p in training.phases
+        ),
+        optimizer=training.optimizer,
+        weight_decay=training.weight_decay,
+        clip_norm=training.clip_norm,
+        ema_decay=training.ema_decay,
+        patience=training.patience,
+        select_by=f"validation_{training.select_by}",
+        save_every_steps=training.save_every_steps,
+    )
