@@ -1,5 +1,6 @@
 # make demo    everything from nothing: environment, pictures, features, captioner, captions, scores, figures
 # make test    the tests
+# make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
 #
@@ -13,7 +14,7 @@ NEEDED_GB := 6
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test lint bench venv venv-test check-python check-disk clean-venv
+.PHONY: demo test test-slurm lint bench venv venv-test check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES)
@@ -23,6 +24,12 @@ demo: venv
 # One thread a worker: workers that each take all cores wait for one another.
 test: venv-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(CORES)
+
+test-slurm: venv-test
+	@command -v slurmctld slurmd munged >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] || { echo "error: no Slurm here, and only root can install one: sudo make test-slurm" >&2; exit 2; }; \
+	  apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends slurm-wlm munge; }
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slurm tests/slurm
 
 lint: venv-test
 	$(BIN)/snakemake --lint

@@ -1,0 +1,109 @@
+"""A Slurm of one node with two make-believe GPUs, for as long as a test lasts: Debian's packages, no systemd."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SETTINGS = Path("/etc/slurm")  # it must be this one: the executor clears the variable that would name another
+OURS = "# Made by vitcapr's tests (make test-slurm), which take it away again.\n"
+PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "scontrol", "squeue", "scancel")
+
+CONTROLLER = """\
+ClusterName=localtest
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+SlurmctldPort=16817
+SlurmdPort=16818
+StateSaveLocation={scratch}/state
+SlurmdSpoolDir={scratch}/spool
+SlurmctldPidFile={scratch}/slurmctld.pid
+SlurmdPidFile={scratch}/slurmd.pid
+SlurmctldLogFile={scratch}/slurmctld.log
+SlurmdLogFile={scratch}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+MinJobAge=3600
+GresTypes=gpu
+NodeName={host} NodeAddr=127.0.0.1 CPUs=64 Sockets=1 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=60000 Gres=gpu:l40s:2
+PartitionName=cpu Nodes={host} Default=YES MaxTime=1-0 State=UP
+PartitionName=gpu-l40s Nodes={host} MaxTime=1-0 State=UP
+"""
+GPUS = "NodeName={host} Name=gpu Type=l40s File=/dev/null\nNodeName={host} Name=gpu Type=l40s File=/dev/zero\n"
+
+
+def why_not() -> str | None:
+    """Why no Slurm can be started here, in a line; None if one can."""
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    if missing:
+        return f"{', '.join(missing)} not found: as root, make test-slurm installs slurm-wlm and munge"
+    if os.geteuid() != 0:
+        return "only root can start a Slurm: sudo make test-slurm"
+    there = SETTINGS / "slurm.conf"
+    if there.exists() and not there.read_text().startswith(OURS):
+        return f"{there} is of another Slurm, which is left alone"
+    return None
+
+
+@contextmanager
+def slurm(scratch: Path) -> Iterator[None]:
+    """Inside, Slurm runs, with its state and logs in ``scratch``; afterwards its daemons and settings are gone."""
+    names = {"host": socket.gethostname().partition(".")[0], "scratch": scratch}
+    for folder in (scratch / "state", scratch / "spool", SETTINGS):
+        folder.mkdir(parents=True, exist_ok=True)
+    (SETTINGS / "slurm.conf").write_text(OURS + CONTROLLER.format(**names))
+    (SETTINGS / "gres.conf").write_text(OURS + GPUS.format(**names))
+    pids = [scratch / "slurmd.pid", scratch / "slurmctld.pid"]
+    try:
+        if subprocess.run(["munge", "-n"], capture_output=True, check=False).returncode:
+            Path("/run/munge").mkdir(exist_ok=True)
+            shutil.chown("/run/munge", "munge", "munge")
+            subprocess.run(["runuser", "-u", "munge", "--", "munged", "--force"], check=True)
+            pids.append(Path("/run/munge/munged.pid"))
+        subprocess.run(["slurmctld", "-c"], check=True)
+        subprocess.run(["slurmd", "-N", names["host"]], check=True)
+        _wait_until_idle(scratch)
+        yield
+        _wait_until_empty()
+    finally:
+        for file in pids:
+            if file.exists():
+                os.kill(int(file.read_text()), signal.SIGTERM)
+        for name in ("slurm.conf", "gres.conf"):
+            (SETTINGS / name).unlink(missing_ok=True)
+
+
+def ask(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _wait_until_idle(scratch: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        state = subprocess.run(["sinfo", "-h", "-o", "%t"], capture_output=True, text=True, check=False).stdout
+        if state.split() and set(state.split()) == {"idle"}:
+            return
+        time.sleep(0.5)
+    raise AssertionError((scratch / "slurmctld.log").read_text()[-3000:])
+
+
+def _wait_until_empty() -> None:
+    """Without a job, so that none is left behind when the daemons end."""
+    subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
+    deadline = time.monotonic() + 60
+    while ask("squeue", "--noheader").strip() and time.monotonic() < deadline:
+        time.sleep(0.5)
