@@ -10,6 +10,7 @@ wildcard_constraints:
     reranking=one_of(experiment.chosen.rerankings),
     encoder=one_of(experiment.chosen.text_encoders),
     retriever=one_of(experiment.chosen.needed_retrievers),
+    cross=one_of(experiment.chosen.cross_encoders),
     split=one_of(experiment.chosen.needed_splits),
     paper=r"[a-z0-9-]+",
     task=r"\d+",

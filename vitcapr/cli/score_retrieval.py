@@ -14,6 +14,7 @@ from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
 from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
 from vitcapr.metrics.retrieval_files import Embeddings, RankFile, check_pool, read_embeddings
+from vitcapr.metrics.retrieval_report import median_scores
 from vitcapr.progress import Reporter
 
 
@@ -40,7 +41,7 @@ def main(
             ranked = rank_matches(found.images, found.captions, truth.caption_image, tracker.advance)
         whole = retrieval.measures(ranked, truth)
         report = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
-        report |= _median_scores([(ranked, truth)], "", samples, seed)
+        report |= median_scores([(ranked, truth)], "", samples, seed)
         folds = retrieval.rank_folds(found.images, found.captions, truth)
         if folds:
             report |= _fold_scores(folds, samples, seed)
@@ -70,16 +71,7 @@ def _fold_scores(folds: list[tuple[Ranks, Truth]], samples: int, seed: int) -> d
     each: list[dict[str, Measure]] = [retrieval.measures(ranks, truth) for ranks, truth in folds]
     means = {name: retrieval.mean_of_folds([measure[name] for measure in each]) for name in each[0]}
     scores = {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
-    return scores | _median_scores(folds, "_1k", samples, seed)
-
-
-def _median_scores(folds: list[tuple[Ranks, Truth]], suffix: str, samples: int, seed: int) -> dict[str, Score]:
-    count = sum(len(ranks.i2t) for ranks, _ in folds)
-    scores = {direction: plain_score(value, count) for direction, value in retrieval.median_ranks(folds).items()}
-    if samples:
-        for direction, bounds in retrieval.median_intervals(folds, samples, seed).items():
-            scores[direction] |= {"low": bounds.low, "high": bounds.high}
-    return {f"{direction}_median_rank{suffix}": score for direction, score in scores.items()}
+    return scores | median_scores(folds, "_1k", samples, seed)
 
 
 def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str], samples: int, seed: int) -> str:

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.cross_encoder import CrossEncoderConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
@@ -28,6 +29,8 @@ class RunConfig(Section):
     rerankings: list[str] = []
     """Of the captions of every captioner."""
     retrievers: list[str] = []
+    cross_encoders: list[str] = []
+    """Rerankers of what a retriever finds first; their scores stand beside the retrievers'."""
     paper: Literal["vitcap-r", "blip2-flickr30k"] | None = None
     """Whose published numbers are set beside the scores."""
     splits: list[Literal["validation", "test"]] = ["test"]
@@ -51,6 +54,7 @@ class ExperimentConfig(Section):
     text_encoders: dict[str, TextEncoderConfig] = {}
     retrievers: dict[str, RetrieverConfig] = {}
     embed: EmbedConfig = EmbedConfig()
+    cross_encoders: dict[str, CrossEncoderConfig] = {}
     rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
@@ -80,6 +84,18 @@ class ExperimentConfig(Section):
             _check(f"retrievers.{name}.backbone", [retriever.backbone], self.backbones)
             _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
             _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
+        return self
+
+    @model_validator(mode="after")
+    def _cross_encoders_rerank_something(self) -> Self:
+        _check("run.cross_encoders", self.run.cross_encoders, self.cross_encoders)
+        for name in self.run.cross_encoders:
+            cross_encoder = self.cross_encoders[name]
+            if name in self.retrievers:
+                raise ValueError(f"'{name}' is both a retriever and a cross-encoder; give one of them another name")
+            # Its retriever is shown too: what it changes is seen against that.
+            _check(f"cross_encoders.{name}.retriever", [cross_encoder.retriever], self.run.retrievers)
+            _check(f"cross_encoders.{name}.text_encoder", _given(cross_encoder.text_encoder), self.text_encoders)
         return self
 
     @model_validator(mode="after")

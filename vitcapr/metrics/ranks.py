@@ -171,7 +171,7 @@ class _Tally:
         before += sum(pool.map(count, *zip(*block.tiles(), strict=True)))
 
     def ranks(self) -> Ranks:
-        precision = _average_precision(self.before_own, self.truth.captions_each)
+        precision = average_precision(self.before_own, self.truth.captions_each)
         return Ranks((self.before_own[:, 0] + 1).astype(np.int32), (self.before_image + 1).astype(np.int32), precision)
 
     def _leave_out_own(self, block: ScoreBlock, rows: slice, columns: slice) -> None:
@@ -210,7 +210,7 @@ def _true_scores(images: Matrix, captions: Matrix, truth: Truth) -> Floats:
     return scores
 
 
-def _average_precision(before: npt.NDArray[np.int64], relevant: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def average_precision(before: npt.NDArray[np.int64], relevant: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """(N,): the mean over the first R ranks of the precision there, where an own caption stands, else 0.
 
     Source: Musgrave et al., A Metric Learning Reality Check (2020), MAP@R.

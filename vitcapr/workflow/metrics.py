@@ -27,6 +27,7 @@ class MetricStages:
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
+            *self.retrieval.reordered("metrics/retrieval", "metrics.json"),
         ]
 
     @cached_property
@@ -46,6 +47,14 @@ class MetricStages:
     def score_retrieval(self) -> Stage:
         return Stage(
             "score_retrieval",
+            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @cached_property
+    def score_cross_encoder(self) -> Stage:
+        return Stage(
+            "score_cross_encoder",
             lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
             incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
         )

@@ -85,6 +85,15 @@ class RetrievalStages:
             for file in files
         ]
 
+    def reordered(self, folder: str, *files: str) -> list[str]:
+        """As :meth:`files`, for every cross-encoder."""
+        return [
+            f"{self.chosen.root}/{folder}/{name}/{split}/{file}"
+            for name in self.chosen.cross_encoders
+            for split in self.chosen.splits
+            for file in files
+        ]
+
     def scores_of_split(self, wildcards: Wildcards) -> list[str]:
         return list(self._scores(wildcards.split).values())
 
@@ -93,7 +102,8 @@ class RetrievalStages:
 
     def _scores(self, split: str) -> dict[str, str]:
         root = f"{self.chosen.root}/metrics/retrieval"
-        return {name: f"{root}/{name}/{split}/metrics.json" for name in self.chosen.retrievers}
+        shown = [*self.chosen.retrievers, *self.chosen.cross_encoders]
+        return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:
         return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.needed_retrievers]

@@ -8,7 +8,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
-VALIDATION = "validation"
+TRAIN, VALIDATION = "train", "validation"
 """The split on which everything is tuned."""
 
 
@@ -69,6 +69,10 @@ class Selection:
         return unique(self.config.run.retrievers)
 
     @property
+    def cross_encoders(self) -> list[str]:
+        return unique(self.config.run.cross_encoders)
+
+    @property
     def needed_retrievers(self) -> list[str]:
         """Those that are shown, and those that rerank."""
         reranking = (self.config.rerankings[name].retriever for name in self.rerankings)
@@ -80,8 +84,9 @@ class Selection:
 
     @property
     def needed_splits(self) -> list[str]:
-        """Those that are shown, and the one on which rerankings are tuned."""
-        return unique([*self.splits, *([VALIDATION] if self.tuned_rerankings else [])])
+        """Those that are shown, the one on which things are tuned, and the one that cross-encoders learn from."""
+        tuned = [VALIDATION] if self.tuned_rerankings or self.cross_encoders else []
+        return unique([*self.splits, *tuned, *([TRAIN] if self.cross_encoders else [])])
 
     @property
     def backbones(self) -> list[str]:
@@ -101,7 +106,8 @@ class Selection:
     def text_encoders(self) -> list[str]:
         """Those whose features a wanted retriever reads."""
         wanted = (self.config.retrievers[name].text.encoder for name in self.needed_retrievers)
-        return unique(name for name in wanted if name is not None)
+        crossed = (self.config.cross_encoders[name].text_encoder for name in self.cross_encoders)
+        return unique(name for name in [*wanted, *crossed] if name is not None)
 
     @property
     def attentive_captioners(self) -> list[str]:
