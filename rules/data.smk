@@ -3,6 +3,7 @@
 
 rule data:
     output:
+        experiment.data.besides,
         manifest="results/{experiment}/data/manifest.json",
         images="results/{experiment}/data/images.parquet",
         captions="results/{experiment}/data/captions.parquet",

@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
+from vitcapr.config.pairs import PairsConfig
 
 
 class ScenesConfig(Section):
@@ -73,7 +74,7 @@ class CocoConfig(Section):
 class DataConfig(Section):
     """The data set of an experiment; only the section that ``dataset`` names is read."""
 
-    dataset: Literal["scenes", "flickr8k", "flickr30k", "coco"] = "scenes"
+    dataset: Literal["scenes", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
     on_bad_image: Literal["reject", "fail"] = "reject"
     """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
     max_pixels: int = Field(100_000_000, ge=1)
@@ -82,6 +83,7 @@ class DataConfig(Section):
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     flickr30k: Flickr30kConfig = Flickr30kConfig()
     coco: CocoConfig = CocoConfig()
+    pairs: PairsConfig = PairsConfig()
 
     @model_validator(mode="after")
     def _sources_are_named(self) -> Self:
@@ -91,7 +93,16 @@ class DataConfig(Section):
             raise ValueError("data.flickr30k.images must name the Parquet files or the photographs")
         if self.dataset == "coco" and not (self.coco.images and (self.coco.annotations or self.coco.karpathy)):
             raise ValueError("data.coco.images and either data.coco.annotations or data.coco.karpathy must be given")
+        if self.dataset == "pairs":
+            self._sources_of_pairs_are_named()
         return self
+
+    def _sources_of_pairs_are_named(self) -> None:
+        if self.pairs.source == "table" and not self.pairs.table:
+            raise ValueError("data.pairs.table must name a CSV, TSV, JSON lines or Parquet file")
+        flickr8k = self.flickr8k.images and self.flickr8k.text and self.pairs.chinese
+        if self.pairs.source == "flickr8k" and not flickr8k:
+            raise ValueError("data.flickr8k.images, data.flickr8k.text and data.pairs.chinese must be given")
 
 
 class ScenesSettings(Section):
@@ -120,5 +131,15 @@ class CocoSettings(Section):
     """What the stage ``data_coco`` reads."""
 
     coco: CocoConfig = CocoConfig()
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    max_pixels: int = Field(100_000_000, ge=1)
+
+
+class PairsSettings(Section):
+    """What the stage ``data_pairs`` reads."""
+
+    pairs: PairsConfig = PairsConfig()
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    scenes: ScenesConfig = ScenesConfig()
     on_bad_image: Literal["reject", "fail"] = "reject"
     max_pixels: int = Field(100_000_000, ge=1)

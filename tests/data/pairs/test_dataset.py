@@ -1,0 +1,162 @@
+"""The whole stage, on pictures of a few pixels."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from vitcapr.cli import data_pairs
+from vitcapr.data.manifest import Manifest, read_manifest
+from vitcapr.data.pairs.dataset import read_pairs, read_summary
+from vitcapr.errors import UserError
+
+
+def picture(folder: Path, name: str, shade: int) -> bytes:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (5, 4), (shade, shade, 100)).save(file)
+    return file.read_bytes()
+
+
+def run(folder: Path, **pairs: Any) -> Manifest:
+    data_pairs.main(folder / "data", json.dumps({"pairs": {"test_images": 2, **pairs}}))
+    return read_manifest(folder / "data" / "manifest.json")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """12 pictures with an English and a Chinese text each, and the dirt a table can have."""
+    rows = []
+    for number in range(12):
+        picture(tmp_path, f"pictures/{number:02d}.png", number)
+        rows += [
+            {"text": f"Wow, dog number {number} !", "image": f"pictures/{number:02d}.png"},
+            {"text": f"第 {number} 只狗。", "image": f"pictures/{number:02d}.png"},
+        ]
+    picture(tmp_path, "pictures/copy.png", 3)
+    (tmp_path / "pictures" / "bad.png").write_bytes(b"no")
+    rows += [
+        {"text": "a copy of the fourth", "image": "pictures/copy.png"},
+        {"text": "a", "image": "pictures/bad.png"},
+        {"text": "b", "image": "pictures/gone.png"},
+        {"text": "?!", "image": "pictures/00.png"},
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "pairs.csv", index=False)
+    return tmp_path / "pairs.csv"
+
+
+def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> None:
+    data = run(tmp_path, table=str(table))
+    assert data.dataset == "pairs"
+    assert data.image_root == tmp_path
+    assert data.images["path"].tolist() == [f"pictures/{number:02d}.png" for number in range(12)]
+    assert data.images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}
+    assert sorted(data.captions_of(language="en")["text"])[:2] == ["a copy of the fourth", "dog number 0"]
+    assert data.captions["text"][data.captions["image_id"] == "pictures/03.png"].tolist() == [
+        "dog number 3",
+        "第3只狗",
+        "a copy of the fourth",
+    ]
+    beside = read_pairs(tmp_path / "data" / "manifest.json", data.captions["caption_id"].tolist())
+    assert beside["raw"].iloc[:2].tolist() == ["Wow, dog number 0 !", "第 0 只狗。"]
+    assert set(beside["category"]) == {"animal"}
+    rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]
+    assert rejected == [
+        "pictures/bad.png,not an image in a known format",
+        "row-26,caption of an image left out",
+        "row-27,no such file: pictures/gone.png",
+        "row-28,nothing left of the caption after cleaning",
+    ]
+    cleaning = json.loads((tmp_path / "data" / "cleaning.json").read_text())
+    assert cleaning["languages"]["en"]["fillers"] == 12
+
+
+def test_pools_are_of_the_test_split_and_pairs_of_none_other(tmp_path: Path, table: Path) -> None:
+    data = run(tmp_path, table=str(table), queries=1)
+    with np.load(tmp_path / "data" / "pools.npz") as pools:
+        assert pools["image_candidates"].tolist() == data.rows("test").tolist()
+        test = data.captions_of("test")["caption_row"].tolist()
+        assert pools["text_candidates"].tolist() == test
+        assert len(pools["image_queries"]) == len(pools["text_queries"]) == 1
+        assert set(pools["text_queries"].tolist()) < set(test)
+    splits = read_summary(tmp_path / "data" / "manifest.json")["splits"]
+    assert {split: mixture["images"] for split, mixture in splits.items()} == {"train": 7, "validation": 3, "test": 2}
+    assert sum(mixture["pairs"] for mixture in splits.values()) == len(data.captions) == 25
+
+
+def test_a_number_of_pairs_is_drawn_and_the_test_pictures_keep_theirs(tmp_path: Path, table: Path) -> None:
+    data = run(tmp_path, table=str(table), pairs=9)
+    learnt = data.captions[data.captions["split"] != "test"]
+    assert len(learnt) == 9
+    assert set(learnt["image_id"]) == set(data.images["image_id"][data.images["split"] != "test"])
+    assert len(data.captions_of("test")) >= 4
+
+
+def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
+    run(tmp_path, table=str(table), seed=3)
+    names = [path.name for path in (tmp_path / "data").iterdir()]
+    first = {name: (tmp_path / "data" / name).read_bytes() for name in names}
+    run(tmp_path, table=str(table), seed=3)
+    assert {name: (tmp_path / "data" / name).read_bytes() for name in names} == first
+    run(tmp_path, table=str(table), seed=4)
+    assert (tmp_path / "data" / "images.parquet").read_bytes() != first["images.parquet"]
+
+
+def test_pictures_in_base64_are_the_same_data_set(tmp_path: Path, table: Path) -> None:
+    rows = pd.read_csv(table)
+    rows["image"] = [
+        base64.b64encode(file.read_bytes()).decode() if (file := tmp_path / name).is_file() else ""
+        for name in rows["image"]
+    ]
+    rows.to_csv(tmp_path / "encoded.csv", index=False)
+    data = run(tmp_path, table=str(tmp_path / "encoded.csv"), encoding="base64")
+    assert data.image_root == tmp_path / "data"
+    assert len(data.images) == 12
+    assert (data.image_root / data.images["path"].iloc[4]).read_bytes() == (tmp_path / "pictures/04.png").read_bytes()
+    texts = data.captions["text"][data.captions["image_id"] == data.images["image_id"].iloc[3]].tolist()
+    assert texts == ["dog number 3", "第3只狗", "a copy of the fourth"]
+
+
+def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        data_pairs.main(tmp_path / "data", json.dumps({"pairs": {"table": str(table)}, "on_bad_image": "fail"}))
+
+
+def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
+    settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
+    data_pairs.main(tmp_path, json.dumps(settings))
+    data = read_manifest(tmp_path / "manifest.json")
+    assert len(data.captions[data.captions["split"] != "test"]) == 60
+    assert set(data.captions["language"]) == {"en", "zh"}
+    assert pq.read_table(tmp_path / "pairs.parquet").num_rows == len(data.captions)
+
+
+def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.mkdir()
+    names = [f"{number}.jpg" for number in range(6)]
+    for shade, name in enumerate(names):
+        picture(tmp_path, f"images/{name}", 10 * shade)
+    (text / "Flickr8k.token.txt").write_text("".join(f"{name}#0\tA dog .\n" for name in names))
+    for kind, mine in (("train", names[:3]), ("dev", names[3:4]), ("test", names[4:])):
+        (text / f"Flickr_8k.{kind}Images.txt").write_text("\n".join(mine))
+    lines = [f"{name}#zhc#0 一只狗。" for name in names] + ["x.jpg#zhc#0 无", "broken"]
+    (tmp_path / "zh.txt").write_text("\n".join(lines), encoding="utf-8")
+    settings = {
+        "pairs": {"source": "flickr8k", "chinese": str(tmp_path / "zh.txt")},
+        "flickr8k": {"images": str(tmp_path / "images"), "text": str(text)},
+    }
+    data_pairs.main(tmp_path / "data", json.dumps(settings))
+    data = read_manifest(tmp_path / "data" / "manifest.json")
+    assert data.images["image_id"][data.images["split"] == "test"].tolist() == names[4:]
+    assert data.captions["text"].iloc[:2].tolist() == ["A dog", "一只狗"]
+    assert (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:] == [
+        "x.jpg#zhc#0,caption without an image",
+        "zh.txt:8,not a line 'image#zhc#number caption'",
+    ]

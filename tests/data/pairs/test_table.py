@@ -1,0 +1,107 @@
+"""Rows of every kind of table become the same pairs; what is none is left out with its reason."""
+
+import base64
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vitcapr.data.pairs.record import Pair, detect_language
+from vitcapr.data.pairs.table import Columns, list_table
+from vitcapr.errors import UserError
+
+ROWS = [
+    {"text": "A dog, red.", "image": "./a.jpg", "language": "", "category": "animal", "split": ""},
+    {"text": "一只狗", "image": "b.jpg", "language": "", "category": "", "split": "test"},
+    {"text": "plain", "image": "gone.jpg", "language": "zh", "category": "", "split": ""},
+]
+EXPECTED = [
+    Pair("row-1", "a.jpg", "a.jpg", "en", "A dog, red.", "animal", False),
+    Pair("row-2", "b.jpg", "b.jpg", "zh", "一只狗", None, True),
+    Pair("row-3", "gone.jpg", None, "zh", "plain", None, False),
+]
+
+
+def write(file: Path, rows: list[dict[str, Any]]) -> Path:
+    if file.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    elif file.suffix == ".jsonl":
+        file.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    else:
+        with file.open("w", encoding="utf-8-sig", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0], delimiter="\t" if file.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    return file
+
+
+def listed(file: Path, encoded: bool = False, **names: str) -> tuple[list[Pair], list[tuple[str, str]], list[bytes]]:
+    unpacked: list[bytes] = []
+
+    def unpack(content: bytes) -> str:
+        unpacked.append(content)
+        return f"at/{len(unpacked)}"
+
+    pairs, rejected = list_table(file, Columns(**names), encoded=encoded, existing={"a.jpg", "b.jpg"}, unpack=unpack)
+    return pairs, rejected, unpacked
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_the_same_pairs_from_every_kind_of_table(tmp_path: Path, suffix: str) -> None:
+    assert listed(write(tmp_path / f"pairs{suffix}", ROWS)) == (EXPECTED, [], [])
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        lambda text: text,
+        lambda text: f"data:image/jpeg;base64,{text}",
+        lambda text: "\n".join(text[start : start + 76] for start in range(0, len(text), 76)),
+    ],
+)
+def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None:
+    content = bytes(range(256)) * 1000  # longer than a cell of CSV may be by default
+    rows = [{"text": "one", "image": spell(base64.b64encode(content).decode())}, {"text": "two", "image": "%%"}]
+    pairs, rejected, unpacked = listed(write(tmp_path / "pairs.csv", rows), encoded=True)
+    assert unpacked == [content]
+    assert [(pair.path, pair.text, len(pair.image_id)) for pair in pairs] == [("at/1", "one", 64)]
+    assert rejected == [("pairs.csv:2", "not Base64")]
+
+
+def test_bytes_in_parquet_bare_and_in_the_form_of_hugging_face(tmp_path: Path) -> None:
+    rows = [{"caption": "one", "photo": {"bytes": b"x", "path": None}}, {"caption": "two", "photo": {"bytes": b"x"}}]
+    pairs, _, unpacked = listed(write(tmp_path / "pairs.parquet", rows), text="caption", image="photo")
+    assert unpacked == [b"x", b"x"]
+    assert len({pair.image_id for pair in pairs}) == 1
+
+
+def test_rows_that_are_no_pairs(tmp_path: Path) -> None:
+    rows = [{"text": "a", "image": "", "language": "en"}, {"text": "b", "image": "a.jpg", "language": "fr"}]
+    pairs, rejected, _ = listed(write(tmp_path / "pairs.csv", rows))
+    assert pairs == []
+    assert rejected == [("pairs.csv:1", "no picture"), ("pairs.csv:2", "language 'fr' is neither en nor zh")]
+
+
+def test_a_users_mistakes_are_one_line(tmp_path: Path) -> None:
+    table = write(tmp_path / "pairs.csv", ROWS)
+    with pytest.raises(UserError, match=r"row 1 has no 'caption'.*data\.pairs\.columns"):
+        listed(table, text="caption")
+    with pytest.raises(UserError, match="unknown kind of table"):
+        listed(tmp_path / "pairs.xlsx")
+    with pytest.raises(UserError, match="no such file"):
+        listed(tmp_path / "none.csv")
+    (tmp_path / "bad.jsonl").write_text('{"text": "a", "image": "b"}\n{oh\n')
+    with pytest.raises(UserError, match="line 2 is not JSON"):
+        listed(tmp_path / "bad.jsonl")
+    (tmp_path / "bad.parquet").write_text("no")
+    with pytest.raises(UserError, match="cannot be read"):
+        listed(tmp_path / "bad.parquet")
+
+
+def test_language_by_script() -> None:
+    assert [detect_language(text) for text in ("a dog", "狗", "T恤", "", "ä !")] == ["en", "zh", "zh", "en", "en"]

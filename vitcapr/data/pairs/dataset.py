@@ -1,0 +1,249 @@
+"""From listed pairs to the manifest that every data set becomes, and what pairs have besides."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
+from vitcapr.data.manifest import write_manifest
+from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
+from vitcapr.data.pairs.record import Pair
+from vitcapr.data.pairs.split import choose_pools, deal, draw
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, read_json, write_json
+from vitcapr.progress import Reporter
+
+FORMAT = "vitcapr-pairs-1"
+LANGUAGES = ("en", "zh")
+PAIRS = pa.schema([("caption_id", pa.string()), ("raw", pa.string()), ("category", pa.string())])
+"""``pairs.parquet``: a row a caption, in the order of ``captions.parquet``. ``raw``: the text before cleaning."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How pairs are drawn and split.
+
+    Attributes:
+        pairs: so many are drawn for training and validation; None takes all.
+        validation: the share of the pictures of these.
+        test_images: pictures set apart where the source sets none apart.
+        queries, candidates: of each direction, from the pictures set apart.
+    """
+
+    pairs: int | None
+    validation: float
+    test_images: int
+    queries: int
+    candidates: int
+    seed: int
+
+
+def write_pairs(
+    directory: Path,
+    pairs: Sequence[Pair],
+    source: ImageSource,
+    *,
+    rejected: Sequence[tuple[str, str]],
+    clean: Callable[[str, str], str],
+    recipe: Recipe,
+    max_pixels: int,
+    on_bad_image: Literal["reject", "fail"],
+    reporter: Reporter,
+) -> Path:
+    """Check every picture, clean every text, split, and write the manifest, ``pairs.parquet, pairs.json, pools.npz``.
+
+    Two files with the same bytes are one picture: the captions of the second become the first one's.
+
+    Args:
+        clean: (text, language) -> the text that is learnt, empty if nothing is left of it.
+
+    Returns:
+        The path of ``manifest.json``.
+
+    Raises:
+        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
+    """
+    refused = list(rejected)
+    facts, first_of = _pictures(pairs, source, refused, max_pixels, on_bad_image, reporter)
+    table = _table(pairs, first_of, clean, refused)
+    if table.empty:
+        raise UserError("no pair is left in the data set", where=directory, remedy="rejected.csv of a run says why")
+    table = _split(table, recipe)
+    order = {image_id: place for place, image_id in enumerate(facts)}
+    table = table.assign(order=table["image_id"].map(order)).sort_values("order", kind="stable", ignore_index=True)
+    kept = list(dict.fromkeys(table["image_id"]))
+    split_of = dict(zip(table["image_id"], table["split"], strict=True))
+    images = [(name, facts[name][0], split_of[name], *_facts(facts[name][1])) for name in kept]
+    manifest = write_manifest(
+        directory,
+        dataset="pairs",
+        image_root=source.root,
+        images=pd.DataFrame(images, columns=["image_id", "path", "split", "width", "height", "sha256"]),
+        captions=table[["caption_id", "image_id", "language", "text", "split"]],
+        rejected=refused,
+    )
+    _write_beside(directory, table, recipe, reporter)
+    return manifest
+
+
+def read_pairs(manifest: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
+    """``pairs.parquet`` beside a manifest: ``caption_id, raw, category``, a row a caption of it.
+
+    Raises:
+        UserError: it is missing, or belongs to another manifest.
+    """
+    file = manifest.parent / "pairs.parquet"
+    if not file.is_file():
+        raise UserError("the data set is not one of pairs", where=file, remedy="set data.dataset: pairs")
+    table: pd.DataFrame = pq.read_table(file).to_pandas()
+    if table["caption_id"].tolist() != list(caption_ids):
+        raise UserError("pairs.parquet belongs to another manifest", where=file, remedy="run the data stage again")
+    return table
+
+
+def read_summary(manifest: Path) -> dict[str, Any]:
+    """``pairs.json`` beside a manifest."""
+    content = read_json(manifest.parent / "pairs.json")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"not of format {FORMAT}", where=manifest.parent / "pairs.json", remedy="run the data stage")
+    return content
+
+
+def _pictures(
+    pairs: Sequence[Pair],
+    source: ImageSource,
+    refused: list[tuple[str, str]],
+    max_pixels: int,
+    on_bad_image: str,
+    reporter: Reporter,
+) -> tuple[dict[str, tuple[str, ImageFacts]], dict[str, str]]:
+    """Path and facts of each picture, and the picture that each listed image id stands for."""
+    paths: dict[str, str] = {}
+    for pair in pairs:
+        if pair.path is None:
+            if on_bad_image == "fail":
+                raise UserError(f"image '{pair.image_id}': no such file", where=source.root)
+            refused.append((pair.caption_id, f"no such file: {pair.image_id}"))
+        else:
+            paths.setdefault(pair.image_id, pair.path)
+    facts: dict[str, tuple[str, ImageFacts]] = {}
+    first_of: dict[str, str] = {}
+    first_with: dict[str, str] = {}
+    with closing(inspect_all(source, list(paths.values()), max_pixels, reporter)) as checked:
+        for (image_id, path), found in zip(paths.items(), checked, strict=True):
+            if isinstance(found, BadImage):
+                if on_bad_image == "fail":
+                    raise UserError(f"image '{image_id}': {found.reason}", where=source.root / path)
+                refused.append((image_id, found.reason))
+                continue
+            first_of[image_id] = first_with.setdefault(found.sha256, image_id)
+            facts.setdefault(first_of[image_id], (path, found))
+    if twins := len(first_of) - len(facts):
+        reporter.line(f"{twins} files hold the picture of another file; their captions are given to that")
+    return facts, first_of
+
+
+def _facts(facts: ImageFacts) -> tuple[int, int, str]:
+    return facts.width, facts.height, facts.sha256
+
+
+def _table(
+    pairs: Sequence[Pair],
+    first_of: dict[str, str],
+    clean: Callable[[str, str], str],
+    refused: list[tuple[str, str]],
+) -> pd.DataFrame:
+    """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
+    rows, seen = [], set()
+    classes: dict[str, list[str]] = defaultdict(list)
+    given: dict[str, list[str]] = defaultdict(list)
+    for pair in pairs:
+        if pair.image_id not in first_of:
+            if pair.path is not None:
+                refused.append((pair.caption_id, "caption of an image left out"))
+            continue
+        raw = " ".join(pair.text.encode("utf-8", "ignore").decode("utf-8").split())
+        text = clean(raw, pair.language)
+        if pair.caption_id in seen:
+            refused.append((pair.caption_id, "duplicate caption id"))
+        elif not raw:
+            refused.append((pair.caption_id, "empty caption"))
+        elif not text:
+            refused.append((pair.caption_id, "nothing left of the caption after cleaning"))
+        else:
+            image_id = first_of[pair.image_id]
+            rows.append((pair.caption_id, image_id, pair.language, text, raw, pair.test))
+            (given if pair.category else classes)[image_id].append(pair.category or category_of(raw, pair.language))
+        seen.add(pair.caption_id)
+    table = pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "raw", "test"])
+    names = {image_id: commonest(given.get(image_id) or classes[image_id]) for image_id in table["image_id"].unique()}
+    return table.assign(category=table["image_id"].map(names))
+
+
+def _split(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
+    """The pairs that are used, with the column ``split``."""
+    apart = set(table["image_id"][table["test"]])
+    if not apart:
+        apart = draw(table["image_id"].unique(), recipe.test_images, recipe.seed, "test")
+    tested = table["image_id"].isin(apart)
+    learnt = table[~tested]
+    if recipe.pairs is not None:
+        learnt = learnt[learnt["caption_id"].isin(draw(learnt["caption_id"], recipe.pairs, recipe.seed, "pairs"))]
+    counts = {language: learnt["language"].eq(language).groupby(learnt["image_id"]).sum() for language in LANGUAGES}
+    pictures = learnt.drop_duplicates("image_id")[["image_id", "category"]]
+    for language, number in counts.items():
+        pictures = pictures.assign(**{language: pictures["image_id"].map(number)})
+    split_of = deal(pictures, recipe.validation, recipe.seed) | dict.fromkeys(apart, "test")
+    used = pd.concat([learnt, table[tested]]).sort_index()
+    return used.assign(split=used["image_id"].map(split_of))
+
+
+def _write_beside(directory: Path, table: pd.DataFrame, recipe: Recipe, reporter: Reporter) -> None:
+    arrays = [pa.array(table[name].tolist(), pa.string()) for name in PAIRS.names]
+    with atomic_path(directory / "pairs.parquet") as temporary:
+        pq.write_table(pa.Table.from_arrays(arrays, schema=PAIRS), temporary, compression="zstd")
+    rows = table.assign(caption_row=np.arange(len(table)), image_row=pd.factorize(table["image_id"])[0])
+    pools = choose_pools(rows[rows["split"] == "test"], recipe.queries, recipe.candidates, recipe.seed)
+    with atomic_path(directory / "pools.npz") as temporary, temporary.open("wb") as stream:
+        np.savez(stream, **pools)
+    shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
+    ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
+    write_json(
+        directory / "pairs.json",
+        {
+            "format": FORMAT,
+            "seed": recipe.seed,
+            "split": "whole pictures, stratified by category and by captions of each language; no picture on two sides",
+            "splits": shares,
+            "categories": {"method": METHOD, "names": list(CATEGORIES)},
+            "pools": {name: len(rows) for name, rows in pools.items() if isinstance(rows, np.ndarray)},
+            "drawn_sha256": hashlib.sha256(ids.encode()).hexdigest(),
+        },
+    )
+    for split, mixture in shares.items():
+        languages = ", ".join(f"{share:.1%} {name}" for name, share in mixture["languages"].items())
+        reporter.line(f"{split}: {mixture['pairs']} pairs of {mixture['images']} pictures, {languages}")
+
+
+def _mixture(part: pd.DataFrame) -> dict[str, Any]:
+    """What a split consists of; shares of its pairs."""
+    return {
+        "pairs": len(part),
+        "images": part["image_id"].nunique(),
+        "languages": _shares(part["language"]),
+        "categories": _shares(part["category"]),
+    }
+
+
+def _shares(column: "pd.Series[str]") -> dict[str, float]:
+    counts = column.value_counts()
+    return {str(name): round(int(counts[name]) / len(column), 6) for name in sorted(counts.index)}

@@ -1,0 +1,90 @@
+"""Which pairs are learnt, validated and tested on. Whole pictures are dealt, so that no picture is on two sides.
+
+Everything is decided by hashes of the seed and an id: the same files and seed give the same split on any machine,
+and another order of the file gives no other.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TypedDict
+
+import numpy as np
+import pandas as pd
+
+
+def rank(seed: int, purpose: str, identifier: str) -> bytes:
+    """A random number for an id, as bytes that sort."""
+    return hashlib.sha256(f"{seed}:{purpose}:{identifier}".encode()).digest()
+
+
+def draw(identifiers: Iterable[str], number: int, seed: int, purpose: str) -> set[str]:
+    """``number`` of the ids at random, or all where there are fewer."""
+    return set(sorted(identifiers, key=lambda identifier: rank(seed, purpose, identifier))[:number])
+
+
+def deal(pictures: pd.DataFrame, validation: float, seed: int) -> dict[str, str]:
+    """``train`` or ``validation`` for each picture, in the same mixture of classes and languages.
+
+    The pictures are sorted by class, then by how many captions of each language they have, then at random, and every
+    so many goes to validation. In each stretch of that order, hence for each class and each mixture of languages, the
+    share of validation pictures is met to within one picture.
+
+    Args:
+        pictures: columns ``image_id, category`` and the number of captions in each language, ``en`` and ``zh``.
+        validation: the share of the pictures, above 0 and below 1.
+    """
+    rows = pictures[["category", "zh", "en", "image_id"]].itertuples(index=False, name=None)
+    order = sorted(rows, key=lambda row: (row[0], row[1], row[2], rank(seed, "split", row[3])))
+    share = Fraction(str(validation))
+    return {
+        image_id: "validation" if int((place + 1) * share) > int(place * share) else "train"
+        for place, (_, _, _, image_id) in enumerate(order)
+    }
+
+
+class Pools(TypedDict):
+    """Queries and what they are ranked against, all of the test split, each increasing.
+
+    ``image_queries, image_candidates``: rows of ``images.parquet``; ``text_queries, text_candidates``: rows of
+    ``captions.parquet``; (n,) int32.
+    """
+
+    image_queries: np.ndarray
+    text_candidates: np.ndarray
+    text_queries: np.ndarray
+    image_candidates: np.ndarray
+
+
+def choose_pools(captions: pd.DataFrame, queries: int, candidates: int, seed: int) -> Pools:
+    """Queries at random, and pools that hold all their true matches and, up to their size, other rows at random.
+
+    Args:
+        captions: those of the test split: ``caption_id, image_id, image_row, caption_row``.
+        queries: of each direction; fewer where the split has fewer.
+        candidates: the size of a pool; fewer where the split has fewer, more where the true matches alone are more.
+    """
+    pictures = captions.drop_duplicates("image_row")
+    asked_images = _rows_of(draw(pictures["image_id"], queries, seed, "image queries"), pictures, "image")
+    asked_texts = _rows_of(draw(captions["caption_id"], queries, seed, "text queries"), captions, "caption")
+    true_texts = captions["caption_row"][captions["image_row"].isin(asked_images)]
+    true_images = captions["image_row"][captions["caption_row"].isin(asked_texts)]
+    return {
+        "image_queries": asked_images,
+        "text_candidates": _filled(true_texts, captions, "caption", candidates, seed),
+        "text_queries": asked_texts,
+        "image_candidates": _filled(true_images, pictures, "image", candidates, seed),
+    }
+
+
+def _rows_of(drawn: set[str], table: pd.DataFrame, kind: str) -> np.ndarray:
+    rows = table[f"{kind}_row"][table[f"{kind}_id"].isin(drawn)]
+    return np.sort(rows.to_numpy()).astype(np.int32)
+
+
+def _filled(true: "Sequence[int] | pd.Series[int]", table: pd.DataFrame, kind: str, size: int, seed: int) -> np.ndarray:
+    matches = np.unique(np.asarray(true)).astype(np.int32)
+    others = table[~table[f"{kind}_row"].isin(matches)]
+    room = max(0, size - len(matches))
+    more = _rows_of(draw(others[f"{kind}_id"], room, seed, f"{kind} candidates"), others, kind)
+    return np.sort(np.concatenate([matches, more]))

@@ -1,0 +1,153 @@
+"""Pairs in a table: CSV, TSV, JSON lines or Parquet, with paths of pictures or the pictures themselves."""
+
+import base64
+import binascii
+import csv
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from vitcapr.data.pairs.record import Pair, detect_language
+from vitcapr.errors import UserError
+
+LANGUAGES = ("en", "zh")
+_ROWS_AT_ONCE = 256
+_KEY = "data.pairs.table"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns are called; those of language, category and split need not be there."""
+
+    text: str = "text"
+    image: str = "image"
+    language: str = "language"
+    category: str = "category"
+    split: str = "split"
+
+
+def read_rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table, a few in memory at a time.
+
+    Raises:
+        UserError: no such file, of no known kind, or not of the kind that its name says.
+    """
+    readers: dict[str, Callable[[Path], Iterator[dict[str, Any]]]] = {
+        ".csv": lambda path: _separated(path, ","),
+        ".tsv": lambda path: _separated(path, "\t"),
+        ".jsonl": _json_lines,
+        ".parquet": _parquet,
+    }
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise UserError(f"{_KEY}: unknown kind of table", where=file, remedy=f"name one of {', '.join(readers)}")
+    try:
+        yield from reader(file)
+    except FileNotFoundError as error:
+        raise UserError(f"{_KEY}: no such file", where=file) from error
+    except (UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
+        raise UserError(f"{_KEY}: cannot be read: {error}", where=file) from error
+
+
+def list_table(
+    file: Path, columns: Columns, *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]
+) -> tuple[list[Pair], list[tuple[str, str]]]:
+    """The pairs of a table, in its order, and (item, reason) of the rows that are none.
+
+    A caption's id is ``row-`` and its number. A picture's id is its path; of a picture inside the table, the digest of
+    its bytes, so that the same picture in two rows is one.
+
+    Args:
+        encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
+        existing: the paths that exist below the image root.
+        unpack: writes a picture's bytes below the image root, and says where.
+
+    Raises:
+        UserError: a column is missing.
+    """
+    pairs: list[Pair] = []
+    rejected: list[tuple[str, str]] = []
+    for number, row in enumerate(read_rows(file), start=1):
+        if missing := [name for name in (columns.text, columns.image) if name not in row]:
+            raise UserError(
+                f"{_KEY}: row {number} has no '{missing[0]}'",
+                where=file,
+                remedy=f"data.pairs.columns says what the columns are called; there are {', '.join(map(str, row))}",
+            )
+        try:
+            pairs.append(_pair(number, row, columns, encoded, existing, unpack))
+        except ValueError as problem:
+            rejected.append((f"{file.name}:{number}", str(problem)))
+    return pairs, rejected
+
+
+def _pair(
+    number: int,
+    row: dict[str, Any],
+    columns: Columns,
+    encoded: bool,
+    existing: set[str],
+    unpack: Callable[[bytes], str],
+) -> Pair:
+    """Raises:
+    ValueError: the row holds no pair.
+    """
+    text, image = str(row[columns.text] or ""), row[columns.image]
+    language = str(row.get(columns.language) or detect_language(text))
+    if language not in LANGUAGES:
+        raise ValueError(f"language '{language}' is neither en nor zh")
+    if isinstance(image, dict):
+        image = image.get("bytes")
+    if not image:
+        raise ValueError("no picture")
+    path: str | None
+    if isinstance(image, bytes) or encoded:
+        content = image if isinstance(image, bytes) else _decoded(image)
+        image_id, path = hashlib.sha256(content).hexdigest(), unpack(content)
+    else:
+        image_id = str(image).replace("\\", "/").removeprefix("./")
+        path = image_id if image_id in existing else None
+    category = str(row[columns.category]) if row.get(columns.category) else None
+    return Pair(f"row-{number}", image_id, path, language, text, category, row.get(columns.split) == "test")
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes of a Base64 string, also of a ``data:`` URL and of one broken into lines."""
+    body = text.partition("base64,")[2] if text.startswith("data:") else text
+    try:
+        return base64.b64decode("".join(body.split()), validate=True)
+    except binascii.Error as error:
+        raise ValueError("not Base64") from error
+
+
+def _separated(file: Path, separator: str) -> Iterator[dict[str, Any]]:
+    # A picture in Base64 is far longer than the 131,072 characters that a cell may have by default.
+    csv.field_size_limit(sys.maxsize)
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        yield from csv.DictReader(stream, delimiter=separator, restval="")
+
+
+def _json_lines(file: Path) -> Iterator[dict[str, Any]]:
+    with file.open(encoding="utf-8-sig") as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise UserError(f"{_KEY}: line {number} is not JSON: {error}", where=file) from error
+                if not isinstance(row, dict):
+                    raise UserError(f"{_KEY}: line {number} is not a JSON object", where=file)
+                yield row
+
+
+def _parquet(file: Path) -> Iterator[dict[str, Any]]:
+    with pq.ParquetFile(file) as table:
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+            yield from batch.to_pylist()

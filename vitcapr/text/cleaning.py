@@ -1,0 +1,101 @@
+"""Cleaning captions in Chinese and English, and counting what it removes.
+
+Removed: control characters, punctuation and other symbols, filler words ("wow", "oh", "eh"), and the spaces inside
+Chinese. Kept: title marks, since they tell that a book or film is named; an apostrophe or hyphen inside an English
+word, which is part of it; a space between two Latin words, also within Chinese.
+"""
+
+import re
+import unicodedata
+from dataclasses import asdict, dataclass
+from functools import cache
+
+TITLE_MARKS = "《》〈〉<>"
+ENGLISH_FILLERS = ("wow", "oh", "eh", "ah", "aw", "uh", "um", "er", "hmm", "huh", "hey", "oops", "yay", "ooh", "aha")
+CHINESE_FILLERS = "哇啊哦噢呃嗯哎唉嘿呀欸喔唔"
+"""They are part of words too, so they are fillers only in a run that begins or ends a clause."""
+
+_ENGLISH_FILLER = re.compile(rf"(?<![\w'-])(?:{'|'.join(ENGLISH_FILLERS)})(?![\w'-])", re.IGNORECASE)
+_CHINESE_FILLER = re.compile(
+    rf"(?:(?<=^)|(?<=[^\w]))[{CHINESE_FILLERS}]+(?=[^{CHINESE_FILLERS}]|$)|[{CHINESE_FILLERS}]+(?=[^\w]|$)"
+)
+_INSIDE_WORD = re.compile(r"(?<=[A-Za-z0-9])['’\-](?=[A-Za-z0-9])")
+_SPACE_IN_CHINESE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
+
+
+@dataclass
+class Removed:
+    """What cleaning met in the captions of one language, in characters where nothing else is said.
+
+    Attributes:
+        captions: so many were cleaned, of which ``emptied`` had nothing left.
+        characters: before; ``kept`` after.
+        symbols: punctuation and other symbols before, title marks and the inside of words included.
+        spaces: before.
+        fillers: filler words, counted as words.
+        title_marks: kept.
+    """
+
+    captions: int = 0
+    emptied: int = 0
+    characters: int = 0
+    kept: int = 0
+    symbols: int = 0
+    spaces: int = 0
+    fillers: int = 0
+    title_marks: int = 0
+
+    def add(self, before: str, after: str, fillers: int) -> None:
+        self.captions += 1
+        self.emptied += not after
+        self.characters += len(before)
+        self.kept += len(after)
+        self.symbols += sum(is_symbol(character) for character in before)
+        self.spaces += sum(character.isspace() for character in before)
+        self.fillers += fillers
+        self.title_marks += sum(character in TITLE_MARKS for character in after)
+
+    def describe(self) -> dict[str, int]:
+        return asdict(self)
+
+
+class Cleaner:
+    """Cleans captions one by one and remembers what it removed, by language."""
+
+    def __init__(self) -> None:
+        self.removed: dict[str, Removed] = {}
+
+    def clean(self, text: str, language: str) -> str:
+        """The caption as it is learnt; empty where there was nothing but symbols and fillers."""
+        cleaned, fillers = clean(text, language)
+        self.removed.setdefault(language, Removed()).add(text, cleaned, fillers)
+        return cleaned
+
+
+@cache
+def is_symbol(character: str) -> bool:
+    """Whether it is punctuation or another symbol (Unicode's classes P and S)."""
+    return unicodedata.category(character)[0] in "PS"
+
+
+def clean(text: str, language: str) -> tuple[str, int]:
+    """The cleaned caption, and how many fillers it lost.
+
+    >>> clean("Wow ! A man's T-shirt , red .", "en")
+    ("A man's T-shirt red", 1)
+    >>> clean("哇，一个 男人在看《三体》！", "zh")
+    ('一个男人在看《三体》', 1)
+    """
+    text = "".join(" " if character.isspace() else character for character in text)
+    text = "".join(character for character in text if unicodedata.category(character)[0] != "C")
+    pattern = _CHINESE_FILLER if language == "zh" else _ENGLISH_FILLER
+    text, fillers = pattern.subn(" ", text)
+    inside = {match.start() for match in _INSIDE_WORD.finditer(text)}
+    text = "".join(
+        " " if is_symbol(character) and character not in TITLE_MARKS and place not in inside else character
+        for place, character in enumerate(text)
+    )
+    text = " ".join(text.split())
+    if language == "zh":
+        text = _SPACE_IN_CHINESE.sub("", text)
+    return text, fillers
