@@ -219,6 +219,8 @@ rule draw_embeddings:
             subcategory="{retriever}",
             labels={"figure": "the shared space", "split": "{split}"},
         ),
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
     log:
         "results/{experiment}/logs/draw_embeddings/{retriever}.{split}.log",
     conda:
@@ -251,6 +253,8 @@ rule draw_retrieved:
             subcategory="{retriever}",
             labels={"figure": "failures", "split": "{split}"},
         ),
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
     log:
         "results/{experiment}/logs/draw_retrieved/{retriever}.{split}.log",
     conda:

@@ -13,6 +13,7 @@ from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
+from vitcapr.config.matcher import MatcherConfig, TokenizerConfig
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
@@ -31,9 +32,13 @@ class RunConfig(Section):
     retrievers: list[str] = []
     cross_encoders: list[str] = []
     """Rerankers of what a retriever finds first; their scores stand beside the retrievers'."""
+    matchers: list[str] = []
+    """Those that are embedded, scored and drawn."""
+    losses: dict[str, list[str]] = {}
+    """Figures by name, and the matchers whose losses each sets side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k"] | None = None
     """Whose published numbers are set beside the scores."""
-    splits: list[Literal["validation", "test"]] = ["test"]
+    splits: list[Literal["train", "validation", "test"]] = ["test"]
 
 
 class ExperimentConfig(Section):
@@ -55,6 +60,8 @@ class ExperimentConfig(Section):
     retrievers: dict[str, RetrieverConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     cross_encoders: dict[str, CrossEncoderConfig] = {}
+    tokenizers: dict[str, TokenizerConfig] = {}
+    matchers: dict[str, MatcherConfig] = {}
     rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
@@ -99,6 +106,20 @@ class ExperimentConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _matchers_stand_apart(self) -> Self:
+        _check("run.matchers", self.run.matchers, self.matchers)
+        for figure, names in self.run.losses.items():
+            _check(f"run.losses.{figure}", names, self.matchers)
+        for name in [*self.run.matchers, *(name for names in self.run.losses.values() for name in names)]:
+            matcher = self.matchers[name]
+            if name in self.retrievers:
+                raise ValueError(f"'{name}' is both a retriever and a matcher; give one of them another name")
+            _check(f"matchers.{name}.image.backbone", [matcher.image.backbone], self.backbones)
+            for tower, text in matcher.text.items():
+                _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
+        return self
+
+    @model_validator(mode="after")
     def _captioners_write_something(self) -> Self:
         run = self.run
         if run.captioners and not run.decodings:
@@ -106,8 +127,8 @@ class ExperimentConfig(Section):
         if not run.captioners and (run.decodings or run.rerankings):
             idle = "decodings" if run.decodings else "rerankings"
             raise ValueError(f"run.{idle} has no captioner to work for; empty it, or name some in run.captioners")
-        if not run.captioners and not run.retrievers:
-            raise ValueError("run has neither captioners nor retrievers")
+        if not (run.captioners or run.retrievers or run.matchers or run.losses):
+            raise ValueError("run has neither captioners, nor retrievers, nor matchers")
         return self
 
     def seed_of(self, model: CaptionerConfig | RetrieverConfig) -> int:

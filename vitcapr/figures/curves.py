@@ -41,6 +41,10 @@ class _Panel:
 
 
 _RATE = "learning_rate"
+_LOSSES = (
+    _Panel("training loss", "train_loss"),
+    _Panel("validation loss", "", "validation_loss", np.nanargmin),
+)
 _CAPTIONERS = (
     _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
     _Panel("reward in training (CIDEr-D)", "train_reward"),
@@ -82,6 +86,18 @@ def retriever_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
         ValueError: there is nothing to draw.
     """
     return _curves(histories, _RETRIEVERS)
+
+
+@styled
+def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """Losses of several trainings of one model, for instance under other learning rates or optimisers.
+
+    Figures 11 and 12 of Peng 2025. As :func:`training_curves`, training and validation in a panel each.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    return _curves(histories, _LOSSES)
 
 
 def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> Figure:

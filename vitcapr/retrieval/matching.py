@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from vitcapr.errors import UserError
-from vitcapr.features.matcher_towers import build_matcher
 from vitcapr.features.photographs import preprocessing_of
 from vitcapr.features.pixels import PIXELS
 from vitcapr.features.precision import autocast
@@ -21,6 +20,7 @@ from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.files import read_json
 from vitcapr.model_folder import read_model
 from vitcapr.models.matcher import Matcher
+from vitcapr.retrieval.matcher_towers import build_matcher
 
 READERS = "readers.json"
 

@@ -16,6 +16,7 @@ from vitcapr.workflow.cross_encoding import CrossEncodingStages
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figures import FigureStages
+from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
 from vitcapr.workflow.reranking import RerankingStages
 from vitcapr.workflow.retrieval import RetrievalStages
@@ -71,12 +72,16 @@ class Experiment:
         return CrossEncodingStages(self.chosen, self.features)
 
     @cached_property
+    def matching(self) -> MatchingStages:
+        return MatchingStages(self.chosen, self.features)
+
+    @cached_property
     def metrics(self) -> MetricStages:
-        return MetricStages(self.chosen, self.captioning, self.retrieval)
+        return MetricStages(self.chosen, self.captioning, self.retrieval, self.matching)
 
     @cached_property
     def figures(self) -> FigureStages:
-        return FigureStages(self.chosen, self.features, self.captioning, self.retrieval)
+        return FigureStages(self.chosen, self.features, self.captioning, self.retrieval, self.matching)
 
     def _check(self) -> None:
         trained = [name for name in self.chosen.backbones if self.chosen.is_trained(name)]

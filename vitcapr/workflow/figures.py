@@ -7,6 +7,7 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.config.rollout import RolloutSettings
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import TRAINED, Selection, options, unique
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -20,6 +21,7 @@ class FigureStages:
     features: FeatureStages
     captioning: CaptioningStages
     retrieval: RetrievalStages
+    matching: MatchingStages
 
     def draw(self, figure: str) -> Stage:
         """The stage ``draw_<figure>``."""
@@ -56,7 +58,11 @@ class FigureStages:
 
     @property
     def _gpu_uses(self) -> dict[str, str]:
-        models = {"captioners": self.chosen.trained_captioners, "retrievers": self.chosen.needed_retrievers}
+        models = {
+            "captioners": self.chosen.trained_captioners,
+            "retrievers": self.chosen.needed_retrievers,
+            "matchers": self.chosen.needed_matchers,
+        }
         return {
             f"{kind}/{name}": f"{self.chosen.root}/{kind}/{name}/gpu.csv"
             for kind, names in models.items()
@@ -76,6 +82,7 @@ class FigureStages:
             *self.captioning.attentive_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
             *self.recall,
+            *self.matching.losses,
             *self.retrieval.files("figures/embeddings", *self.embeddings("")),
             *self.retrieval.files("figures/retrieved", *self.retrieved("")),
         ]
@@ -103,7 +110,7 @@ class FigureStages:
     @property
     def recall(self) -> list[str]:
         """All retrievers side by side."""
-        splits = self.chosen.splits if self.chosen.retrievers else []
+        splits = self.chosen.splits if self.chosen.ranked else []
         root = self.chosen.root
         return [picture for split in splits for picture in self.pictures(f"{root}/figures/recall/{split}/recall")]
 

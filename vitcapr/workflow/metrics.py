@@ -7,6 +7,7 @@ from vitcapr.config.metrics import ScoreSettings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
+from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -19,6 +20,7 @@ class MetricStages:
     chosen: Selection
     captioning: CaptioningStages
     retrieval: RetrievalStages
+    matching: MatchingStages
 
     @property
     def files(self) -> list[str]:
@@ -27,6 +29,7 @@ class MetricStages:
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
+            *self.matching.files,
             *self.retrieval.reordered("metrics/retrieval", "metrics.json"),
         ]
 

@@ -80,7 +80,7 @@ class RetrievalStages:
         """``files`` under ``folder`` for every retriever and split that is shown."""
         return [
             f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
-            for retriever in self.chosen.retrievers
+            for retriever in self.chosen.ranked
             for split in self.chosen.splits
             for file in files
         ]
@@ -102,7 +102,7 @@ class RetrievalStages:
 
     def _scores(self, split: str) -> dict[str, str]:
         root = f"{self.chosen.root}/metrics/retrieval"
-        shown = [*self.chosen.retrievers, *self.chosen.cross_encoders]
+        shown = [*self.chosen.ranked, *self.chosen.cross_encoders]
         return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:

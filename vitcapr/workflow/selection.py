@@ -79,6 +79,61 @@ class Selection:
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     @property
+    def matchers(self) -> list[str]:
+        """Those that are embedded and scored."""
+        return unique(self.config.run.matchers)
+
+    @property
+    def needed_matchers(self) -> list[str]:
+        """Those that are scored, and those whose losses are drawn."""
+        return unique([*self.matchers, *(name for names in self.config.run.losses.values() for name in names)])
+
+    @property
+    def matched(self) -> list[str]:
+        """The names under which embeddings of matchers lie: all languages together, and each apart."""
+        languages = {name: self.config.matchers[name].languages for name in self.matchers}
+        return [
+            name
+            for matcher, spoken in languages.items()
+            for name in [matcher, *(f"{matcher}-{language}" for language in spoken if len(spoken) > 1)]
+        ]
+
+    @property
+    def ranked(self) -> list[str]:
+        """All whose embeddings are scored and shown."""
+        return [*self.retrievers, *self.matched]
+
+    @property
+    def languages(self) -> list[str]:
+        """Those that matchers read."""
+        return unique(language for name in self.matchers for language in self.config.matchers[name].languages)
+
+    @property
+    def tokenizers(self) -> list[str]:
+        """Those that a wanted matcher reads with."""
+        texts = (text for name in self.needed_matchers for text in self.config.matchers[name].text.values())
+        return unique(text.tokenizer for text in texts if text.tokenizer is not None)
+
+    @property
+    def pixel_backbones(self) -> list[str]:
+        """Those that are trained further, on decoded pictures."""
+        return unique(self.config.matchers[name].image.backbone for name in self.needed_matchers)
+
+    def drawn(self, kind: str, names: Iterable[str]) -> list[str]:
+        """Of models that differ in their seed alone only the first; the others stand in the tables."""
+        made = self.config.variants.get(kind, {})
+        first: dict[str, str] = {}
+        for name in names:
+            first.setdefault(made[name].without("seed") if name in made else name, name)
+        return list(first.values())
+
+    @property
+    def drawn_retrievers(self) -> list[str]:
+        """Those whose training is drawn: one of every seed, and none that has nothing to learn."""
+        drawn = self.drawn("retrievers", self.needed_retrievers)
+        return [name for name in drawn if self.config.retrievers[name].learns]
+
+    @property
     def splits(self) -> list[str]:
         return unique(self.config.run.splits)
 
@@ -128,7 +183,7 @@ class Selection:
 
     @property
     def trains_backbone(self) -> bool:
-        return any(self.is_trained(name) for name in self.backbones)
+        return any(self.is_trained(name) for name in [*self.backbones, *self.pixel_backbones])
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -1,0 +1,214 @@
+# A ViT and text models of the BERT family, fine-tuned together on decoded pictures. Their embeddings lie beside those of
+# the retrievers and are scored and drawn as these are: all languages together under the matcher's name, and each language
+# under MATCHER-LANGUAGE.
+
+
+rule train_tokenizer:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        tokenizer="results/{experiment}/tokenizers/{tokenizer}/tokenizer.json",
+    log:
+        "results/{experiment}/logs/train_tokenizer/{tokenizer}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        settings=experiment.matching.train_tokenizer.settings,
+        made_from=experiment.matching.train_tokenizer.made_from,
+    shell:
+        "python -m vitcapr.cli.train_tokenizer --manifest {input.manifest:q} --output {output.tokenizer:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule train_matcher:
+    input:
+        experiment.matching.trained_backbone_of,
+        pixels=experiment.matching.pixels_of,
+        manifest="results/{experiment}/data/manifest.json",
+        tokenizers=experiment.matching.tokenizers_of,
+    output:
+        weights="results/{experiment}/matchers/{matcher}/best.safetensors",
+        card="results/{experiment}/matchers/{matcher}/card.json",
+        readers="results/{experiment}/matchers/{matcher}/readers.json",
+        history="results/{experiment}/matchers/{matcher}/history.csv",
+        gpu="results/{experiment}/matchers/{matcher}/gpu.csv",
+    log:
+        "results/{experiment}/logs/train_matcher/{matcher}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/train_matcher/{matcher}.tsv"
+    retries: 1
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.matching.gpus,
+        mem_mb=16000,
+        runtime=1440,
+    params:
+        folder=subpath(output.weights, parent=True),
+        source=experiment.matching.source_of,
+        tokenizers=experiment.matching.tokenizers_option,
+        code=experiment.matching.train.code_hash,
+        settings=experiment.matching.train.settings,
+        made_from=experiment.matching.train.made_from,
+    shell:
+        "python -m vitcapr.cli.train_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
+        " --source {params.source:q} {params.tokenizers} --output-dir {params.folder:q} --code {params.code}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule embed_matcher:
+    input:
+        pixels=experiment.matching.pixels_of,
+        manifest="results/{experiment}/data/manifest.json",
+        weights="results/{experiment}/matchers/{matcher}/best.safetensors",
+        card="results/{experiment}/matchers/{matcher}/card.json",
+        readers="results/{experiment}/matchers/{matcher}/readers.json",
+    output:
+        embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
+    log:
+        "results/{experiment}/logs/embed_matcher/{matcher}.{split}.log",
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.matching.embed_gpus,
+        mem_mb=8000,
+        runtime=120,
+    params:
+        folder=subpath(input.weights, parent=True),
+        settings=experiment.matching.embed.settings,
+        made_from=experiment.matching.embed.made_from,
+    shell:
+        "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
+        " --matcher {params.folder:q} --split {wildcards.split} --output {output.embeddings:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule embed_untrained_matcher:
+    input:
+        experiment.matching.trained_backbone_of,
+        pixels=experiment.matching.pixels_of,
+        manifest="results/{experiment}/data/manifest.json",
+        tokenizers=experiment.matching.tokenizers_of,
+    output:
+        embeddings="results/{experiment}/embeddings/untrained/{matcher}/{split}/embeddings.npz",
+    log:
+        "results/{experiment}/logs/embed_untrained_matcher/{matcher}.{split}.log",
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        gpu=experiment.matching.embed_gpus,
+        mem_mb=8000,
+        runtime=120,
+    params:
+        source=experiment.matching.source_of,
+        tokenizers=experiment.matching.tokenizers_option,
+        settings=experiment.matching.embed.settings,
+        made_from=experiment.matching.embed.made_from,
+    shell:
+        "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
+        " --source {params.source:q} {params.tokenizers} --split {wildcards.split}"
+        " --output {output.embeddings:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule select_language:
+    input:
+        embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        embeddings="results/{experiment}/embeddings/{matcher}-{language}/{split}/embeddings.npz",
+    log:
+        "results/{experiment}/logs/select_language/{matcher}-{language}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=10,
+    params:
+        made_from=experiment.matching.select_language.made_from,
+    shell:
+        "python -m vitcapr.cli.select_language --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " --language {wildcards.language} --output {output.embeddings:q} --log {log:q}"
+
+
+rule score_languages:
+    input:
+        embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/languages/{matcher}/{split}/metrics.json",
+    log:
+        "results/{experiment}/logs/score_languages/{matcher}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.matching.score_languages.settings,
+        made_from=experiment.matching.score_languages.made_from,
+    shell:
+        "python -m vitcapr.cli.score_languages --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " --split {wildcards.split} --model {wildcards.matcher} --output {output.metrics:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule measure_information:
+    input:
+        before="results/{experiment}/embeddings/untrained/{matcher}/{split}/embeddings.npz",
+        after="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/information/{matcher}/{split}/metrics.json",
+    log:
+        "results/{experiment}/logs/measure_information/{matcher}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        made_from=experiment.matching.measure_information.made_from,
+    shell:
+        "python -m vitcapr.cli.measure_information --before {input.before:q} --after {input.after:q}"
+        " --manifest {input.manifest:q} --split {wildcards.split} --model {wildcards.matcher}"
+        " --output {output.metrics:q} --log {log:q}"
+
+
+rule draw_losses:
+    input:
+        histories=experiment.matching.histories_of,
+    output:
+        report(
+            experiment.figures.pictures(
+                "results/{experiment}/figures/losses/{losses}"
+            ),
+            caption="../workflow/report/losses.rst",
+            category="Training",
+            labels={"figure": "losses of matchers", "compared": "{losses}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_losses/{losses}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        histories=experiment.matching.histories_option,
+        settings=experiment.figures.draw("losses").settings,
+        made_from=experiment.figures.draw("losses").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_losses {params.histories} --name {wildcards.losses}"
+        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"

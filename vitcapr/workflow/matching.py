@@ -1,0 +1,155 @@
+"""The stages of matchers: tokenizers, fine-tuning on decoded pictures, embeddings by language, and what they hold."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vitcapr.config.matcher import (
+    EmbedMatcherSettings,
+    MatcherConfig,
+    TrainMatcherSettings,
+    TrainTokenizerSettings,
+)
+from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
+from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.selection import Selection, options, unique
+from vitcapr.workflow.stage import Stage, Wildcards
+
+_HOW = (
+    "training.checkpoint_layers",
+    "training.chunk",
+    "training.compile",
+    "training.device",
+    "training.processes",
+    "training.save_every_steps",
+)
+"""Settings that say how a matcher is computed, and change nothing of it but rounding."""
+
+
+@dataclass(frozen=True)
+class MatchingStages:
+    """Pixels and captions -> matchers -> embeddings."""
+
+    chosen: Selection
+    features: FeatureStages
+
+    @cached_property
+    def train_tokenizer(self) -> Stage:
+        config = self.chosen.config
+        return Stage("train_tokenizer", lambda w: TrainTokenizerSettings(tokenizer=config.tokenizers[w.tokenizer]))
+
+    @cached_property
+    def train(self) -> Stage:
+        return Stage(
+            "train_matcher",
+            lambda w: self._training(w),
+            incidental=frozenset(f"matcher.{key}" for key in _HOW),
+            sources=self._checkpoints,
+        )
+
+    @cached_property
+    def embed(self) -> Stage:
+        """Trained or not: the settings of training count for an untrained one; for a trained one its card is read."""
+        return Stage(
+            "embed_matcher",
+            lambda w: EmbedMatcherSettings(embed=self.chosen.config.embed, training=self._training(w)),
+            incidental=frozenset(
+                {"embed.batch", "embed.device", *(f"training.matcher.{key}" for key in _HOW)},
+            ),
+            sources=self._checkpoints,
+        )
+
+    @cached_property
+    def select_language(self) -> Stage:
+        return Stage("select_language")
+
+    @cached_property
+    def score_languages(self) -> Stage:
+        return Stage(
+            "score_languages",
+            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @cached_property
+    def measure_information(self) -> Stage:
+        return Stage("measure_information")
+
+    def _config(self, wildcards: Wildcards) -> MatcherConfig:
+        return self.chosen.config.matchers[wildcards.matcher]
+
+    def _training(self, wildcards: Wildcards) -> TrainMatcherSettings:
+        config, matcher = self.chosen.config, self._config(wildcards)
+        revision = config.backbones[matcher.image.backbone].revision
+        return TrainMatcherSettings(matcher=matcher, seed=config.seed, revision=revision)
+
+    def _checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folders of checkpoints that lie on this machine."""
+        matcher = self._config(wildcards)
+        found = self.features.backbone_files(matcher.image.backbone)
+        for name, text in matcher.text.items():
+            if text.source is not None and (folder := find_backbone(text.source)).is_dir():
+                found[f"matchers.{wildcards.matcher}.text.{name}.source"] = folder
+        return found
+
+    def pixels_of(self, wildcards: Wildcards) -> str:
+        """The sealed pixels that a matcher is trained on."""
+        return f"{self.chosen.root}/pixels/{self._config(wildcards).image.backbone}/manifest.json"
+
+    def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
+        return self.features.trained_backbone(self._config(wildcards).image.backbone)
+
+    def source_of(self, wildcards: Wildcards) -> str:
+        """What ``--source`` is given."""
+        return self.features.source_of(self._config(wildcards).image.backbone)
+
+    def tokenizers_of(self, wildcards: Wildcards) -> list[str]:
+        return list(self._tokenizers(wildcards).values())
+
+    def tokenizers_option(self, wildcards: Wildcards) -> str:
+        return options("tokenizer", (f"{name}={path}" for name, path in self._tokenizers(wildcards).items()))
+
+    def _tokenizers(self, wildcards: Wildcards) -> dict[str, str]:
+        named = unique(text.tokenizer for text in self._config(wildcards).text.values() if text.tokenizer is not None)
+        return {name: f"{self.chosen.root}/tokenizers/{name}/tokenizer.json" for name in named}
+
+    def gpus(self, wildcards: Wildcards) -> int:
+        """One a process."""
+        training = self._config(wildcards).training
+        return training.processes if training.device != "cpu" else 0
+
+    def embed_gpus(self, _: Wildcards) -> int:
+        return int(self.chosen.config.embed.device != "cpu")
+
+    @property
+    def files(self) -> list[str]:
+        """Scores of matchers beside those of retrieval: across languages, and information before and after training."""
+        root, config = self.chosen.root, self.chosen.config
+        return [
+            f"{root}/metrics/{kind}/{name}/{split}/metrics.json"
+            for name in self.chosen.matchers
+            for split in self.chosen.splits
+            for kind in ("languages", "information")
+            if kind == "information" or len(config.matchers[name].languages) > 1
+        ]
+
+    @property
+    def losses(self) -> list[str]:
+        """The figures that set the losses of matchers side by side."""
+        formats = unique(self.chosen.config.figures.formats)
+        return [
+            f"{self.chosen.root}/figures/losses/{name}.{suffix}"
+            for name in self.chosen.config.run.losses
+            for suffix in formats
+        ]
+
+    def histories_of(self, wildcards: Wildcards) -> list[str]:
+        return list(self._histories(wildcards).values())
+
+    def histories_option(self, wildcards: Wildcards) -> str:
+        return options("history", (f"{name}={path}" for name, path in self._histories(wildcards).items()))
+
+    def _histories(self, wildcards: Wildcards) -> dict[str, str]:
+        names = self.chosen.config.run.losses[wildcards.losses]
+        return {name: f"{self.chosen.root}/matchers/{name}/history.csv" for name in names}
