@@ -1,4 +1,4 @@
-"""Look at, check, convert and clear feature stores."""
+"""Look at, check, convert, move and clear feature stores."""
 
 import shutil
 from enum import StrEnum
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.cli.feature_transfer import pull, push
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.export import to_h5, to_npz
@@ -18,6 +19,8 @@ from vitcapr.progress import Reporter
 main = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
 )
+main.command()(push)
+main.command()(pull)
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 
 
@@ -125,12 +128,14 @@ def _size(count: int) -> str:
 def _of_images(store: FeatureStore) -> list[tuple[str, str]]:
     return [
         ("preprocessing", _preprocessing(store.attributes["preprocessing"])),
-        ("grid", f"{store.grid[0]} x {store.grid[1]}"),
+        ("output", store.attributes.get("output", "hidden")),
+        ("grid", f"{store.grid[0]} x {store.grid[1]}" if store.grid != (0, 0) else "none: tokens have no place"),
     ]
 
 
 def _of_captions(store: FeatureStore) -> list[tuple[str, str]]:
-    pooled = {"mean": "mean over the tokens", "cls": "the first token"}[store.attributes["pool"]]
+    pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
+    pooled = pools.get(store.attributes["pool"], "the vector compared with an image's")
     return [("pooling", f"{pooled}, {store.attributes['max_length']} at most")]
 
 

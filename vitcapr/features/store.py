@@ -17,10 +17,15 @@ from vitcapr.features.chunk_maps import ChunkMaps, mappable_bytes
 from vitcapr.features.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
 from vitcapr.files import read_json, sha256_file
 
-REPAIR = (
-    "see what else is damaged with vitcapr features verify, delete it, and run "
-    "snakemake --forcerun extract --until seal: only what is missing is computed again"
-)
+
+def repair(array: str) -> str:
+    """What to do about a damaged array of that name."""
+    captions = array in ("text", "caption_id")
+    again = "extract_text --until extract_text" if captions else "extract --until seal"
+    return (
+        "see what else is damaged with vitcapr features verify, delete it, and run "
+        f"snakemake --forcerun {again}: only what is missing is computed again; pull a pulled store again"
+    )
 
 
 class FeatureArray:
@@ -30,16 +35,24 @@ class FeatureArray:
     """
 
     def __init__(
-        self, directory: Path, shape: tuple[int, ...], chunk: int, dtype: np.dtype[Any], mappable: int | None = None
+        self,
+        directory: Path,
+        shape: tuple[int, ...],
+        chunk: int,
+        dtype: np.dtype[Any],
+        mappable: int | None = None,
+        present: np.ndarray | None = None,
     ) -> None:
         """Args:
         directory: the array's folder in the Zarr group.
         chunk: rows in a chunk file.
         mappable: bytes of it that may be mapped; None leaves that to the machine's memory.
+        present: (chunks,) bool, which chunks a partial store has; None for all.
         """
         self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
+        self._present = None if present is None or present.all() else present
         self._mappable = mappable_bytes() if mappable is None else mappable
         self._maps = self._no_maps()
 
@@ -60,6 +73,14 @@ class FeatureArray:
     def __repr__(self) -> str:
         return f"FeatureArray({self.directory.name}, shape={self.shape}, dtype={self.dtype}, chunk={self.chunk})"
 
+    @property
+    def rows_here(self) -> list[tuple[int, int]]:
+        """The rows that can be read, as ranges, ends excluded; all of them but in a partial store."""
+        if self._present is None:
+            return [(0, len(self))]
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], self._present, [False])).astype(np.int8)))
+        return [(int(a) * self.chunk, min(int(b) * self.chunk, len(self))) for a, b in edges.reshape(-1, 2)]
+
     def chunk_path(self, index: int) -> Path:
         return chunk_path(self.directory, index, self.ndim)
 
@@ -74,7 +95,7 @@ class FeatureArray:
 
         Raises:
             IndexError: a row is not in the array.
-            UserError: a chunk is missing or cut short.
+            UserError: a chunk is missing or cut short, or a partial store does not have a row.
         """
         rows = np.asarray(rows)
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
@@ -82,6 +103,8 @@ class FeatureArray:
         rows = rows.astype(np.intp, copy=False)
         if rows.size and rows.min() < 0:
             raise IndexError(f"row {rows.min()} of an array of {len(self)} rows")
+        if self._present is not None:
+            self._refuse_absent(rows)
         maps = self._maps
         places = maps.places.take(rows)
         if maps.complete:
@@ -96,8 +119,16 @@ class FeatureArray:
             out[at] = maps.rows[places[at]]
         for index in np.unique(chunks[~mapped]).tolist():
             wanted = np.flatnonzero((chunks == index) & ~mapped)
-            _read(self.chunk_path(index), rows[wanted] % self.chunk, wanted, out)
+            _read(self.chunk_path(index), self.directory.name, rows[wanted] % self.chunk, wanted, out)
         return out
+
+    def _refuse_absent(self, rows: np.ndarray) -> None:
+        absent = rows[~self._present[rows // self.chunk]] if self._present is not None else rows[:0]
+        if absent.size:
+            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
+            remedy = "pull the rest with vitcapr features pull"
+            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
+            raise UserError(what, where=self.directory.parent, remedy=remedy)
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -127,21 +158,22 @@ class FeatureArray:
         self._maps = self._no_maps()
 
 
-def _read(path: Path, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
-    """Copy the rows numbered ``rows: (n,)`` of a chunk file to ``out[at]``."""
+def _read(path: Path, array: str, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
+    """Copy the rows numbered ``rows: (n,)`` of a chunk file of ``array`` to ``out[at]``."""
     view = out.reshape(-1).view(np.uint8).data
     size = out[0].nbytes
     try:
         file = path.open("rb", buffering=0)
     except FileNotFoundError as error:
-        raise UserError("a chunk of the feature store is missing", where=path, remedy=REPAIR) from error
+        what = "a chunk of the feature store is missing"
+        raise UserError(what, where=path, remedy=repair(array)) from error
     with file:
         for row, to in zip(rows.tolist(), at.tolist(), strict=True):
             place, offset = view[to * size : (to + 1) * size], row * size
             while place:
                 got = os.preadv(file.fileno(), [place], offset)
                 if not got:
-                    raise UserError("a chunk of the feature store is cut short", where=path, remedy=REPAIR)
+                    raise UserError("a chunk of the feature store is cut short", where=path, remedy=repair(array))
                 place, offset = place[got:], offset + got
 
 
@@ -159,6 +191,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         identity: what a row is, ``image_id`` or ``caption_id``.
         ids: the id of each row.
         fingerprint: sha256 of everything that decides the numbers.
+        partial: some of the chunks or arrays are elsewhere; ``rows_here`` of an array says which rows it has.
         checksums: array name -> sha256 of each chunk file.
         path: the Zarr group.
         manifest_path: the sealed manifest.
@@ -172,9 +205,16 @@ class FeatureStore(Mapping[str, FeatureArray]):
         rows, columns = manifest.get("grid", (0, 0))
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
-        self.checksums: dict[str, list[str]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
+        self.partial: bool = manifest.get("partial", False)
+        self.checksums: dict[str, list[str | None]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
         self.arrays = {
-            name: FeatureArray(self.path / name, tuple(a["shape"]), self.chunk, np.dtype(a["dtype"]).newbyteorder("<"))
+            name: FeatureArray(
+                self.path / name,
+                tuple(a["shape"]),
+                self.chunk,
+                np.dtype(a["dtype"]).newbyteorder("<"),
+                present=np.array([digest is not None for digest in a["checksums"]]),
+            )
             for name, a in manifest["arrays"].items()
         }
         self._check()
@@ -182,23 +222,26 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.ids = self._read_ids(manifest[self.identity])
 
     def _check(self) -> None:
-        """Every chunk file stands and has its full size."""
+        """Every chunk file that was sealed stands and has its full size."""
         for name, array in self.arrays.items():
-            for index in range(array.chunks):
+            for index, digest in enumerate(self.checksums[name]):
+                if digest is None:
+                    continue
                 path = array.chunk_path(index)
                 try:
                     size = path.stat().st_size
                 except FileNotFoundError as error:
                     what = f"chunk {index} of '{name}' is missing from the feature store"
-                    raise UserError(what, where=path, remedy=REPAIR) from error
+                    raise UserError(what, where=path, remedy=repair(name)) from error
                 if size != self.chunk * array.row_bytes:
                     what = f"chunk {index} of '{name}' has {size} bytes instead of {self.chunk * array.row_bytes}"
-                    raise UserError(what, where=path, remedy=REPAIR)
+                    raise UserError(what, where=path, remedy=repair(name))
 
     def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
         path = chunk_path(self.path / self.identity, 0, 2)
         if not path.is_file() or sha256_file(path) != recorded["checksum"]:
-            raise UserError("the ids of the feature store's rows are missing or altered", where=path, remedy=REPAIR)
+            what = "the ids of the feature store's rows are missing or altered"
+            raise UserError(what, where=path, remedy=repair(self.identity))
         return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
 
     def __getitem__(self, name: str) -> FeatureArray:
@@ -230,7 +273,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
             if self.images
             else f"{len(self.ids)} captions"
         )
-        lines = [f"FeatureStore({self.path}), {what}"]
+        lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
 
     def close(self) -> None:
@@ -250,11 +293,19 @@ def read_sealed(path: Path) -> dict[str, Any]:
     Raises:
         UserError: it is not one, or of a format this version does not read.
     """
-    content = read_json(path)
+    return check_sealed(read_json(path), path)
+
+
+def check_sealed(content: Any, where: object) -> dict[str, Any]:
+    """``content`` of a manifest, if it is a sealed one.
+
+    Raises:
+        UserError: it is not, or of a format this version does not read.
+    """
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
         raise UserError(
-            "not a sealed feature manifest", where=path, remedy=f"expected format {FORMAT}, found {found or 'none'}"
+            "not a sealed feature manifest", where=where, remedy=f"expected format {FORMAT}, found {found or 'none'}"
         )
     return content
 

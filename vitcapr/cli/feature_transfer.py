@@ -1,0 +1,113 @@
+"""``vitcapr features push`` and ``pull``: sealed stores to and from other places."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from vitcapr.data.manifest import SPLITS, Manifest, read_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.place import Place
+from vitcapr.features.store import open_features, read_sealed
+from vitcapr.features.transfer import Advance, Remote, find_remote, identity_of, ranges_of
+from vitcapr.features.transfer import pull as pull_store
+from vitcapr.features.transfer import push as push_store
+from vitcapr.features.writer import store_folder
+from vitcapr.progress import Reporter
+from vitcapr.workflow.machine import stores_root
+
+Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
+Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, which knows the splits.")]
+Attempts = Annotated[int, typer.Option(min=1, help="How often each file is tried.")]
+
+
+def push(
+    sealed: Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")],
+    url: Url,
+    data: Data = None,
+    attempts: Attempts = 5,
+) -> None:
+    """Copy a store to another place; run again, it sends what is not there yet."""
+    manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
+    content = read_sealed(manifest)
+    splits = None
+    if data is not None:
+        with open_features(manifest) as store:
+            splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
+    with Reporter() as reporter, _chunks(reporter, "push", content, None) as advance:
+        push_store(manifest, Place(url, attempts), advance, splits)
+    typer.echo(f"{content['fingerprint'][:16]} is whole at {url}")
+
+
+def pull(
+    url: Url,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DEST]", help="A folder; by default its place among the stores.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Only the chunks that hold rows of this split.")] = None,
+    data: Data = None,
+    arrays: Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")] = None,
+    attempts: Attempts = 5,
+) -> None:
+    """Copy a store from another place; run again, it fetches what is not here yet."""
+    remote = find_remote(Place(url, attempts))
+    names = arrays.split(",") if arrays else None
+    rows = None if split is None else _rows_of(remote, split, data)
+    part = "-part" if rows is not None or names is not None else ""
+    whole = store_folder(stores_root(), remote.fingerprint)
+    target = folder or whole.with_name(whole.name + part)
+    with Reporter() as reporter, _chunks(reporter, "pull", remote.manifest, rows) as advance:
+        sealed = pull_store(remote, target, advance, rows=rows, arrays=names, say=reporter.line)
+    with open_features(sealed) as store:
+        typer.echo(str(store))
+        if store.partial:
+            for name, array in store.items():
+                here = ", ".join(f"{first}-{last - 1}" for first, last in array.rows_here)
+                typer.echo(f"  only a part: rows {here} of '{name}'")
+    typer.echo(f"sealed: {sealed}")
+
+
+@contextmanager
+def _chunks(reporter: Reporter, what: str, manifest: Mapping[str, Any], rows: np.ndarray | None) -> Iterator[Advance]:
+    """Progress by chunks, with the rate of what really moved."""
+    count = len(next(iter(manifest["arrays"].values()))["checksums"])
+    if rows is not None:
+        count = len(np.unique(rows // manifest["chunk"]))
+    start, moved, of_chunks = time.monotonic(), 0, 0
+    with reporter.track(what, count, "chunks") as tracker:
+
+        def advance(chunks: int, size: int) -> None:
+            nonlocal moved, of_chunks
+            moved, of_chunks = moved + size, of_chunks + (size > 0)
+            rate = moved / 1e6 / max(time.monotonic() - start, 1e-9)
+            tracker.advance(chunks, f"{moved / 1e6:.1f} MB at {rate:.1f} MB/s")
+
+        yield advance
+    reporter.line(f"{what}: {of_chunks} of {count} chunks moved, {moved / 1e6:.1f} MB; the others were there")
+
+
+def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
+    if data is None:
+        return remote.split_rows(split)
+    splits = _rows_of_splits(read_manifest(data), remote.ids(), identity_of(remote.manifest), data)
+    if split not in splits:
+        have = ", ".join(splits)
+        raise UserError(f"the data set has nothing in a split '{split}'", where=data, remedy=f"it has {have}")
+    return splits[split]
+
+
+def _rows_of_splits(data: Manifest, ids: list[str], identity: str, where: Path) -> dict[str, np.ndarray]:
+    """The rows of every split that has any.
+
+    Raises:
+        UserError: the store is of another data set.
+    """
+    table = data.images if identity == "image_id" else data.captions
+    if table[identity].tolist() != ids:
+        raise UserError("the store is of other images or captions than this data set", where=where)
+    rows = {split: np.flatnonzero(table["split"].to_numpy() == split) for split in SPLITS}
+    return {split: found for split, found in rows.items() if ranges_of(found)}
