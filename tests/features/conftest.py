@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from transformers import PreTrainedModel, ViTConfig, ViTModel
 from vitcapr.cli import extract, seal
 from vitcapr.data.manifest import write_manifest
 from vitcapr.features.store import FeatureStore, open_features
+
+# importlib mode leaves sys.path alone; the checkpoints of two halves are a module beside the tests.
+sys.path.insert(0, str(Path(__file__).parent))
 
 PROCESSOR = {
     "image_processor_type": "ViTImageProcessor",

@@ -140,7 +140,7 @@ def test_kill_nine_loses_one_chunk_and_no_byte(experiment: Any, snapshot: Snapsh
 
 def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     first = experiment.extract().read_bytes()
-    monkeypatch.setattr(extract, "Backbone", None)
+    monkeypatch.setattr(extract, "load_image_tower", None)
     assert experiment.extract().read_bytes() == first
 
 

@@ -23,6 +23,7 @@ from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs, open_photo
 from vitcapr.decoding.describe import describe
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.errors import UserError
+from vitcapr.features.image_towers import NO_GRID
 from vitcapr.features.photographs import PhotographEncoder, open_like
 from vitcapr.features.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store import read_sealed
@@ -103,6 +104,12 @@ def main(
         describer = _open(find_model(captioner, "captioner"), decoding, device, vocabulary, features, backbone)
         if explain and not describer.model.attends:
             raise UserError("this captioner does not attend to patches", where=captioner, remedy="leave out --explain")
+        if explain and describer.encoder.grid == NO_GRID:
+            raise UserError(
+                "what this captioner attends to has no grid, so no place in the picture",
+                where=captioner,
+                remedy="leave out --explain",
+            )
         with reporter.track("caption", len(paths), "photographs") as tracker:
             for first in range(0, len(paths), BATCH):
                 batch = paths[first : first + BATCH]

@@ -52,6 +52,12 @@ def main(
                 where=captioner,
                 remedy="leave out --attention, and set decoding.attention to false",
             )
+        if attention is not None and store.grid == (0, 0):
+            raise UserError(
+                "these features have no grid of patches, so attention has no place in the picture",
+                where=features,
+                remedy="leave --attention out, or use a backbone with output: hidden",
+            )
         rows = _rows(data, split, store, features)
         model = model.to(device).eval()
         method = "greedy" if decoding.beam_size == 1 else f"beam {decoding.beam_size}"

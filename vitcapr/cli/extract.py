@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
@@ -13,10 +13,12 @@ from vitcapr.config.features import ExtractSettings
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import Backbone, locate, model_image_size, weights_digest
+from vitcapr.features.backbones import locate, model_image_size, weights_digest
 from vitcapr.features.claims import claimed
 from vitcapr.features.extract import Photograph, extract_chunks
+from vitcapr.features.image_towers import NO_GRID, ImageTower, kind_of, load_image_tower
 from vitcapr.features.layout import FORMAT, ArrayLayout, chunk_range
+from vitcapr.features.loading import memory_line
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.preprocess import read_preprocessing
 from vitcapr.features.seal import write_part
@@ -57,11 +59,14 @@ def main(
         )
         if note:
             reporter.line(note)
+        kind_of(checkpoint.folder, wanted.kind, wanted.output)
         origin = {
             "backbone": _name(wanted.source),
             "revision": checkpoint.revision,
             "weights_sha256": weights_digest(checkpoint.folder),
             "preprocessing": preprocessing.describe(),
+            "output": wanted.output,
+            "query_pool": wanted.pool if wanted.output == "qformer" else None,
             "dtype": dtype_name(dtype),
             "store_dtype": wanted.store_dtype,
             "images_sha256": _images_digest(data),
@@ -76,9 +81,19 @@ def main(
             write_part(output, fingerprint, StoreWriter(folder, layouts), mine)
             return
 
-        backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
+        backbone = load_image_tower(
+            checkpoint.folder,
+            kind=wanted.kind,
+            output=wanted.output,
+            pool=wanted.pool,
+            size=preprocessing.size,
+            dtype=dtype,
+            device=device,
+        )
         writer = StoreWriter(folder, _layouts(images, backbone, cut.chunk, wanted.store_dtype))
-        attributes = {**origin, "fingerprint": fingerprint, "code": code, "grid": list(backbone.grid)}
+        attributes: dict[str, Any] = {**origin, "fingerprint": fingerprint, "code": code}
+        if backbone.grid != NO_GRID:
+            attributes["grid"] = list(backbone.grid)
         with claimed(folder, mine, reporter.line):
             writer.begin(attributes, data.images["image_id"].tolist())
             pending = [index for index in mine if writer.checksums(index) is None]
@@ -87,8 +102,8 @@ def main(
             total = _images_in(list(mine), cut.chunk, images)
             left = _images_in(pending, cut.chunk, images)
             reporter.line(
-                f"{wanted.source}: {backbone.grid[0]} x {backbone.grid[1]} patches of {backbone.dim}, "
-                f"{dtype_name(dtype)} on {device.type}, task {task} of {tasks}, {left} of {total} images to do; "
+                f"{wanted.source}: {_arrays(backbone)}, {dtype_name(dtype)} "
+                f"on {device.type}, task {task} of {tasks}, {left} of {total} images to do; "
                 f"store {folder}"
             )
             _warn_of_space(writer, len(pending), reporter)
@@ -107,15 +122,25 @@ def main(
                     torch.get_num_threads(),
                     bar,
                 )
+            reporter.line(memory_line(backbone.model, device))
         write_part(output, fingerprint, writer, mine)
 
 
-def _layouts(images: int, backbone: Backbone, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
-    patches = (images, backbone.grid[0] * backbone.grid[1], backbone.dim)
+def _layouts(images: int, backbone: ImageTower, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
+    axes = {"patches": ("image", "patch", "channel"), "cls": ("image", "channel")}
     return {
-        "patches": ArrayLayout(patches, chunk, dtype, ("image", "patch", "channel")),
-        "cls": ArrayLayout((images, backbone.dim), chunk, dtype, ("image", "channel")),
+        name: ArrayLayout((images, *shape), chunk, dtype, axes[name]) for name, shape in sorted(backbone.shapes.items())
     }
+
+
+def _arrays(backbone: ImageTower) -> str:
+    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``."""
+    if "patches" not in backbone.shapes:
+        return f"a vector of {backbone.shapes['cls'][0]}"
+    tokens, width = backbone.shapes["patches"]
+    if backbone.grid == NO_GRID:
+        return f"{tokens} tokens of {width}"
+    return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}"
 
 
 def _name(source: str) -> str:

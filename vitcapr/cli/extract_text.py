@@ -14,6 +14,7 @@ from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.claims import claimed
 from vitcapr.features.layout import FORMAT, ArrayLayout
+from vitcapr.features.loading import memory_line
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.seal import write_sealed
 from vitcapr.features.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder, text_encoder_digest
@@ -46,7 +47,8 @@ def main(
             "backbone": _name(wanted.source),
             "revision": checkpoint.revision,
             "weights_sha256": text_encoder_digest(checkpoint.folder),
-            "pool": wanted.pool,
+            "output": wanted.output,
+            "pool": wanted.pool if wanted.output == "hidden" else None,
             "max_length": wanted.max_length,
             "dtype": dtype_name(resolve_dtype(wanted.dtype, device)),
             "store_dtype": wanted.store_dtype,
@@ -67,6 +69,7 @@ def main(
                 dtype=wanted.dtype,
                 device=device,
                 max_length=wanted.max_length,
+                output=wanted.output,
             )
             layouts = {
                 "text": ArrayLayout((len(captions), encoder.dim), CHUNK, wanted.store_dtype, ("caption", "channel"))
@@ -75,6 +78,7 @@ def main(
             with claimed(folder, chunks, reporter.line):
                 writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
                 _fill(writer, captions, encoder, wanted, reporter)
+            reporter.line(memory_line(encoder.model, device))
         writer = StoreWriter(folder, layouts)
         checksums = [(writer.checksums(index) or {})["text"] for index in chunks]
         write_sealed(writer, attributes, {"text": checksums}, "caption_id", output)
@@ -87,7 +91,7 @@ def _fill(
     pending = [index for index in range(-(-len(captions) // CHUNK)) if writer.checksums(index) is None]
     left = sum(min((index + 1) * CHUNK, len(captions)) - index * CHUNK for index in pending)
     reporter.line(
-        f"{wanted.source}: vectors of {encoder.dim}, pool {wanted.pool}, {dtype_name(encoder.dtype)}, "
+        f"{wanted.source}: vectors of {encoder.dim}, {_made(wanted)}, {dtype_name(encoder.dtype)}, "
         f"{left} of {len(captions)} captions to do; store {writer.folder}"
     )
     longest = 0
@@ -102,6 +106,10 @@ def _fill(
             bar.advance(len(table))
     if longest:
         reporter.line(f"{longest} captions have max_length ({wanted.max_length}) tokens, or had more and were cut")
+
+
+def _made(wanted: TextEncoderConfig) -> str:
+    return f"pool {wanted.pool}" if wanted.output == "hidden" else wanted.output
 
 
 def _chunk(vectors: np.ndarray, captions: pd.DataFrame, dtype: str) -> np.ndarray:

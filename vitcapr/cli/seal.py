@@ -22,8 +22,8 @@ def main(
     with Reporter(log) as reporter:
         data = read_manifest(manifest)
         sealed = seal(parts, stores, data.images["image_id"].tolist(), output)
-        shape = " x ".join(str(axis) for axis in sealed["arrays"]["patches"]["shape"])
-        reporter.line(f"sealed {shape} patches, store {sealed['store']}")
+        arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in sealed["arrays"].items()]
+        reporter.line(f"sealed {', '.join(arrays)}, store {sealed['store']}")
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def _text_store(path: Path | None, data: Manifest, retriever: RetrieverConfig) -
 def _text_encoder(store: FeatureStore) -> dict[str, Any]:
     """What a new sentence needs to be embedded as the stored ones were."""
     made = store.attributes
-    return {"source": made["backbone"]} | {
+    return {"source": made["backbone"], "output": made.get("output", "hidden")} | {
         name: made[name] for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")
     }
 

@@ -10,12 +10,19 @@ Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 
 class BackboneConfig(Section):
-    """A backbone is data: any ViT-family checkpoint that transformers' AutoModel opens."""
+    """A backbone is data: any ViT-family checkpoint of transformers, or the image half of CLIP, SigLIP or BLIP-2."""
 
     source: str
     """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained' for the one this DAG trains."""
     revision: str = "main"
     """The hub revision; a commit makes the experiment reproducible."""
+    kind: Literal["auto", "vit", "clip", "siglip", "blip-2"] = "auto"
+    """auto: by the checkpoint's own model_type."""
+    output: Literal["hidden", "aligned", "qformer"] = "hidden"
+    """hidden: CLS and patches; aligned: the vector compared with a caption's (CLIP, SigLIP, BLIP-2 with contrastive
+    projections); qformer: the query tokens of BLIP-2, which have no place in the picture."""
+    pool: Literal["mean", "max", "first"] = "mean"
+    """How the query tokens become one vector; only output: qformer asks."""
     dtype: Dtype = "auto"
     """Arithmetic of the forward pass; auto: bfloat16 where the hardware has it, float32 elsewhere."""
     store_dtype: Literal["float16", "float32"] = "float16"

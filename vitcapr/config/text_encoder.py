@@ -9,14 +9,17 @@ from vitcapr.config.features import Dtype
 
 
 class TextEncoderConfig(Section):
-    """A text encoder is data: any BERT-family checkpoint that transformers' AutoModel opens."""
+    """A text encoder is data: BERT and its relatives, T5, or the text half of CLIP, SigLIP or BLIP-2."""
 
     source: str
     """A hub id, or a local folder (looked up under VITCAPR_BACKBONES first)."""
     revision: str = "main"
     """The hub revision; a commit makes the experiment reproducible."""
-    pool: Literal["mean", "cls"] = "mean"
-    """The vector of a caption: the mean over its tokens, or that of the first one."""
+    output: Literal["hidden", "aligned"] = "hidden"
+    """hidden: the last layer, pooled (of a BLIP-2 with T5, T5's encoder); aligned: the vector compared with an image's
+    (CLIP, SigLIP, BLIP-2 with contrastive projections)."""
+    pool: Literal["mean", "cls", "last"] = "mean"
+    """The vector of a caption, for output: hidden: the mean over its tokens, or that of the first or the last one."""
     dtype: Dtype = "auto"
     """Arithmetic of the forward pass; auto: bfloat16 where the hardware has it, float32 elsewhere."""
     store_dtype: Literal["float16", "float32"] = "float16"

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-from transformers import AutoConfig, AutoModel
+from transformers import AutoModel, Blip2VisionModel, CLIPVisionModel
 
 from vitcapr.errors import UserError
+from vitcapr.features.loading import load_part, read_config
+from vitcapr.features.preprocess import PROCESSORS
 from vitcapr.files import sha256_bytes, sha256_file
+
+VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
+"""What is loaded of a checkpoint of pictures and text, by its model type."""
 
 _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")
@@ -51,9 +55,7 @@ def locate(source: str, revision: str) -> Checkpoint:
     if Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1:
         raise UserError(f"backbone '{source}' is not a folder", where=places[-1], remedy="check the path")
     try:
-        folder = snapshot_download(
-            source, revision=revision, allow_patterns=["config.json", "preprocessor_config.json", *_WEIGHTS]
-        )
+        folder = snapshot_download(source, revision=revision, allow_patterns=["config.json", *PROCESSORS, *_WEIGHTS])
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         looked = ", ".join(str(place) for place in places)
         what = f"backbone '{source}' (revision {revision}) is neither a local folder nor to be had from the hub"
@@ -90,8 +92,28 @@ def model_image_size(folder: Path) -> tuple[int, int]:
     Raises:
         UserError: the configuration is of a kind that transformers does not know, or not of a ViT.
     """
-    config = _vision(_read_config(folder))
+    config = _vision(read_config(folder))
     return _pair(_required(config, "image_size", folder))
+
+
+def patch_grid(config: Any, size: tuple[int, int], folder: Path) -> tuple[tuple[int, int], bool]:
+    """Rows and columns of patches in pictures of ``size``, and whether that is not the checkpoint's own size.
+
+    Args:
+        config: of the model that looks at the pictures.
+
+    Raises:
+        UserError: it is not of a ViT, or part of a patch would be left.
+    """
+    patch = _pair(_required(config, "patch_size", folder))
+    if size[0] % patch[0] or size[1] % patch[1]:
+        raise UserError(
+            f"pictures of {size[0]} x {size[1]} do not divide into patches of {patch[0]} x {patch[1]}",
+            where=folder,
+            remedy=f"set image_size to a multiple of {patch[0]}",
+        )
+    resized = _pair(_required(config, "image_size", folder)) != size
+    return (size[0] // patch[0], size[1] // patch[1]), resized
 
 
 class Backbone:
@@ -120,18 +142,10 @@ class Backbone:
         """
         _weight_files(folder)
         self.size, self.dtype, self.device = size, dtype, device or torch.device("cpu")
-        config = _vision(_read_config(folder))
-        patch = _pair(_required(config, "patch_size", folder))
-        if size[0] % patch[0] or size[1] % patch[1]:
-            raise UserError(
-                f"pictures of {size[0]} x {size[1]} do not divide into patches of {patch[0]} x {patch[1]}",
-                where=folder,
-                remedy=f"set image_size to a multiple of {patch[0]}",
-            )
-        self.grid = (size[0] // patch[0], size[1] // patch[1])
-        self._model = _load(folder).to(device=self.device, dtype=dtype)
+        config = read_config(folder)
+        self.grid, resized = patch_grid(_vision(config), size, folder)
+        self._model: torch.nn.Module = _load(folder, config, dtype).to(self.device)
         takes = inspect.signature(self._model.forward).parameters
-        resized = _pair(_required(config, "image_size", folder)) != size
         self._options: Mapping[str, Any] = (
             {"interpolate_pos_encoding": True} if resized and "interpolate_pos_encoding" in takes else {}
         )
@@ -165,20 +179,20 @@ class Backbone:
         hidden: torch.Tensor = self._model(pixels, **self._options).last_hidden_state
         return hidden
 
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The arrays that :meth:`features` makes, without their first axis."""
+        return {"patches": (self.grid[0] * self.grid[1], self.dim), "cls": (self.dim,)}
+
+    def features(self, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What a store keeps: ``patches (B, P, D)`` and ``cls (B, D)``."""
+        cls, patches = self(pixels)
+        return {"patches": patches, "cls": cls}
+
     @torch.inference_mode()
     def __call__(self, pixels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = self._hidden(pixels)
         return hidden[:, 0], hidden[:, self.prefix :]
-
-
-def _read_config(folder: Path) -> Any:
-    try:
-        return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (ValueError, OSError, KeyError) as error:
-        what = f"transformers {transformers.__version__} does not know this checkpoint: {str(error)[:120]}"
-        raise UserError(
-            what, where=folder / "config.json", remedy="use a checkpoint without code of its own"
-        ) from error
 
 
 def _vision(config: Any) -> Any:
@@ -197,21 +211,10 @@ def _pair(value: Any) -> tuple[int, int]:
     return (int(value), int(value)) if isinstance(value, int) else (int(value[0]), int(value[1]))
 
 
-def _load(folder: Path) -> torch.nn.Module:
-    """The encoder alone, for inference, every weight of it from the checkpoint."""
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    model, report = AutoModel.from_pretrained(
-        folder,
-        use_safetensors=True,
-        trust_remote_code=False,
-        local_files_only=True,
-        dtype=torch.float32,
-        output_loading_info=True,
-    )
-    missing = [key for key in report["missing_keys"] if not any(part in key for part in _OPTIONAL_WEIGHTS)]
-    if missing:
-        what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
-        raise UserError(what, where=folder, remedy="fetch the checkpoint again")
-    encoder: torch.nn.Module = getattr(model, "vision_model", model)
-    return encoder.eval().requires_grad_(False)
+def _load(folder: Path, config: Any, dtype: torch.dtype) -> Any:
+    """The encoder of pictures alone."""
+    if config.model_type in VISION_PARTS:
+        part = VISION_PARTS[config.model_type]
+        return load_part(part, folder, config=config.vision_config, dtype=dtype, strip="vision_model")
+    model = load_part(AutoModel, folder, dtype=dtype, optional=_OPTIONAL_WEIGHTS)
+    return getattr(model, "vision_model", model)

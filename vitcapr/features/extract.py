@@ -16,7 +16,7 @@ import torch
 
 from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import Backbone
+from vitcapr.features.image_towers import ImageTower
 from vitcapr.features.precision import DTYPES
 from vitcapr.features.preprocess import Preprocessing
 from vitcapr.features.writer import StoreWriter
@@ -117,7 +117,7 @@ def extract_chunks(
     photographs: Sequence[Photograph],
     source: ImageSource,
     preprocessing: Preprocessing,
-    backbone: Backbone,
+    backbone: ImageTower,
     writer: StoreWriter,
     batch: int,
     workers: int,
@@ -135,7 +135,7 @@ def extract_chunks(
         UserError: an image is damaged or changed, a feature is not finite, or the disk is full. Chunks finished
             before stay finished.
     """
-    layout = writer.layouts["patches"]
+    layout = next(iter(writer.layouts.values()))
     spans = batches_of(chunks, len(photographs), layout.chunk, batch)
     decoder = _Decoder(source, photographs, preprocessing, spans, workers)
     writing = ThreadPoolExecutor(1, thread_name_prefix="write")
@@ -168,15 +168,14 @@ def _forward(
     start: int,
     photographs: Sequence[Photograph],
     preprocessing: Preprocessing,
-    backbone: Backbone,
+    backbone: ImageTower,
     buffers: dict[str, np.ndarray],
     store_dtype: str,
 ) -> None:
     """Fill the rows from ``start`` of the chunk's buffers with the features of one batch."""
     with torch.inference_mode():
         pixels = torch.from_numpy(work.pixels).to(backbone.device)
-        cls, patches = backbone(preprocessing.normalise(pixels, backbone.dtype))
-        for name, features in (("cls", cls), ("patches", patches)):
+        for name, features in backbone.features(preprocessing.normalise(pixels, backbone.dtype)).items():
             stored = features.to(DTYPES[store_dtype])
             if not bool(torch.isfinite(stored).all()):
                 _name_the_image(features, stored, photographs[work.first : work.last])

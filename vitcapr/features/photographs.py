@@ -9,7 +9,8 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import Backbone, locate, weights_digest
+from vitcapr.features.backbones import locate, weights_digest
+from vitcapr.features.image_towers import ImageTower, load_image_tower
 from vitcapr.features.precision import DTYPES
 from vitcapr.features.preprocess import Preprocessing
 
@@ -18,25 +19,26 @@ class PhotographEncoder:
     """Preprocessing, backbone and rounding of a store, for pictures in memory; made by :func:`open_like`.
 
     Attributes:
-        grid: rows and columns of patches.
+        grid: rows and columns of patches; nought by nought where the features have no places in the picture.
         dim: D, the width of the features.
     """
 
-    def __init__(self, preprocessing: Preprocessing, backbone: Backbone, store_dtype: str) -> None:
+    def __init__(self, preprocessing: Preprocessing, backbone: ImageTower, store_dtype: str) -> None:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, DTYPES[store_dtype]
-        self.grid, self.dim = backbone.grid, backbone.dim
+        self.grid, self.dim = backbone.grid, backbone.shapes["cls"][0]
 
     @torch.inference_mode()
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
-        """``cls: (B, D)`` and ``patches: (B, P, D)``, float32 on the backbone's device, as a store gives them back.
+        """``cls: (B, D)`` and, where the store has them, ``patches: (B, P, D)``, float32 on the backbone's device, as
+        a store gives them back.
 
         Args:
             pictures: B RGB pictures of any sizes, in one forward pass.
         """
         pixels = torch.from_numpy(np.stack([self._prepared(picture) for picture in pictures]))
         pixels = pixels.to(self._backbone.device)
-        cls, patches = self._backbone(self._preprocessing.normalise(pixels, self._backbone.dtype))
-        return {"cls": cls.to(self._store_dtype).float(), "patches": patches.to(self._store_dtype).float()}
+        features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
+        return {name: array.to(self._store_dtype).float() for name, array in features.items()}
 
     def seen(self, picture: Image.Image) -> Image.Image:
         """What of the picture the patches tile: all of it or, where the middle is cut out, what the model sees."""
@@ -67,7 +69,14 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
             remedy=f"give the folder of {attributes['backbone']} with --backbone",
         )
     preprocessing = preprocessing_of(attributes)
-    backbone = Backbone(folder, preprocessing.size, DTYPES[attributes["dtype"]], device)
+    backbone = load_image_tower(
+        folder,
+        output=attributes.get("output", "hidden"),
+        pool=attributes.get("query_pool") or "mean",
+        size=preprocessing.size,
+        dtype=DTYPES[attributes["dtype"]],
+        device=device,
+    )
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
 
 

@@ -22,6 +22,9 @@ INTERPOLATIONS = {
     "bicubic": Image.Resampling.BICUBIC,
     "lanczos": Image.Resampling.LANCZOS,
 }
+PROCESSORS = ("preprocessor_config.json", "processor_config.json")
+"""Where a checkpoint describes its preprocessing; newer ones put it beside the tokenizer's, under image_processor."""
+
 _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower")
 
 
@@ -98,14 +101,9 @@ def read_preprocessing(
     Raises:
         UserError: the processor configuration is not one that this understands.
     """
-    path = folder / "preprocessor_config.json"
-    if path.is_file():
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise UserError("not a JSON file", where=path, remedy="fetch the checkpoint again") from error
-        note = None
-    else:
+    content, path = _described(folder)
+    note = None
+    if content is None:
         content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
@@ -115,6 +113,24 @@ def read_preprocessing(
     if interpolation is not None:
         found = Preprocessing(**{**asdict(found), "interpolation": interpolation})
     return found, note
+
+
+def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
+    """The checkpoint's own words on its pictures, if it has any, and the file that they are in."""
+    path = folder / PROCESSORS[0]
+    for name in PROCESSORS:
+        if not (folder / name).is_file():
+            continue
+        path = folder / name
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise UserError("not a JSON file", where=path, remedy="fetch the checkpoint again") from error
+        if name == PROCESSORS[0]:
+            return content, path
+        if "image_processor" in content:
+            return content["image_processor"], path
+    return None, path
 
 
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:

@@ -1,4 +1,4 @@
-"""A frozen text model of transformers as a function from sentences to vectors."""
+"""The frozen text half of a checkpoint as a function from sentences to vectors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,23 +6,24 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-import transformers
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from torch import Tensor
+from transformers import AutoTokenizer
 
 from vitcapr.errors import UserError
 from vitcapr.features.backbones import Checkpoint, locate, weights_digest
+from vitcapr.features.loading import LOCAL
 from vitcapr.features.precision import resolve_dtype
+from vitcapr.features.text_towers import Output, TextTower, load_text_tower
 from vitcapr.files import sha256_bytes, sha256_file
 
-Pool = Literal["mean", "cls"]
+Pool = Literal["mean", "cls", "last"]
 
 _TOKENIZER = [
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
 ]
-_OPTIONAL_WEIGHTS = ("pooler", "position_ids")
 
 
 class TextEncoder:
@@ -34,12 +35,14 @@ class TextEncoder:
     """
 
     def __init__(
-        self, tokenizer: Any, model: torch.nn.Module, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
+        self, tokenizer: Any, tower: TextTower, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
     ) -> None:
         """Args:
+        pool: of the hidden states; a tower with a vector of its own is not pooled.
         longest: tokens of a sentence, special ones included; more are cut.
         """
-        self._tokenizer, self._model, self._pool, self._longest = tokenizer, model.to(device, dtype), pool, longest
+        self._tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
+        self._model = tower.model.to(device)
         self.dtype, self._device = dtype, device
         self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
 
@@ -77,7 +80,8 @@ class TextEncoder:
             batch: sentences in one forward pass.
 
         Returns:
-            (n, D) float32, in the order given: the mean over the real tokens, or the first token's vector.
+            (n, D) float32, in the order given: the mean over the real tokens, the first or the last of them, or the
+            vector that the model itself has for a sentence.
         """
         order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
         vectors = np.empty((len(tokens), self.dim), np.float32)
@@ -88,17 +92,39 @@ class TextEncoder:
 
     @torch.inference_mode()
     def _forward(self, tokens: list[list[int]]) -> np.ndarray:
-        padded = self._tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
+        length = self._tower.padded_to
+        padded = self._tokenizer.pad(
+            {"input_ids": tokens},
+            padding="longest" if length is None else "max_length",
+            max_length=length,
+            padding_side="right",
+            return_tensors="pt",
+        )
         mask = padded["attention_mask"].to(self._device)
-        output = self._model(input_ids=padded["input_ids"].to(self._device), attention_mask=mask)
-        hidden = output.last_hidden_state.float()
-        if self._pool == "cls":
-            pooled = hidden[:, 0]
+        masked = {"attention_mask": mask} if length is None else {}
+        output = self._model(input_ids=padded["input_ids"].to(self._device), **masked)
+        if self._tower.vector is not None:
+            pooled = self._tower.vector(output).float()
         else:
-            real = mask[..., None].float()
-            pooled = (hidden * real).sum(1) / real.sum(1)
+            pooled = pool_tokens(output.last_hidden_state.float(), mask, self._pool)
         vectors: np.ndarray = pooled.cpu().numpy()
         return vectors
+
+
+def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
+    """One vector a sentence.
+
+    Args:
+        hidden: (B, T, D), the padding on the right.
+        mask: (B, T), 1 for a real token; every sentence has one.
+        pool: ``mean`` over the real tokens, or their ``cls`` (first) or ``last``.
+    """
+    if pool == "cls":
+        return hidden[:, 0]
+    if pool == "last":
+        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+    real = mask[..., None].to(hidden.dtype)
+    return (hidden * real).sum(1) / real.sum(1)
 
 
 def locate_text_encoder(source: str, revision: str) -> Checkpoint:
@@ -129,38 +155,39 @@ def text_encoder_digest(folder: Path) -> str:
 
 
 def load_text_encoder(
-    source: str, *, revision: str, pool: Pool, dtype: str, device: torch.device, max_length: int
+    source: str,
+    *,
+    revision: str,
+    pool: Pool,
+    dtype: str,
+    device: torch.device,
+    max_length: int,
+    output: Output = "hidden",
 ) -> TextEncoder:
-    """Load a text model and its tokenizer: BERT and its relatives, and the encoder of an encoder-decoder.
+    """Load the text half of a checkpoint and its tokenizer: BERT and its relatives, T5, CLIP, SigLIP, BLIP-2.
 
     Args:
         source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
-        pool: ``mean`` over the real tokens, special ones included, or ``cls``, the first token.
+        pool: of hidden states: ``mean`` over the real tokens, special ones included, ``cls``, the first, or ``last``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: tokens of a sentence, special ones included; more are cut.
+        output: see :func:`vitcapr.features.text_towers.load_text_tower`.
 
     Raises:
-        UserError: it is nowhere, has code of its own or pickled weights, has no tokenizer, or reads fewer tokens.
+        UserError: it is nowhere, has code of its own or pickled weights, has no tokenizer, no such output, or reads
+            fewer tokens.
     """
     folder = locate_text_encoder(source, revision).folder
-    transformers.utils.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    local = {"trust_remote_code": False, "local_files_only": True}
-    try:
-        config = AutoConfig.from_pretrained(folder, **local)
-    except (ValueError, OSError, KeyError) as error:
-        what = f"transformers {transformers.__version__} does not know this checkpoint: {str(error)[:120]}"
-        raise UserError(
-            what, where=folder / "config.json", remedy="use a checkpoint without code of its own"
-        ) from error
-    text_config = getattr(config, "text_config", config)
-    room = getattr(text_config, "max_position_embeddings", None)
-    if room is not None and max_length > room:
-        what = f"max_length {max_length} is more than the {room} tokens that the text encoder reads"
-        raise UserError(what, where=folder, remedy=f"set max_length to {room} or less")
-    return TextEncoder(
-        _tokenizer(folder, local), _model(folder, local), pool, resolve_dtype(dtype, device), device, max_length
-    )
+    if not any(folder.glob("model*.safetensors")):
+        what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
+        raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
+    arithmetic = resolve_dtype(dtype, device)
+    tokenizer = _tokenizer(folder, dict(LOCAL))
+    tower = load_text_tower(folder, output, arithmetic)
+    if tower.room is not None and max_length > tower.room:
+        what = f"max_length {max_length} is more than the {tower.room} tokens that the text encoder reads"
+        raise UserError(what, where=folder, remedy=f"set max_length to {tower.room} or less")
+    return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
 
 
 def _tokenizer(folder: Path, local: dict[str, Any]) -> Any:
@@ -175,21 +202,3 @@ def _tokenizer(folder: Path, local: dict[str, Any]) -> Any:
     if tokenizer.pad_token is None:
         raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
     return tokenizer
-
-
-def _model(folder: Path, local: dict[str, Any]) -> torch.nn.Module:
-    """The encoder alone, for inference, every weight of it from the checkpoint."""
-    if not any(folder.glob("model*.safetensors")):
-        what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
-        raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
-    model, report = AutoModel.from_pretrained(
-        folder, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **local
-    )
-    missing = [key for key in report["missing_keys"] if not any(part in key for part in _OPTIONAL_WEIGHTS)]
-    if missing:
-        what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
-        raise UserError(what, where=folder, remedy="fetch the checkpoint again")
-    encoder: torch.nn.Module = (
-        model.get_encoder() if model.config.is_encoder_decoder else getattr(model, "text_model", model)
-    )
-    return encoder.eval().requires_grad_(False)

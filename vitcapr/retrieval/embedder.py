@@ -161,6 +161,7 @@ class Retriever:
         encoder = load_text_encoder(
             source,
             revision=revision,
+            output=made.get("output", "hidden"),
             pool=made["pool"],
             dtype=made["dtype"],
             device=self.device,

@@ -1,0 +1,101 @@
+"""One part of a checkpoint in memory: its tensors are read, the others stay on the disk.
+
+transformers builds the part on the meta device, maps the safetensors and reads a tensor when a name of the part asks
+for it, straight into the arithmetic's dtype. So the peak is the part and one tensor more, whatever the checkpoint is.
+"""
+
+import json
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig
+
+from vitcapr.errors import UserError
+
+LOCAL = {"trust_remote_code": False, "local_files_only": True}
+
+
+def read_config(folder: Path) -> Any:
+    """The checkpoint's configuration.
+
+    Raises:
+        UserError: transformers does not know its kind; code that comes with a checkpoint is not run.
+    """
+    try:
+        return AutoConfig.from_pretrained(folder, **LOCAL)
+    except (ValueError, OSError, KeyError) as error:
+        what = f"transformers {transformers.__version__} does not know this checkpoint: {str(error)[:120]}"
+        raise UserError(
+            what, where=folder / "config.json", remedy="use a checkpoint without code of its own"
+        ) from error
+
+
+def model_type(folder: Path) -> str:
+    """``model_type`` of ``config.json``, read without transformers; empty if it has none."""
+    try:
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(content.get("model_type", "")) if isinstance(content, dict) else ""
+
+
+def load_part(
+    part: Any,
+    folder: Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    config: Any = None,
+    strip: str | None = None,
+    optional: Sequence[str] = (),
+    remedy: str = "fetch the checkpoint again",
+) -> Any:
+    """``part`` of the checkpoint in ``folder``, for inference, every weight of it from the checkpoint.
+
+    Args:
+        part: a model class of transformers, or one of its ``Auto`` classes.
+        dtype: of the weights in memory.
+        config: of the part; None reads the checkpoint's own.
+        strip: what the names of the part's tensors begin with in the checkpoint, and not in ``part``.
+        optional: pieces of names of weights that the part can do without.
+        remedy: for weights that lack.
+
+    Raises:
+        UserError: the checkpoint lacks weights of the part.
+    """
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    renamed: Mapping[str, str] | None = None if strip is None else {rf"^{strip}\.": ""}
+    model, report = part.from_pretrained(
+        folder,
+        config=config,
+        use_safetensors=True,
+        dtype=dtype,
+        key_mapping=renamed,
+        output_loading_info=True,
+        **LOCAL,
+    )
+    missing = [key for key in report["missing_keys"] if not any(piece in key for piece in optional)]
+    if missing:
+        what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
+        raise UserError(what, where=folder, remedy=remedy)
+    return model.eval().requires_grad_(False)
+
+
+def parameters(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def memory_line(model: torch.nn.Module, device: torch.device) -> str:
+    """The greatest memory of this process so far, and what of it are weights."""
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    unit = 1 if sys.platform == "darwin" else 1024
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    line = f"peak memory {resident / 1e9:.2f} GB"
+    if device.type == "cuda":
+        line += f", {torch.cuda.max_memory_allocated(device) / 1e9:.2f} GB on the GPU"
+    return f"{line}; weights {weights / 1e9:.2f} GB ({parameters(model) / 1e6:.1f} M)"
