@@ -15,6 +15,7 @@ from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
 from vitcapr.config.matcher import MatcherConfig, TokenizerConfig
 from vitcapr.config.metrics import MetricsConfig
+from vitcapr.config.pixels import PixelsConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
 from vitcapr.config.text import TextConfig, WordVectorsConfig
@@ -54,6 +55,7 @@ class ExperimentConfig(Section):
     backbones: dict[str, BackboneConfig] = {"vit": BackboneConfig(source="trained")}
     trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
     features: FeaturesConfig = FeaturesConfig()
+    pixels: PixelsConfig = PixelsConfig()
     captioners: dict[str, CaptionerConfig] = {"attention": CaptionerConfig(backbone="vit")}
     decodings: dict[str, DecodingConfig] = {"greedy": DecodingConfig(beam_size=1), "beam": DecodingConfig()}
     text_encoders: dict[str, TextEncoderConfig] = {}

@@ -18,6 +18,7 @@ from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figures import FigureStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
+from vitcapr.workflow.pairs import PairStages
 from vitcapr.workflow.reranking import RerankingStages
 from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import Selection
@@ -54,6 +55,10 @@ class Experiment:
     @cached_property
     def features(self) -> FeatureStages:
         return FeatureStages(self.chosen)
+
+    @cached_property
+    def pairs(self) -> PairStages:
+        return PairStages(self.chosen, self.features)
 
     @cached_property
     def captioning(self) -> CaptioningStages:

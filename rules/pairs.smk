@@ -1,0 +1,32 @@
+# Pictures become decoded pixels, for models that are trained through their backbone. As with features, the store lies
+# under a fingerprinted path that no rule declares.
+
+
+rule extract_pixels:
+    input:
+        experiment.features.trained_backbone_of,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        sealed="results/{experiment}/pixels/{backbone}/manifest.json",
+    wildcard_constraints:
+        backbone=one_of(list(experiment.config.backbones)),
+    log:
+        "results/{experiment}/logs/extract_pixels/{backbone}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/extract_pixels/{backbone}.tsv"
+    conda:
+        "../envs/cpu.yaml"
+    threads: 8
+    resources:
+        mem_mb=4000,
+        runtime=120,
+    params:
+        source=experiment.features.backbone_source,
+        stores=experiment.features.stores,
+        code=experiment.pairs.extract_pixels.code_hash,
+        settings=experiment.pairs.extract_pixels.settings,
+        made_from=experiment.pairs.extract_pixels.made_from,
+    shell:
+        "python -m vitcapr.cli.extract_pixels --manifest {input.manifest:q} --source {params.source:q}"
+        " --stores {params.stores:q} --output {output.sealed:q}"
+        " --code {params.code} --settings {params.settings:q} --log {log:q}"

@@ -1,0 +1,25 @@
+"""The stages of pairs in two languages, and of models that are trained through their backbone."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from vitcapr.config.pixels import ExtractPixelsSettings
+from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.selection import Selection
+from vitcapr.workflow.stage import Stage, Wildcards
+
+
+@dataclass(frozen=True)
+class PairStages:
+    """Pictures -> decoded pixels; pairs -> tags, tables and figures."""
+
+    chosen: Selection
+    features: FeatureStages
+
+    @cached_property
+    def extract_pixels(self) -> Stage:
+        return Stage("extract_pixels", self._pixel_settings, sources=lambda w: self.features.backbone_files(w.backbone))
+
+    def _pixel_settings(self, wildcards: Wildcards) -> ExtractPixelsSettings:
+        config = self.chosen.config
+        return ExtractPixelsSettings(backbone=config.backbones[wildcards.backbone], pixels=config.pixels)
