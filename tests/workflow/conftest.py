@@ -14,6 +14,8 @@ import yaml
 from vitcapr.cli.status import Job, parse_jobs
 
 REPOSITORY = Path(__file__).parents[2]
+# importlib mode leaves sys.path alone; the edits and their prediction are modules beside the tests.
+sys.path.insert(0, str(Path(__file__).parent))
 PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr")
 
 

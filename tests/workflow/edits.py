@@ -1,0 +1,224 @@
+"""Every kind of edit, and the rules that have to run again after it: what is tested, and what docs/edits.md shows.
+
+Write the page again after a change:  python tests/workflow/edits.py
+"""
+
+import os
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
+
+RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
+COMPARED = frozenset({"score", "compare", "summary"})
+AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions"}
+AFTER_ATTENTION = frozenset({"ground", "draw_attention", "draw_rollout"})
+DECODING = frozenset({"decode", "decode_attentively"}) | AFTER_CAPTIONS | AFTER_ATTENTION
+EMBEDDED = frozenset({"embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"})
+CURVES = frozenset({"draw_curves", "draw_gpu"})
+RETRIEVAL = EMBEDDED | CURVES | {"train_retriever"} | RERANKING | COMPARED | {"draw_captions"}
+CAPTIONING = CURVES | {"train_captioner"} | DECODING
+TRAINING = CAPTIONING | RETRIEVAL
+FEATURES = TRAINING | {"extract", "seal"}
+TEXT = TRAINING | {"vocabulary", "draw_text"}
+ALL = FEATURES | TEXT | {"data", "train_backbone"}
+METEOR = AFTER_CAPTIONS
+RANKED = frozenset({"score_retrieval", "draw_retrieved", "draw_recall", "summary"})
+SCORES = COMPARED | RANKED | {"ground"}
+DRAWN = frozenset(
+    {f"draw_{name}" for name in ("attention", "captions", "curves", "embeddings", "gpu", "recall", "reranked")}
+) | {"draw_retrieved", "draw_rollout", "draw_text"}
+
+# Photographs have no masks: nothing is grounded, no backbone trained, and no greedy decoding keeps its attention.
+MASKED = AFTER_ATTENTION | {"train_backbone", "decode_attentively"}
+PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
+
+ORDER = (
+    *("data", "train_backbone", "extract", "seal", "vocabulary", "word_vectors", "train_captioner"),
+    *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
+    *("score", "ground", "score_retrieval", "compare", "summary"),
+)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a project in which everything is computed.
+
+    Args:
+        name: what is done, for the page.
+        make: does it to a project.
+        reruns: exactly the rules that run again.
+        of: ``two`` (rendered pictures, two captioners) or ``photographs`` (the user's files).
+        structural: it changes which files there are or are asked for, so that only a dry run can tell.
+    """
+
+    name: str
+    make: Callable[[Any], None]
+    reruns: Collection[str]
+    of: str = "two"
+    structural: bool = False
+
+
+def append(file: str, text: str = "\nMORE = 1\n") -> Callable[[Any], None]:
+    return lambda project: project.append(file, text)
+
+
+def configure(**values: object) -> Callable[[Any], None]:
+    return lambda project: project.configure(**values)
+
+
+def touch(file: str, time: int) -> Callable[[Any], None]:
+    return lambda project: os.utime(project.root / file, (time, time))
+
+
+def release(distribution: str) -> Callable[[Any], None]:
+    """Another installed version: a folder of metadata that Python finds first."""
+
+    def install(project: Any) -> None:
+        folder = project.root / f"{distribution}-99.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 99.0\n")
+
+    return install
+
+
+def replace_image(project: Any) -> None:
+    """Other bytes, as many of them, and a time before the computation."""
+    project.replace("photographs/1.jpg", "first", "other")
+    os.utime(project.root / "photographs/1.jpg", (1_000_000_000, 1_000_000_000))
+
+
+def delete(file: str) -> Callable[[Any], None]:
+    return lambda project: (project.root / file).unlink()
+
+
+BEAM = "vitcapr/decoding/beam.py"
+PLAIN = {"phases": [{"epochs": 10, "learning_rate": 0.5}]}
+
+EDITS = (
+    Edit("a comment in the beam search", append(BEAM, "\n# A remark.\n"), ()),
+    Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
+    Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
+    Edit("the text of error messages", append("vitcapr/errors.py"), ()),
+    Edit("the progress bar", append("vitcapr/progress.py"), ()),
+    Edit("the records that jobs leave", append("vitcapr/cli/recorded.py"), ()),
+    Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
+    Edit("the Slurm profile", append("profiles/slurm/profile.yaml", "\n# A remark.\n"), ()),
+    Edit("a comment in config.yaml", append("config.yaml", "\n# A remark.\n"), ()),
+    Edit("1000.0 instead of 1000 in the configuration", configure(metrics={"bootstrap_samples": 1000.0}), ()),
+    Edit("a definition that is not run", configure(captioners__spare={"backbone": "vit"}), ()),
+    Edit("a new experiment file", append("experiments.yaml", "experiment: another\n"), ()),
+    Edit(
+        "batch sizes and devices of extraction and decoding",
+        configure(features={"batch": 16, "device": "cpu"}, decodings={"greedy": {"batch_images": 7}}),
+        (),
+    ),
+    Edit("how often a training saves its state", configure(captioners__plain__training={"save_every_steps": 5}), ()),
+    Edit("the patience with a silent scorer", configure(metrics={"scorer_timeout": 9}), ()),
+    Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
+    Edit("code of the manifest", append("vitcapr/data/manifest.py"), ALL),
+    Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
+    Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
+    Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
+    Edit("code of the beam search", append(BEAM), DECODING),
+    Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
+    Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
+    Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
+    Edit("code of grounding", append("vitcapr/metrics/grounding.py"), {"ground", "summary"}),
+    Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
+    Edit("code of one figure", append("vitcapr/figures/curves.py"), {"draw_curves"}),
+    Edit(
+        "another release of pycocoevalcap", release("pycocoevalcap"), METEOR | CURVES | {"train_captioner"} | DECODING
+    ),
+    Edit("another release of matplotlib", release("matplotlib"), DRAWN),
+    Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
+    Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
+    Edit("the rule that a word is rare", configure(text={"vocabulary": {"threshold": "exclusive"}}), TEXT),
+    Edit("how captions are normalised", configure(text={"normalise": {"drop_one_letter": True}}), TEXT),
+    Edit("the seed", configure(seed=1), TRAINING),
+    Edit(
+        "the learning rate of one captioner",
+        configure(captioners__plain__training=PLAIN),
+        CURVES | {"train_captioner", "decode"} | AFTER_CAPTIONS,
+    ),
+    Edit("the temperature of the retriever", configure(retrievers={"paper": {"temperature": 0.05}}), RETRIEVAL),
+    Edit("the length penalty of the beam", configure(decodings={"beam": {"length_penalty": 0.5}}), DECODING),
+    Edit("candidates that the beam keeps", configure(decodings={"beam": {"n_best": 3}}), DECODING),
+    Edit(
+        "the steps of the reranking weight",
+        configure(rerankings__reranked__weighing={"grid_steps": 5}),
+        RERANKING | COMPARED | {"draw_captions"},
+    ),
+    Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES),
+    Edit("examples in the figures", configure(figures={"examples": 3}), DRAWN),
+    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN, structural=True),
+    Edit(
+        "a deleted model",
+        delete("results/two/captioners/plain/best.safetensors"),
+        CURVES | {"train_captioner", "decode"} | AFTER_CAPTIONS,
+        structural=True,
+    ),
+    Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
+    Edit(
+        "the captions' file with an older time", touch("text/Flickr8k.token.txt", 1_000_000_000), (), of="photographs"
+    ),
+    Edit("a photograph changed", append("photographs/2.jpg", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit("a photograph replaced: same size, older time", replace_image, PHOTOGRAPHS, of="photographs"),
+    Edit("a photograph more", append("photographs/3.jpg", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit("the captions' file changed", append("text/Flickr8k.token.txt", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit(
+        "the file of word vectors changed",
+        append("vectors.txt", "cat 3 4"),
+        ({"word_vectors"} | CAPTIONING) - MASKED,
+        of="photographs",
+    ),
+    Edit(
+        "the weights of a local backbone",
+        append("weights/config.json", "another"),
+        PHOTOGRAPHS - {"data", "vocabulary", "draw_text", "word_vectors"},
+        of="photographs",
+    ),
+)
+
+
+def page() -> str:
+    """docs/edits.md."""
+    lines = [
+        "# Which edit re-runs what",
+        "",
+        f"{len(EDITS)} edits of a finished run, and exactly the rules that run again: no other, and all of these.",
+        "`tests/workflow/test_edits.py` makes each of them, and this page is written from the same list",
+        "(`python tests/workflow/edits.py`). `vitcapr status` says the same about your own edits.",
+        "",
+        "The run has two captioners, a retriever, a reranking and an oracle over rendered pictures; the last edits are",
+        "of a run over the user's own photographs, captions, word vectors and backbone. `draw_*` are all figures.",
+        "",
+        "| edit | runs again |",
+        "| --- | --- |",
+        *(f"| {edit.name} | {_spelled(edit)} |" for edit in EDITS),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _spelled(edit: Edit) -> str:
+    if not edit.reruns:
+        return "nothing"
+    if edit.reruns in (ALL, PHOTOGRAPHS):
+        return "everything"
+    rules = {rule.removesuffix("_attentively") for rule in edit.reruns}
+    drawn = DRAWN if edit.of == "two" else DRAWN - MASKED
+    if rules >= drawn:
+        rules = (rules - drawn) | {"draw_*"}
+    elif rules >= drawn - {"draw_text"}:
+        rules = (rules - drawn) | {"draw_*, but not draw_text"}
+    return ", ".join(f"`{rule}`" for rule in sorted(rules, key=_place)).replace(", but not ", "`, but not `")
+
+
+def _place(rule: str) -> tuple[int, str]:
+    return (ORDER.index(rule) if rule in ORDER else len(ORDER), rule)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
