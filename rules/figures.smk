@@ -207,6 +207,7 @@ rule draw_recall:
 
 rule draw_embeddings:
     input:
+        experiment.figures.features_before,
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -219,10 +220,10 @@ rule draw_embeddings:
             subcategory="{retriever}",
             labels={"figure": "the shared space", "split": "{split}"},
         ),
-    wildcard_constraints:
-        retriever=one_of(experiment.chosen.ranked),
     log:
         "results/{experiment}/logs/draw_embeddings/{retriever}.{split}.log",
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -231,10 +232,12 @@ rule draw_embeddings:
         runtime=30,
     params:
         folder=subpath(output[0], parent=True),
+        before=experiment.figures.features_before_option,
         settings=experiment.figures.draw("embeddings").settings,
         made_from=experiment.figures.draw("embeddings").made_from,
     shell:
         "python -m vitcapr.cli.draw_embeddings --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " {params.before}"
         " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
 
 
@@ -253,10 +256,10 @@ rule draw_retrieved:
             subcategory="{retriever}",
             labels={"figure": "failures", "split": "{split}"},
         ),
-    wildcard_constraints:
-        retriever=one_of(experiment.chosen.ranked),
     log:
         "results/{experiment}/logs/draw_retrieved/{retriever}.{split}.log",
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -270,6 +273,71 @@ rule draw_retrieved:
     shell:
         "python -m vitcapr.cli.draw_retrieved --embeddings {input.embeddings:q} --ranks {input.ranks:q}"
         " --manifest {input.manifest:q} --split {wildcards.split} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_side_by_side:
+    input:
+        embeddings=experiment.figures.compared_embeddings,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.compared(
+                "results/{experiment}/figures/side_by_side/{split}/"
+            ),
+            caption="../workflow/report/side_by_side.rst",
+            category="Retrieval",
+            labels={"figure": "retrievers side by side", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_side_by_side/{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        embeddings=experiment.figures.compared_option,
+        settings=experiment.figures.draw("side_by_side").settings,
+        made_from=experiment.figures.draw("side_by_side").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_side_by_side {params.embeddings} --manifest {input.manifest:q}"
+        " --split {wildcards.split} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_learning_curve:
+    input:
+        experiment.figures.trainings,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.pictures(
+                "results/{experiment}/figures/learning_curve/{split}/learning_curve"
+            ),
+            caption="../workflow/report/learning_curve.rst",
+            category="Retrieval",
+            labels={"figure": "recall over training pairs", "split": "{split}"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_learning_curve/{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        trained=experiment.figures.trainings_option,
+        language=experiment.config.text.language,
+        settings=experiment.figures.draw("learning_curve").settings,
+        made_from=experiment.figures.draw("learning_curve").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_learning_curve {params.trained} --manifest {input.manifest:q}"
+        " --language {params.language} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 

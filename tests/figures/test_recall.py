@@ -3,7 +3,7 @@ import pytest
 from vitcapr.cli import draw_recall
 from vitcapr.errors import UserError
 from vitcapr.figures.recall import recall_bars
-from vitcapr.metrics.report import write_metrics
+from vitcapr.metrics.report import read_metrics, write_metrics
 
 
 def scores(first, with_chance=True):
@@ -68,3 +68,16 @@ def test_scores_of_two_splits_or_of_captions_are_mistakes(run, tmp_path):
     captions = written(tmp_path / "captions.json", metrics={})
     with pytest.raises(UserError, match="no retriever has a recall"):
         run(draw_recall.main, "--metrics", f"x={captions}", "--output-dir", tmp_path)
+
+
+def test_seeds_of_one_retriever_are_one_bar_with_their_spread(run, tmp_path):
+    content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "protocol": ""}
+    for number, first in enumerate((0.1, 0.3)):
+        write_metrics(tmp_path / f"{number}.json", metrics=scores(first), **content)
+    drawn = draw_recall._over_seeds([read_metrics(tmp_path / f"{number}.json") for number in range(2)])
+    recall = drawn["i2t_recall_1"]
+    assert recall["value"] == pytest.approx(0.2)
+    assert recall["high"] - recall["value"] == pytest.approx(0.02**0.5)
+    options = [part for number in range(2) for part in ("--metrics", f"mlp={tmp_path}/{number}.json")]
+    run(draw_recall.main, *options, "--output-dir", tmp_path, "--settings", '{"figures": {"formats": ["png"]}}')
+    assert (tmp_path / "recall.png").is_file()

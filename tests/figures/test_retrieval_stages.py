@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from vitcapr.cli import draw_embeddings, draw_retrieved
+from vitcapr.cli import draw_embeddings, draw_learning_curve, draw_retrieved, draw_side_by_side
 from vitcapr.errors import UserError
+from vitcapr.metrics.report import write_metrics
 
 SETTINGS = json.dumps({"figures": {"formats": ["png", "svg"], "failures": 2}})
 
@@ -70,3 +71,30 @@ def test_another_split_or_data_set_is_a_mistake(run, retrieved, tmp_path):
     np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + 1})
     with pytest.raises(UserError, match="embeddings of another data set"):
         run(draw_retrieved.main, *options, "--split", "test")
+
+
+def test_retrievers_side_by_side(draw, run, retrieved, tmp_path):
+    _, embeddings, *manifest = retrieved
+    options = ["--embeddings", f"a={embeddings}", "--embeddings", f"b={embeddings}", *manifest]
+    names = [f"{name}.{suffix}" for name in ("spaces", "top_captions", "top_images") for suffix in ("png", "svg")]
+    assert draw(draw_side_by_side.main, *options, "--split", "test") == names
+    with pytest.raises(UserError, match="not embeddings of the split train"):
+        run(draw_side_by_side.main, *options, "--split", "train", "--output-dir", tmp_path)
+
+
+def test_a_learning_curve_from_cards_and_scores(draw, run, dataset, tmp_path):
+    trained = []
+    for number, pairs in enumerate((100, 100, None)):
+        card, metrics = tmp_path / f"card{number}.json", tmp_path / f"metrics{number}.json"
+        card.write_text(json.dumps({"settings": {"retriever": {"training": {"pairs": pairs}}}}))
+        scores = {f"{way}_recall_1": {"value": 0.1 + 0.1 * number} for way in ("i2t", "t2i")}
+        content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "metrics": scores, "protocol": ""}
+        write_metrics(metrics, **content)
+        trained += ["--trained", f"mlp={card}={metrics}"]
+    assert draw(draw_learning_curve.main, *trained, "--manifest", dataset) == [
+        "learning_curve.png", "learning_curve.svg",
+    ]  # fmt: skip
+    assert "3 trainings of 1 systems" in (tmp_path / "l").read_text()
+    for wrong, message in (("mlp=x", "not of the form"), (f"mlp={metrics}={metrics}", "not the card")):
+        with pytest.raises(UserError, match=message):
+            run(draw_learning_curve.main, "--trained", wrong, "--manifest", dataset, "--output-dir", tmp_path)

@@ -58,6 +58,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "draw_recall": "Recall of all retrievers.",
         "draw_embeddings": "The space of images and captions.",
         "draw_retrieved": "Queries whose first match is wrong.",
+        "draw_side_by_side": "What several retrievers find first, and their spaces.",
+        "draw_learning_curve": "Recall over the number of training pairs.",
         "draw_gpu": "GPU use and memory over training.",
         "summary": "All scores -> one table.",
         "paper_tables": "The scores beside a paper's and the literature's.",

@@ -33,6 +33,8 @@ class RunConfig(Section):
     retrievers: list[str] = []
     cross_encoders: list[str] = []
     """Rerankers of what a retriever finds first; their scores stand beside the retrievers'."""
+    compared: list[str] = []
+    """Retrievers of this list are drawn beside one another: what each finds first, and its space."""
     matchers: list[str] = []
     """Those that are embedded, scored and drawn."""
     losses: dict[str, list[str]] = {}
@@ -96,8 +98,9 @@ class ExperimentConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _cross_encoders_rerank_something(self) -> Self:
+    def _what_stands_beside_a_retriever_has_one(self) -> Self:
         _check("run.cross_encoders", self.run.cross_encoders, self.cross_encoders)
+        _check("run.compared", self.run.compared, self.run.retrievers)
         for name in self.run.cross_encoders:
             cross_encoder = self.cross_encoders[name]
             if name in self.retrievers:

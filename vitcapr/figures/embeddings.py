@@ -1,5 +1,6 @@
 """The space that images and captions share: its two main directions, its neighbourhoods, its cosines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,7 @@ PERPLEXITY = 30.0
 """Both as in the paper's figure 18."""
 _BLOCK = 512
 _LINES = "#AAAAAA"
+_SPACES_A_ROW = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +134,28 @@ def principal_components(
     title = f"{'after training: ' if before else ''}distance of the means {_gap(embedded):.2f}"
     _draw_components(panels[-1], embedded.images, embedded.captions, title)
     legend = figure.legend(handles=panels[-1].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
+    for handle in filter(None, legend.legend_handles):
+        handle.set_alpha(1)
+    return figure
+
+
+@styled
+def spaces(systems: Mapping[str, Embedded]) -> Figure:
+    """The two main directions of the space of each system, a panel each (the second paper's figure 3).
+
+    Axes have the same scale in all panels, so that a cloud that is tighter looks tighter.
+    """
+    rows = -(-len(systems) // _SPACES_A_ROW)
+    columns = min(len(systems), _SPACES_A_ROW)
+    figure = new_figure(PAGE_WIDTH, 0.3 + rows * 2.5, layout=ConstrainedLayoutEngine(w_pad=0.06))
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for axes, (name, embedded) in zip(panels, systems.items(), strict=False):
+        title = f"{name}: distance of the means {_gap(embedded):.2f}"
+        _draw_components(axes, embedded.images, embedded.captions, title)
+        axes.label_outer(remove_inner_ticks=True)
+    for axes in panels[len(systems) :]:
+        axes.set_axis_off()
+    legend = figure.legend(handles=panels[0].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
     for handle in filter(None, legend.legend_handles):
         handle.set_alpha(1)
     return figure

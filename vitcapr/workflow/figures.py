@@ -82,6 +82,8 @@ class FigureStages:
             *self.captioning.attentive_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
             *self.recall,
+            *self.side_by_side,
+            *self.learning_curve,
             *self.matching.losses,
             *self.retrieval.files("figures/embeddings", *self.embeddings("")),
             *self.retrieval.files("figures/retrieved", *self.retrieved("")),
@@ -113,6 +115,58 @@ class FigureStages:
         splits = self.chosen.splits if self.chosen.ranked else []
         root = self.chosen.root
         return [picture for split in splits for picture in self.pictures(f"{root}/figures/recall/{split}/recall")]
+
+    @property
+    def side_by_side(self) -> list[str]:
+        """What the compared retrievers find first, and their spaces."""
+        splits = self.chosen.splits if self.chosen.compared else []
+        folders = [f"{self.chosen.root}/figures/side_by_side/{split}/" for split in splits]
+        return [picture for folder in folders for picture in self.compared(folder)]
+
+    def compared(self, folder: str) -> list[str]:
+        names = ("top_captions", "top_images", "spaces")
+        return [picture for name in names for picture in self.pictures(f"{folder}{name}")]
+
+    def compared_embeddings(self, wildcards: Wildcards) -> list[str]:
+        root = f"{self.chosen.root}/embeddings"
+        return [f"{root}/{name}/{wildcards.split}/embeddings.npz" for name in self.chosen.compared]
+
+    def compared_option(self, wildcards: Wildcards) -> str:
+        named = zip(self.chosen.compared, self.compared_embeddings(wildcards), strict=True)
+        return options("embeddings", (f"{name}={path}" for name, path in named))
+
+    @property
+    def learning_curve(self) -> list[str]:
+        """Recall over the training pairs, where a grid varies their number."""
+        splits = self.chosen.splits if self.chosen.pair_families else []
+        folders = [f"{self.chosen.root}/figures/learning_curve/{split}" for split in splits]
+        return [picture for folder in folders for picture in self.pictures(f"{folder}/learning_curve")]
+
+    def trainings(self, wildcards: Wildcards) -> list[str]:
+        """Card and scores of every training on the curve."""
+        return [path for _, *paths in self._trainings(wildcards.split) for path in paths]
+
+    def trainings_option(self, wildcards: Wildcards) -> str:
+        return options("trained", ("=".join(parts) for parts in self._trainings(wildcards.split)))
+
+    def _trainings(self, split: str) -> list[tuple[str, str, str]]:
+        root = self.chosen.root
+        return [
+            (family, f"{root}/retrievers/{name}/card.json", f"{root}/metrics/retrieval/{name}/{split}/metrics.json")
+            for family, names in self.chosen.pair_families.items()
+            for name in names
+        ]
+
+    def features_before(self, wildcards: Wildcards) -> list[str]:
+        """What a retriever was given of images and of captions, where it reads features of both."""
+        if wildcards.retriever not in self.chosen.config.retrievers:
+            return []
+        text = self.retrieval.text_features_of(wildcards)
+        return [self.retrieval.features_of(wildcards), *text] if text else []
+
+    def features_before_option(self, wildcards: Wildcards) -> str:
+        given = self.features_before(wildcards)
+        return " ".join([options("image-features", given[:1]), options("text-features", given[1:])]).strip()
 
     def embeddings(self, folder: str) -> list[str]:
         return [picture for name in ("pca", "tsne", "cosines") for picture in self.pictures(f"{folder}{name}")]

@@ -98,11 +98,15 @@ class RetrievalStages:
         return list(self._scores(wildcards.split).values())
 
     def scores_option(self, wildcards: Wildcards) -> str:
-        return options("metrics", (f"{name}={path}" for name, path in self._scores(wildcards.split).items()))
+        named = self._scores(wildcards.split).items()
+        return options("metrics", (f"{self.chosen.system_of(name)}={path}" for name, path in named))
 
     def _scores(self, split: str) -> dict[str, str]:
         root = f"{self.chosen.root}/metrics/retrieval"
-        shown = [*self.chosen.ranked, *self.chosen.cross_encoders]
+        # Those of a learning curve are drawn as such, unless there are no others.
+        on_curve = {name for names in self.chosen.pair_families.values() for name in names}
+        others = [name for name in self.chosen.ranked if name not in on_curve]
+        shown = [*(others or self.chosen.ranked), *self.chosen.cross_encoders]
         return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:

@@ -8,6 +8,8 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
+PAIRS = "training.pairs"
+"""The setting of a retriever whose values a learning curve runs over."""
 TRAIN, VALIDATION = "train", "validation"
 """The split on which everything is tuned."""
 
@@ -71,6 +73,28 @@ class Selection:
     @property
     def cross_encoders(self) -> list[str]:
         return unique(self.config.run.cross_encoders)
+
+    @property
+    def compared(self) -> list[str]:
+        """Retrievers that are drawn beside one another."""
+        return unique(self.config.run.compared)
+
+    def system_of(self, retriever: str) -> str:
+        """What a retriever is one training of: its name, without the seed if a grid varied that."""
+        variant = self.config.variants.get("retrievers", {}).get(retriever)
+        return retriever if variant is None else variant.without("seed")
+
+    @property
+    def pair_families(self) -> dict[str, list[str]]:
+        """The shown retrievers of each definition of which a grid varied the number of training pairs."""
+        made = self.config.variants.get("retrievers", {})
+        varied = {variant.of for variant in made.values() if PAIRS in variant.vary}
+        families: dict[str, list[str]] = {}
+        for name in self.retrievers:
+            family = made[name].of if name in made else name
+            if family in varied:
+                families.setdefault(family, []).append(name)
+        return families
 
     @property
     def needed_retrievers(self) -> list[str]:

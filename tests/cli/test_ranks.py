@@ -1,0 +1,69 @@
+"""``training.processes``: the command starts torchrun, passes signals on, and ends as with one process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from vitcapr.cli.ranks import start_ranks
+from vitcapr.errors import UserError
+
+STEPS = [{"epochs": 40, "batch_images": 3, "learning_rate": 0.01}]
+
+
+def start(output: Path) -> "subprocess.Popen[str]":
+    results = Path("results/toy")
+    training = {"phases": STEPS, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
+    settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "vitcapr.cli.train_captioner", "--settings", json.dumps(settings)),
+            *("--features", str(results / "features/vit/manifest.json")),
+            *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
+            *("--vocabulary", str(results / "text/vocabulary.json"), "--output-dir", str(output)),
+            *("--log", str(output.with_suffix(".log"))),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp_path: Path) -> None:
+    assert project == Path.cwd()
+    output = tmp_path / "captioner"
+    first = start(output)
+    deadline = time.monotonic() + 180
+    while not (output / "last/state.safetensors").exists() and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGUSR1)
+    said = first.communicate()[1]
+    assert first.returncode == 75, said
+    assert "stopped: training saved at epoch" in said
+    assert not (output / "card.json").exists()
+    second = start(output)
+    said = second.communicate()[1]
+    assert second.returncode == 0, said
+    log = output.with_suffix(".log").read_text()
+    assert log.count("continuing at epoch") == 1
+    assert log.count("best epoch") == 1, "one process speaks"
+    assert len((output / "history.csv").read_text().splitlines()) == 41
+    assert json.loads((output / "card.json").read_text())["settings"]["captioner"]["training"]["processes"] == 2
+
+
+def test_processes_do_not_share_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(UserError, match="4 processes cannot share 1 GPU .training.processes.; ask for as many GPUs"):
+        start_ranks("train_captioner", 4, torch.device("cuda"), [])
+
+
+def test_a_rank_is_not_started_by_hand() -> None:
+    done = subprocess.run([sys.executable, "-m", "vitcapr.cli.ranks"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: torchrun starts this, with the name and the options of a training stage\n"

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from vitcapr.figures.embedded import Embedded
+from vitcapr.figures.embeddings import spaces
+from vitcapr.figures.side_by_side import (
+    Found,
+    captions_side_by_side,
+    first_captions,
+    first_images,
+    images_side_by_side,
+)
+
+
+@pytest.fixture
+def embedded():
+    """Three images, two captions each, at known angles in a plane."""
+    angles = np.radians([0, 90, 180])
+    told = np.radians([5, 20, 30, 95, 170, 185])
+    images, captions = (np.stack([np.cos(a), np.sin(a)], axis=1).astype(np.float32) for a in (angles, told))
+    return Embedded(images, captions, np.arange(3), np.arange(6), np.repeat(np.arange(3), 2))
+
+
+def test_the_first_matches_and_which_are_right(embedded):
+    order, cosines, right = first_captions(embedded, 0)
+    assert order.tolist() == [0, 1, 2, 3, 4]
+    assert right.tolist() == [True, True, False, False, False]
+    assert cosines[0] == pytest.approx(np.cos(np.radians(5)))
+    order, _, right = first_images(embedded, 2)
+    assert order.tolist() == [0, 1, 2]
+    assert right.tolist() == [False, True, False]
+
+
+def test_every_model_is_shown_with_its_marks(picture):
+    found = {name: [Found(f"text {n}", 0.5, n == 1) for n in range(5)] for name in ("raw", "mlp")}
+    figure = captions_side_by_side(picture, ["an own one"], found, "how it was drawn")
+    told = [text.get_text() for text in figure.texts]
+    assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(told)
+    assert sum("✓" in text for text in told) == 2
+    assert sum("✗" in text for text in told) == 8
+
+
+def test_pictures_of_every_model_stay_on_the_page():
+    pictures = [Image.new("RGB", size) for size in ((60, 40), (40, 60), (400, 20), (20, 400), (30, 30))]
+    found = {name: [Found(one, 0.1, False) for one in pictures] for name in ("raw", "linear", "mlp")}
+    figure = images_side_by_side("A question of some words", found, "drawn at random")
+    assert len(figure.axes) == 15
+    for axes in figure.axes:
+        box = axes.get_position()
+        assert 0 <= box.x0 < box.x1 <= 1
+        assert 0 <= box.y0 < box.y1 <= 1
+    with pytest.raises(TypeError):
+        images_side_by_side("q", {"raw": [Found("text", 0.1, False)]}, "")
+
+
+def test_spaces_share_their_axes(embedded):
+    figure = spaces(dict.fromkeys(("raw", "linear", "mlp", "best"), embedded))
+    shown = [axes for axes in figure.axes if axes.axison]
+    assert len(shown) == 4
+    assert len({axes.get_xlim() for axes in shown}) == 1
+    assert shown[0].get_title(loc="left").startswith("raw: distance of the means")

@@ -1,0 +1,85 @@
+"""Draw several retrievers beside one another: top_captions.<format>, top_images.<format>, spaces.<format>."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from vitcapr.cli.named import parse_named
+from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.figures import FigureSettings
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import read_manifest
+from vitcapr.errors import UserError
+from vitcapr.figures.embedded import read_embeddings
+from vitcapr.figures.embeddings import spaces
+from vitcapr.figures.examples import read_picture
+from vitcapr.figures.side_by_side import (
+    Found,
+    captions_side_by_side,
+    first_captions,
+    first_images,
+    images_side_by_side,
+)
+from vitcapr.figures.style import save_figure
+from vitcapr.progress import Reporter
+
+
+def main(
+    embeddings: Annotated[list[str], typer.Option(help="NAME=embeddings.npz of a retriever; once for each.")],
+    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    split: Annotated[str, typer.Option(help="The split that was embedded.")],
+    output_dir: Annotated[Path, typer.Option(help="Receives the three figures.")],
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Draw what each retriever finds first for one image and for one caption, and the space that each makes.
+
+    The image and the caption are drawn at random, with the seed of the figures.
+    """
+    options = parse_settings(FigureSettings, settings).figures
+    data = read_manifest(manifest)
+    systems = {name: read_embeddings(path, data) for name, path in parse_named(embeddings, "--embeddings").items()}
+    first = next(iter(systems.values()))
+    for name, other in systems.items():
+        if not np.array_equal(other.caption_row, first.caption_row):
+            raise UserError(f"the embeddings of '{name}' are of other captions than the first")
+    if set(data.images["split"].iloc[first.image_row]) != {split}:
+        raise UserError(f"these are not embeddings of the split {split}", where=embeddings[0])
+    text = data.captions["text"].iloc[first.caption_row].tolist()
+    draw = np.random.default_rng(options.seed)
+    image, caption = int(draw.integers(len(first.images))), int(draw.integers(len(first.captions)))
+    with Reporter(log) as reporter, ImageSource(data.image_root) as source:
+        by_image, by_caption = {}, {}
+        for name, embedded in systems.items():
+            by_image[name] = [
+                Found(text[place], float(cosine), bool(right))
+                for place, cosine, right in zip(*first_captions(embedded, image), strict=True)
+            ]
+            by_caption[name] = [
+                Found(read_picture(data, source, int(embedded.image_row[place])), float(cosine), bool(right))
+                for place, cosine, right in zip(*first_images(embedded, caption), strict=True)
+            ]
+        pool = f"among {{}} of the {split} split, with cosines; the query is drawn at random with seed {options.seed}"
+        own = [text[place] for place in np.flatnonzero(first.caption_image == image)]
+        figures = {
+            "top_captions": captions_side_by_side(
+                read_picture(data, source, int(first.image_row[image])),
+                own,
+                by_image,
+                f"The first captions {pool.format(f'{len(first.captions):,}')}",
+            ),
+            "top_images": images_side_by_side(
+                text[caption], by_caption, f"The first images {pool.format(f'{len(first.images):,}')}"
+            ),
+            "spaces": spaces(systems),
+        }
+        for name, figure in figures.items():
+            for path in save_figure(figure, output_dir, name, options.formats):
+                reporter.line(f"{path}: {len(systems)} retrievers")
+
+
+if __name__ == "__main__":
+    launch(main)

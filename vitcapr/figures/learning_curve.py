@@ -1,0 +1,75 @@
+"""Recall against the number of training pairs: what more data would bring."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from vitcapr.figures.style import PAGE_WIDTH, new_figure, series, styled
+
+_TITLES = {"i2t": "image to text", "t2i": "text to image"}
+
+
+class Trained(NamedTuple):
+    """One training: pairs it saw, and Recall@1 of both directions as fractions."""
+
+    pairs: int
+    i2t: float
+    t2i: float
+
+
+@styled
+def learning_curve(systems: Mapping[str, Sequence[Trained]]) -> Figure:
+    """Recall@1 in percent over the training pairs, a panel a direction, a line a system through the means over seeds.
+
+    The band is a standard deviation over the seeds each way; every training is a dot.
+
+    Raises:
+        ValueError: there is no training.
+    """
+    if not any(systems.values()):
+        raise ValueError("there is no training to draw")
+    figure = new_figure(PAGE_WIDTH, 2.8, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    panels = figure.subplots(1, 2, sharey=True)
+    sizes = sorted({one.pairs for trainings in systems.values() for one in trainings})
+    for axes, direction in zip(panels, _TITLES, strict=True):
+        for number, trainings in enumerate(systems.values()):
+            _draw(axes, trainings, direction, number)
+        axes.set_title(_TITLES[direction], loc="left")
+        axes.set_xscale("log")
+        axes.set_xticks(sizes)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="x", rotation=45 if len(sizes) > 5 else 0)
+        axes.set_xlabel("training pairs")
+        axes.set_ylim(bottom=0)
+        axes.grid()
+    panels[0].set_ylabel("R@1 (%)")
+    seeds = max(_seeds(trainings) for trainings in systems.values())
+    lines = [line for line in panels[0].lines if not str(line.get_label()).startswith("_")]
+    labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
+    figure.legend(handles=lines, labels=labels, loc="outside lower center", ncols=min(3, len(lines)))
+    return figure
+
+
+def _draw(axes: Axes, trainings: Sequence[Trained], direction: str, number: int) -> None:
+    style = series(number)
+    sizes = sorted({one.pairs for one in trainings})
+    values = [[100 * getattr(one, direction) for one in trainings if one.pairs == size] for size in sizes]
+    means = np.array([np.mean(found) for found in values])
+    spreads = np.array([np.std(found, ddof=1) if len(found) > 1 else 0.0 for found in values])
+    axes.plot(sizes, means, label=f"system {number}", **style)
+    axes.fill_between(sizes, means - spreads, means + spreads, color=style["color"], alpha=0.2, linewidth=0)
+    every = [(size, value) for size, found in zip(sizes, values, strict=True) for value in found]
+    across, up = zip(*every, strict=True)
+    axes.scatter(across, up, s=3, color=style["color"], linewidths=0, zorder=3)
+
+
+def _seeds(trainings: Sequence[Trained]) -> int:
+    """The most trainings on the same number of pairs."""
+    sizes = [one.pairs for one in trainings]
+    return max((sizes.count(size) for size in set(sizes)), default=0)

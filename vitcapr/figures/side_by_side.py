@@ -1,0 +1,147 @@
+"""What several models find first for one query, beside one another, with the right ones marked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcapr.figures.captions import print_size
+from vitcapr.figures.embedded import Embedded
+from vitcapr.figures.style import (
+    FAINT,
+    GREEN,
+    INK,
+    PAGE_WIDTH,
+    SMALL_TEXT_SIZE,
+    TEXT_SIZE,
+    VERMILION,
+    new_figure,
+    styled,
+)
+from vitcapr.figures.wrapping import LINE_SPACING, wrap
+
+DEPTH = 5
+"""Matches shown, as in the tables 5 and 6 of the second paper."""
+_MARGIN, _GAP, _BETWEEN = 0.06, 0.12, 0.05  # inches
+_LINE = SMALL_TEXT_SIZE * LINE_SPACING / 72
+_HEADING = TEXT_SIZE * LINE_SPACING / 72 + 0.04
+_QUERY = 1.6  # inches: the width of a query's picture
+_CELL = (PAGE_WIDTH - 2 * _MARGIN - (DEPTH - 1) * _BETWEEN) / DEPTH
+_TALLEST = 1.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """A match: what is shown of it, its cosine, and whether it is a right one."""
+
+    shown: str | Image.Image
+    cosine: float
+    right: bool
+
+
+def first_captions(embedded: Embedded, image: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+    """Positions of the first captions of an image, their cosines, and whether they are its own."""
+    scores = embedded.captions @ embedded.images[image]
+    order = np.argsort(-scores, kind="stable")[:DEPTH]
+    return order, scores[order], embedded.caption_image[order] == image
+
+
+def first_images(embedded: Embedded, caption: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+    """Positions of the first images of a caption, their cosines, and whether they are its own."""
+    scores = embedded.images @ embedded.captions[caption]
+    order = np.argsort(-scores, kind="stable")[:DEPTH]
+    return order, scores[order], order == embedded.caption_image[caption]
+
+
+@styled
+def captions_side_by_side(
+    picture: Image.Image, references: Sequence[str], found: Mapping[str, Sequence[Found]], note: str
+) -> Figure:
+    """A picture with its own captions, and under each model the captions that it finds first.
+
+    Args:
+        references: the picture's own captions.
+        found: by the model's name.
+        note: how the query was chosen.
+    """
+    width = PAGE_WIDTH - 2 * _MARGIN - _QUERY - _GAP
+    lines: list[tuple[str, str, str]] = [("its own captions", "bold", INK)]
+    for text in references:
+        lines += [(part, "normal", FAINT) for part in wrap(text, width * 72, SMALL_TEXT_SIZE)]
+    for name, matches in found.items():
+        lines += [("", "normal", INK), (name, "bold", INK)]
+        for place, match in enumerate(matches, 1):
+            mark, color = ("✓", GREEN) if match.right else ("✗", VERMILION)
+            text = f"{place}. {mark} {match.cosine:.2f}  {match.shown}"
+            lines += [(part, "normal", color) for part in wrap(text, width * 72, SMALL_TEXT_SIZE)]
+    tall = _QUERY * picture.height / picture.width
+    height = 2 * _MARGIN + _HEADING + max(tall, len(lines) * _LINE)
+    figure = _page(height, note)
+    top = height - _MARGIN - _HEADING
+    _picture(figure, picture, _MARGIN, top, (_QUERY, tall))
+    for number, (text, weight, color) in enumerate(lines):
+        _text(figure, text, _MARGIN + _QUERY + _GAP, top - number * _LINE, weight, color)
+    return figure
+
+
+@styled
+def images_side_by_side(query: str, found: Mapping[str, Sequence[Found]], note: str) -> Figure:
+    """A caption, and for each model a row of the pictures that it finds first."""
+    asked = wrap(query, (PAGE_WIDTH - 2 * _MARGIN) * 72, TEXT_SIZE)
+    row = _LINE + _BETWEEN + _TALLEST + _LINE + _GAP
+    height = 2 * _MARGIN + _HEADING + len(asked) * _HEADING + len(found) * row
+    figure = _page(height, note)
+    top = height - _MARGIN - _HEADING
+    for part in asked:
+        _text(figure, part, _MARGIN, top, "bold", INK, TEXT_SIZE)
+        top -= _HEADING
+    for name, matches in found.items():
+        _text(figure, name, _MARGIN, top, "bold", INK)
+        for column, match in enumerate(matches):
+            if not isinstance(match.shown, Image.Image):
+                raise TypeError("a match of a caption is a picture")
+            scale = min(_CELL / match.shown.width, _TALLEST / match.shown.height)
+            size = match.shown.width * scale, match.shown.height * scale
+            left = _MARGIN + column * (_CELL + _BETWEEN)
+            under = top - _LINE - _BETWEEN
+            mark, color = ("✓", GREEN) if match.right else ("✗", VERMILION)
+            _picture(figure, match.shown, left, under, size, color)
+            _text(figure, f"{mark} {match.cosine:.2f}", left, under - _TALLEST, "bold", color)
+        top -= row
+    return figure
+
+
+def _page(height: float, note: str) -> Figure:
+    figure = new_figure(PAGE_WIDTH, height)
+    _text(figure, note, _MARGIN, height - _MARGIN, "normal", FAINT)
+    return figure
+
+
+def _text(
+    figure: Figure, text: str, left: float, top: float, weight: str, color: str, size: float = SMALL_TEXT_SIZE
+) -> None:
+    width, height = figure.get_size_inches()
+    figure.text(left / width, top / height, text, fontsize=size, weight=weight, color=color, va="top")
+
+
+def _picture(
+    figure: Figure,
+    picture: Image.Image,
+    left: float,
+    top: float,
+    size: tuple[float, float],
+    frame: str | None = None,
+) -> None:
+    width, height = figure.get_size_inches()
+    axes = figure.add_axes((left / width, (top - size[1]) / height, size[0] / width, size[1] / height))
+    axes.imshow(np.asarray(print_size(picture, size[0])), aspect="auto", interpolation="lanczos")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_visible(frame is not None)
+        if frame is not None:
+            spine.set_color(frame)
+            spine.set_linewidth(1.5)
