@@ -59,7 +59,7 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
 
 def test_processes_do_not_share_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with pytest.raises(UserError, match="4 processes cannot share 1 GPU .training.processes.; ask for as many GPUs"):
+    with pytest.raises(UserError, match=r"4 processes cannot share 1 GPU \(training.processes\); ask for as many GPUs"):
         start_ranks("train_captioner", 4, torch.device("cuda"), [])
 
 

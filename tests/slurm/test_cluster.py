@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import cluster
@@ -35,14 +36,14 @@ captioners:
     embedding_dim: 16
     hidden_dim: 16
     attention_dim: 16
-    training: {phases: [{epochs: 15, batch_images: 8, learning_rate: 0.01}], save_every_steps: 10}
+    training: {phases: [{epochs: 3, batch_images: 8, learning_rate: 0.01}], save_every_steps: 5}
   baseline: {<<: *small, architecture: baseline, init_from_cls: false}
 retrievers:
   paper:
     embedding_dim: 16
     training:
-      phases: [{epochs: 20, batch_images: 8}]
-      save_every_steps: 10
+      phases: [{epochs: 3, batch_images: 8}]
+      save_every_steps: 5
 metrics: {metrics: [bleu, cider], bootstrap_samples: 20}
 run:
   captioners: [attention, baseline]
@@ -52,11 +53,15 @@ run:
 """
 ROOT = "results/small"
 SCORES = [
-    f"{ROOT}/metrics/captions/attention/greedy/test/metrics.json",
+    f"{ROOT}/metrics/attention/greedy/test/metrics.json",
     f"{ROOT}/metrics/retrieval/paper/test/metrics.json",
 ]
 BASELINE = f"{ROOT}/captioners/baseline/best.safetensors"
-THREADS = ("extract=2", "train_captioner=2", *(f"{rule}=1" for rule in ("data", "train_retriever", "decode", "embed")))
+THREADS = (
+    "extract=2",
+    "embed=2",
+    *(f"{rule}=1" for rule in ("train_backbone", "train_captioner", "train_retriever", "decode")),
+)
 MADE = [
     f"{ROOT}/features/vit/manifest.json",
     *(
@@ -89,8 +94,14 @@ def snakemake(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
         )
 
 
-def end(run: "subprocess.Popen[str]", folder: Path) -> None:
-    assert run.wait() == 0, (folder / "said.txt").read_text()[-6000:]
+@contextmanager
+def ended(run: "subprocess.Popen[str]", folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Afterwards the run has ended well; none is left behind when something else went wrong."""
+    try:
+        yield run
+        assert run.wait() == 0, (folder / "said.txt").read_text()[-6000:]
+    finally:
+        run.kill()
 
 
 def on_slurm(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
@@ -108,15 +119,15 @@ def until(condition: Callable[[], object], run: "subprocess.Popen[str]", folder:
         time.sleep(pause)
 
 
-def stage(module: str, option: str = "") -> psutil.Process | None:
-    """The process of a stage's own command, not of the shell or the snakemake around it."""
+def stage(folder: Path, module: str, option: str = "") -> psutil.Process | None:
+    """The process of a stage's own command in ``folder``, not of the shell or the snakemake around it."""
     for process in psutil.process_iter():
         try:
             line = process.cmdline()
+            if line[1:3] == ["-m", module] and option in " ".join(line) and process.cwd() == str(folder):
+                return process
         except psutil.Error:
             continue
-        if line[1:3] == ["-m", module] and option in " ".join(line):
-            return process
     return None
 
 
@@ -165,13 +176,11 @@ class Story:
 
     def tell(self) -> None:
         with self.watch:
-            run = on_slurm(self.folder, "--", *SCORES)
-            self._extraction(run)
-            self._trainings(run)
-            end(run, self.folder)
-            run = on_slurm(self.folder, "--retries=0", "--slurm-requeue", "--", BASELINE)
-            self._requeue(run)
-            end(run, self.folder)
+            with ended(on_slurm(self.folder, "--", *SCORES), self.folder) as run:
+                self._extraction(run)
+                self._trainings(run)
+            with ended(on_slurm(self.folder, "--retries=0", "--slurm-requeue", "--", BASELINE), self.folder) as run:
+                self._requeue(run)
             time.sleep(1)
 
     def _extraction(self, run: "subprocess.Popen[str]") -> None:
@@ -179,7 +188,10 @@ class Story:
         tasks: dict[str, psutil.Process] = {}
 
         def seen(task: str) -> bool:
-            if task not in tasks and (process := stage("vitcapr.cli.extract", f"--task {task} ")) is not None:
+            if (
+                task not in tasks
+                and (process := stage(self.folder, "vitcapr.cli.extract", f"--task {task} ")) is not None
+            ):
                 tasks[task] = process
                 self.devices[task] = process.environ().get("CUDA_VISIBLE_DEVICES", "none")
             return task in tasks
@@ -205,18 +217,18 @@ class Story:
         until(strike, run, self.folder)
 
     def _trains(self, kind: str, folder: str) -> bool:
-        return self._state(folder).exists() and stage(f"vitcapr.cli.train_{kind}") is not None
+        return self._state(folder).exists() and stage(self.folder, f"vitcapr.cli.train_{kind}") is not None
 
     def _state(self, folder: str) -> Path:
         return self.folder / ROOT / folder / "last/state.safetensors"
 
     def _killed(self, waiting: dict[str, Callable[[], bool]]) -> None:
-        process = stage("vitcapr.cli.train_captioner")
+        process = stage(self.folder, "vitcapr.cli.train_captioner")
         assert process is not None
         process.kill()
         log = self.folder / ROOT / "logs/train_captioner/attention.log"
         waiting["cancelled"] = lambda: (
-            "continuing at" in log.read_text() and stage("vitcapr.cli.train_captioner") is not None
+            "continuing at" in log.read_text() and stage(self.folder, "vitcapr.cli.train_captioner") is not None
         )
 
     def _cancelled(self, _: object) -> None:
@@ -259,7 +271,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 def local(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same without Slurm and without interruptions."""
     folder = project(tmp_path_factory.mktemp("local") / "project", story.folder)
-    end(snakemake(folder, "--cores", "2", "--", *SCORES, BASELINE), folder)
+    with ended(snakemake(folder, "--cores", "2", "--", *SCORES, BASELINE), folder):
+        pass
     return folder
 
 
@@ -271,15 +284,21 @@ def test_each_job_got_what_it_asked_for(story: Story) -> None:
     assert {job["Partition"] for rule in ("data", "vocabulary", "seal", "score") for job in story.watch.of(rule)} == {
         "cpu"
     }
-    for rule, cpus in (("extract", "2"), ("train_captioner", "2"), ("train_retriever", "1"), ("decode", "1")):
+    for rule, cpus in (
+        ("extract", "2"),
+        ("embed", "2"),
+        ("train_captioner", "1"),
+        ("train_retriever", "1"),
+        ("decode", "1"),
+    ):
         jobs = story.watch.of(rule)
         assert jobs, rule
         for job in jobs:
             assert (job["Partition"], job["NumCPUs"], job["NumNodes"]) == ("gpu-l40s", cpus, "1"), job
             assert "gres/gpu=1" in job["TRES"], job
-    for rule in ("data", "vocabulary"):
+    for rule, cpus in (("data", "4"), ("vocabulary", "1")):
         (job,) = story.watch.of(rule)
-        assert (job["NumCPUs"], "gpu" in job["TRES"], job["MinMemoryNode"]) == ("1", False, "4000M")
+        assert (job["NumCPUs"], "gpu" in job["TRES"], job["MinMemoryNode"]) == (cpus, False, "4000M")
     assert {job["TimeLimit"] for job in story.watch.of("train_captioner")} == {"12:00:00"}
 
 
