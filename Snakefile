@@ -57,4 +57,5 @@ rule all:
         f"{experiment.chosen.root}/summary.csv",
         f"{experiment.chosen.root}/tables/scores.md",
         experiment.metrics.comparisons,
+        experiment.metrics.spreads,
         experiment.metrics.paper_pages,

@@ -88,6 +88,34 @@ rule summary:
         " --output {output.summary:q} --table {output.table:q} --collect results/summary.csv --log {log:q}"
 
 
+rule spread:
+    input:
+        summary="results/{experiment}/summary.csv",
+    output:
+        spread="results/{experiment}/tables/spread.csv",
+        pairs="results/{experiment}/tables/spread_pairs.csv",
+        table=report(
+            "results/{experiment}/tables/spread.md",
+            caption="../workflow/report/spread.rst",
+            category="Scores",
+            labels={"table": "over seeds"},
+        ),
+    log:
+        "results/{experiment}/logs/spread.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        settings=experiment.metrics.spread.settings,
+        made_from=experiment.metrics.spread.made_from,
+    shell:
+        "python -m vitcapr.cli.spread {input.summary:q} --output {output.spread:q} --pairs {output.pairs:q}"
+        " --table {output.table:q} --settings {params.settings:q} --log {log:q}"
+
+
 rule compare:
     input:
         before=experiment.metrics.before,
@@ -158,8 +186,9 @@ rule paper_tables:
         folder=subpath(output.page, parent=True),
         comparisons=experiment.metrics.comparisons_option,
         cards=experiment.metrics.cards_option,
+        trainings=experiment.metrics.trainings_option,
         ranks=experiment.metrics.ranks_option,
         made_from=experiment.metrics.paper_tables.made_from,
     shell:
         "python -m vitcapr.cli.paper_tables {input.summary:q} --paper {wildcards.paper} {params.comparisons}"
-        " {params.cards} {params.ranks} --output-dir {params.folder:q} --log {log:q}"
+        " {params.cards} {params.trainings} {params.ranks} --output-dir {params.folder:q} --log {log:q}"

@@ -19,7 +19,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "gc": "What nothing needs any more: list it, delete it.",
         "config": "Check a configuration, show it in full, or print its schema.",
         "table": "Print the scores of a summary.",
-        "features": "Inspect, verify, export and tidy stored features.",
+        "features": "Inspect, verify, move, import, export and tidy stored features.",
     },
     "Its stages, as the rules call them": {
         "data_scenes": "Render pictures with captions and masks.",
@@ -32,6 +32,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "train_backbone": "Train the small ViT of the rendered pictures.",
         "extract": "Pictures -> features, one task of several.",
         "seal": "The parts of all tasks -> verified features.",
+        "adopt": "A store pulled or imported -> the features of an experiment.",
         "extract_pixels": "Pictures -> decoded pixels.",
         "extract_text": "Captions -> features of a text encoder.",
         "train_captioner": "Features and captions -> a captioner.",
@@ -62,6 +63,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "draw_learning_curve": "Recall over the number of training pairs.",
         "draw_gpu": "GPU use and memory over training.",
         "summary": "All scores -> one table.",
+        "spread": "Scores over seeds: mean, spread, and who is ahead beyond it.",
         "paper_tables": "The scores beside a paper's and the literature's.",
     },
 }

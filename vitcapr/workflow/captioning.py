@@ -61,11 +61,15 @@ class CaptioningStages:
         return options("start-from", (str(Path(file).parent) for file in self.start_of(wildcards)[:1]))
 
     def histories(self, _: Wildcards) -> list[str]:
-        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self.chosen.trained_captioners]
+        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self._drawn_trainings]
 
     def histories_option(self, wildcards: Wildcards) -> str:
-        named = zip(self.chosen.trained_captioners, self.histories(wildcards), strict=True)
+        named = zip(self._drawn_trainings, self.histories(wildcards), strict=True)
         return options("history", (f"{name}={path}" for name, path in named))
+
+    @property
+    def _drawn_trainings(self) -> list[str]:
+        return self.chosen.drawn(self.chosen.trained_captioners, "captioners")
 
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
         """What every captioner and every decoding and reranking writes for one split."""
@@ -77,7 +81,7 @@ class CaptioningStages:
     def _by_name(self, split: str) -> dict[str, str]:
         return {
             f"{captioner}/{decoding}": f"{self.chosen.root}/captions/{captioner}/{decoding}/{split}/captions.json"
-            for captioner in self.chosen.captioners
+            for captioner in self.chosen.drawn(self.chosen.captioners, "captioners")
             for decoding in self.chosen.ways
         }
 

@@ -59,8 +59,8 @@ class FigureStages:
     @property
     def _gpu_uses(self) -> dict[str, str]:
         models = {
-            "captioners": self.chosen.trained_captioners,
-            "retrievers": self.chosen.needed_retrievers,
+            "captioners": self.chosen.drawn(self.chosen.trained_captioners, "captioners"),
+            "retrievers": self.chosen.drawn(self.chosen.needed_retrievers, "retrievers"),
             "matchers": self.chosen.needed_matchers,
         }
         return {
@@ -85,8 +85,8 @@ class FigureStages:
             *self.side_by_side,
             *self.learning_curve,
             *self.matching.losses,
-            *self.retrieval.files("figures/embeddings", *self.embeddings("")),
-            *self.retrieval.files("figures/retrieved", *self.retrieved("")),
+            *self.retrieval.drawn_files("figures/embeddings", *self.embeddings("")),
+            *self.retrieval.drawn_files("figures/retrieved", *self.retrieved("")),
         ]
 
     @property
@@ -187,7 +187,7 @@ class FigureStages:
         """The files of ``draw_curves``: of captioners, retrievers and the backbone, where the DAG trains any."""
         trained = {
             "curves": self.chosen.captioners,
-            "retrievers": self.chosen.needed_retrievers,
+            "retrievers": self.chosen.drawn_retrievers,
             "backbone": self.chosen.trains_backbone,
         }
         names = [name for name, any_of_them in trained.items() if any_of_them]

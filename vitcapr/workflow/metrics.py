@@ -5,6 +5,7 @@ from functools import cached_property
 
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
+from vitcapr.config.spread import SeededModel, SpreadSettings
 from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.matching import MatchingStages
@@ -113,6 +114,11 @@ class MetricStages:
             f"{self.chosen.root}/retrievers/{name}/card.json" for name in self.chosen.needed_retrievers
         ]
 
+    def trainings_option(self, _: Wildcards) -> str:
+        """Which retrievers are seeds of one system."""
+        named = ((name, self.chosen.system_of(name)) for name in self.chosen.retrievers)
+        return options("training", (f"{name}={system}" for name, system in named if name != system))
+
     def cards_option(self, wildcards: Wildcards) -> str:
         return options("card", self.cards(wildcards))
 
@@ -129,6 +135,29 @@ class MetricStages:
     @cached_property
     def summary(self) -> Stage:
         return Stage("summary")
+
+    @cached_property
+    def spread(self) -> Stage:
+        return Stage("spread", lambda _: SpreadSettings(models=self._seeded))
+
+    @property
+    def spreads(self) -> list[str]:
+        """The table of scores over seeds, where any models differ in their seed."""
+        groups = [(model.of, model.vary) for model in self._seeded.values()]
+        return [f"{self.chosen.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []
+
+    @property
+    def _seeded(self) -> dict[str, SeededModel]:
+        """The models scored that a grid gave seeds of their own."""
+        shown = {"captioners": self.chosen.captioners, "retrievers": self.chosen.retrievers}
+        seeded = {}
+        for kind, names in shown.items():
+            made = self.chosen.config.variants.get(kind, {})
+            for name in names:
+                if name in made and isinstance(seed := made[name].vary.get("seed"), int):
+                    vary = made[name].without("seed").removeprefix(made[name].of).removeprefix("-")
+                    seeded[name] = SeededModel(of=made[name].of, vary=vary, seed=seed)
+        return seeded
 
     def _score_settings(self, _: Wildcards) -> ScoreSettings:
         return ScoreSettings(metrics=self.chosen.config.metrics, language=self.chosen.config.text.language)

@@ -85,6 +85,15 @@ class RetrievalStages:
             for file in files
         ]
 
+    def drawn_files(self, folder: str, *files: str) -> list[str]:
+        """As :meth:`files`, once of all that differ in their seed alone."""
+        return [
+            f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
+            for retriever in self.chosen.drawn(self.chosen.ranked, "retrievers", "matchers")
+            for split in self.chosen.splits
+            for file in files
+        ]
+
     def reordered(self, folder: str, *files: str) -> list[str]:
         """As :meth:`files`, for every cross-encoder."""
         return [
@@ -104,16 +113,15 @@ class RetrievalStages:
     def _scores(self, split: str) -> dict[str, str]:
         root = f"{self.chosen.root}/metrics/retrieval"
         # Those of a learning curve are drawn as such, unless there are no others.
-        on_curve = {name for names in self.chosen.pair_families.values() for name in names}
-        others = [name for name in self.chosen.ranked if name not in on_curve]
+        others = [name for name in self.chosen.ranked if not self.chosen.is_on_a_curve(name)]
         shown = [*(others or self.chosen.ranked), *self.chosen.cross_encoders]
         return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:
-        return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.needed_retrievers]
+        return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.drawn_retrievers]
 
     def histories_option(self, wildcards: Wildcards) -> str:
-        named = zip(self.chosen.needed_retrievers, self.histories(wildcards), strict=True)
+        named = zip(self.chosen.drawn_retrievers, self.histories(wildcards), strict=True)
         return options("retriever", (f"{name}={path}" for name, path in named))
 
     def train_gpus(self, wildcards: Wildcards) -> int:

@@ -84,6 +84,11 @@ class Selection:
         variant = self.config.variants.get("retrievers", {}).get(retriever)
         return retriever if variant is None else variant.without("seed")
 
+    def is_on_a_curve(self, retriever: str) -> bool:
+        """Whether a grid varied its number of training pairs."""
+        variant = self.config.variants.get("retrievers", {}).get(retriever)
+        return variant is not None and PAIRS in variant.vary
+
     @property
     def pair_families(self) -> dict[str, list[str]]:
         """The shown retrievers of each definition of which a grid varied the number of training pairs."""
@@ -125,7 +130,12 @@ class Selection:
     @property
     def ranked(self) -> list[str]:
         """All whose embeddings are scored and shown."""
-        return [*self.retrievers, *self.matched]
+        return [*self.retrievers, *self.matched, *self.devise]
+
+    @property
+    def devise(self) -> list[str]:
+        """Those that are embedded and scored."""
+        return unique(self.config.run.devise)
 
     @property
     def languages(self) -> list[str]:
@@ -143,9 +153,13 @@ class Selection:
         """Those that are trained further, on decoded pictures."""
         return unique(self.config.matchers[name].image.backbone for name in self.needed_matchers)
 
-    def drawn(self, kind: str, names: Iterable[str]) -> list[str]:
-        """Of models that differ in their seed alone only the first; the others stand in the tables."""
-        made = self.config.variants.get(kind, {})
+    def drawn(self, names: Iterable[str], *kinds: str) -> list[str]:
+        """Of models that differ in their seed alone only the first; the others stand in the tables.
+
+        Args:
+            kinds: the sections of the configuration that ``names`` are of.
+        """
+        made = {name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()}
         first: dict[str, str] = {}
         for name in names:
             first.setdefault(made[name].without("seed") if name in made else name, name)
@@ -154,7 +168,7 @@ class Selection:
     @property
     def drawn_retrievers(self) -> list[str]:
         """Those whose training is drawn: one of every seed, and none that has nothing to learn."""
-        drawn = self.drawn("retrievers", self.needed_retrievers)
+        drawn = self.drawn(self.needed_retrievers, "retrievers")
         return [name for name in drawn if self.config.retrievers[name].learns]
 
     @property
@@ -172,14 +186,16 @@ class Selection:
         """Those that a wanted model looks through."""
         captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
         retrievers = (self.config.retrievers[name].backbone for name in self.needed_retrievers)
-        return unique([*captioners, *retrievers])
+        devise = (self.config.devise[name].backbone for name in self.devise)
+        return unique([*captioners, *retrievers, *devise])
 
     @property
     def word_vectors(self) -> list[str]:
         """Those that a wanted model starts from."""
         captioners = (self.config.captioners[name].word_vectors for name in self.trained_captioners)
         retrievers = (self.config.retrievers[name].text.word_vectors for name in self.needed_retrievers)
-        return unique(name for name in [*captioners, *retrievers] if name is not None)
+        devise = (self.config.devise[name].word_vectors for name in self.devise)
+        return unique(name for name in [*captioners, *retrievers, *devise] if name is not None)
 
     @property
     def text_encoders(self) -> list[str]:

@@ -1,0 +1,94 @@
+"""Scores over seeds: by hand, and against scipy's paired t test."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_1samp
+
+from vitcapr.cli import spread as command
+from vitcapr.metrics.spread import Seeded, markdown, paired, spread
+from vitcapr.metrics.summary import tidy, write_summary
+
+LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
+
+
+def summary(values: dict[str, float | None], metric: str = "i2t_recall_1") -> pd.DataFrame:
+    place = {"dataset": "flickr8k", "split": "test", "protocol": "p", "decoding": ""}
+    scores = {name: {"value": value, "low": None, "high": None, "n": 5} for name, value in values.items()}
+    return tidy([{"model": name, "metrics": {metric: score}, **place} for name, score in scores.items()], "e")
+
+
+def models(*groups: tuple[str, str], seeds: int = 3) -> dict[str, Seeded]:
+    return {
+        f"{of}{'-' * bool(vary)}{vary}-seed{seed}": Seeded(of, vary, seed)
+        for of, vary in groups
+        for seed in range(seeds)
+    }
+
+
+BOTH = models(("linear", ""), ("mlp", ""))
+SCORES = summary({**dict(zip(BOTH, LINEAR + MLP, strict=True)), "raw": 0.001})
+
+
+def test_by_hand() -> None:
+    table = spread(SCORES, BOTH)
+    assert table["model"].tolist() == ["linear", "mlp"]
+    row = table.iloc[0]
+    assert (row["n"], row["min"], row["max"]) == (3, 0.20, 0.22)
+    assert row["mean"] == pytest.approx(0.21)
+    assert row["sd"] == pytest.approx(0.01)
+
+
+def test_seed_against_seed() -> None:
+    row = paired(SCORES, BOTH).iloc[0]
+    assert (row["first"], row["second"], row["n"], row["wins"]) == ("linear", "mlp", 3, 3)
+    assert row["difference"] == pytest.approx(np.subtract(MLP, LINEAR).mean())
+    interval = ttest_1samp(np.subtract(MLP, LINEAR), 0).confidence_interval(0.95)
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+    assert row["verdict"] == "higher"
+
+
+@pytest.mark.parametrize(
+    ("second", "verdict"),
+    [([0.1, 0.12, 0.11], "lower"), ([0.19, 0.24, 0.21], "no difference shown"), (LINEAR, "no difference shown")],
+)
+def test_what_is_said_of_the_second(second: list[float], verdict: str) -> None:
+    scores = summary(dict(zip(BOTH, LINEAR + second, strict=True)))
+    assert paired(scores, BOTH).iloc[0]["verdict"] == verdict
+
+
+def test_only_what_was_varied_alike_is_compared_and_only_equal_seeds() -> None:
+    many = models(("linear", "pairs500"), ("linear", "pairs900"), ("mlp", "pairs500"))
+    del many["mlp-pairs500-seed0"]
+    table = paired(summary({name: float(number) for number, name in enumerate(many)}), many)
+    assert table[["first", "second", "n"]].to_numpy().tolist() == [["linear-pairs500", "mlp-pairs500", 2]]
+
+
+def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
+    scores = dict(zip(BOTH, [*LINEAR[:2], None, 0.3, None, None], strict=True))
+    table = spread(summary(scores), BOTH)
+    assert table[["model", "n"]].to_numpy().tolist() == [["linear", 2]]
+    assert paired(summary(scores), BOTH).empty
+
+
+def test_as_people_read_it() -> None:
+    text = markdown(spread(SCORES, BOTH), paired(SCORES, BOTH))
+    assert "| score | linear | mlp |" in text
+    assert "| R@1, image to text | 21.00 ± 1.00 (20.00-22.00) | 31.33 ± 1.53 (30.00-33.00) |" in text
+    assert "| seeds | 3 | 3 |" in text
+    assert "| linear | mlp | +10.33 |" in text
+    assert "| 3 of 3 | mlp higher beyond the spread of the seeds |" in text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    write_summary(tmp_path / "summary.csv", SCORES)
+    seeded: dict[str, Any] = {name: model._asdict() for name, model in BOTH.items()}
+    files = {"output": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
+    command.main(tmp_path / "summary.csv", settings=json.dumps({"models": seeded}), **files)
+    assert pd.read_csv(files["output"])["model"].tolist() == ["linear", "mlp"]
+    assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
+    assert files["table"].read_text().startswith("# Over seeds")
