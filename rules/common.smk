@@ -13,6 +13,7 @@ wildcard_constraints:
     tokenizer=one_of(experiment.chosen.tokenizers),
     matcher=one_of(experiment.chosen.needed_matchers),
     language=one_of(experiment.chosen.languages),
+    devise=one_of(experiment.chosen.devise),
     losses=one_of(list(experiment.config.run.losses)),
     cross=one_of(experiment.chosen.cross_encoders),
     split=one_of(experiment.chosen.needed_splits),

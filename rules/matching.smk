@@ -40,7 +40,6 @@ rule train_matcher:
         "results/{experiment}/logs/train_matcher/{matcher}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_matcher/{matcher}.tsv"
-    retries: 1
     conda:
         "../envs/gpu.yaml"
     threads: 8
@@ -212,3 +211,62 @@ rule draw_losses:
     shell:
         "python -m vitcapr.cli.draw_losses {params.histories} --name {wildcards.losses}"
         " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule train_devise:
+    input:
+        features=experiment.devise.features_of,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        weights="results/{experiment}/devise/{devise}/best.safetensors",
+        card="results/{experiment}/devise/{devise}/card.json",
+        history="results/{experiment}/devise/{devise}/history.csv",
+        gpu="results/{experiment}/devise/{devise}/gpu.csv",
+    log:
+        "results/{experiment}/logs/train_devise/{devise}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/train_devise/{devise}.tsv"
+    conda:
+        "../envs/gpu.yaml"
+    threads: 4
+    resources:
+        gpu=experiment.devise.gpus,
+        mem_mb=8000,
+        runtime=240,
+    params:
+        folder=subpath(output.weights, parent=True),
+        vectors=experiment.devise.vectors_of,
+        code=experiment.devise.train.code_hash,
+        settings=experiment.devise.train.settings,
+        made_from=experiment.devise.train.made_from,
+    shell:
+        "python -m vitcapr.cli.train_devise --features {input.features:q} --manifest {input.manifest:q}"
+        " --vectors {params.vectors:q} --output-dir {params.folder:q} --code {params.code}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
+rule embed_devise:
+    input:
+        features=experiment.devise.features_of,
+        manifest="results/{experiment}/data/manifest.json",
+        weights="results/{experiment}/devise/{devise}/best.safetensors",
+        card="results/{experiment}/devise/{devise}/card.json",
+    output:
+        embeddings="results/{experiment}/embeddings/{devise}/{split}/embeddings.npz",
+    log:
+        "results/{experiment}/logs/embed_devise/{devise}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        folder=subpath(input.weights, parent=True),
+        vectors=experiment.devise.vectors_of,
+        settings=experiment.devise.embed.settings,
+        made_from=experiment.devise.embed.made_from,
+    shell:
+        "python -m vitcapr.cli.embed_devise --features {input.features:q} --manifest {input.manifest:q}"
+        " --vectors {params.vectors:q} --devise {params.folder:q} --split {wildcards.split}"
+        " --output {output.embeddings:q} --settings {params.settings:q} --log {log:q}"

@@ -10,6 +10,7 @@ from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.cross_encoder import CrossEncoderConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
+from vitcapr.config.devise import DeviseConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
@@ -37,9 +38,10 @@ class RunConfig(Section):
     """Retrievers of this list are drawn beside one another: what each finds first, and its space."""
     matchers: list[str] = []
     """Those that are embedded, scored and drawn."""
+    devise: list[str] = []
     losses: dict[str, list[str]] = {}
     """Figures by name, and the matchers whose losses each sets side by side."""
-    paper: Literal["vitcap-r", "blip2-flickr30k"] | None = None
+    paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """Whose published numbers are set beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
 
@@ -66,6 +68,7 @@ class ExperimentConfig(Section):
     cross_encoders: dict[str, CrossEncoderConfig] = {}
     tokenizers: dict[str, TokenizerConfig] = {}
     matchers: dict[str, MatcherConfig] = {}
+    devise: dict[str, DeviseConfig] = {}
     rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
@@ -122,6 +125,12 @@ class ExperimentConfig(Section):
             _check(f"matchers.{name}.image.backbone", [matcher.image.backbone], self.backbones)
             for tower, text in matcher.text.items():
                 _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
+        _check("run.devise", self.run.devise, self.devise)
+        for name in self.run.devise:
+            if name in self.retrievers or name in self.matchers:
+                raise ValueError(f"'{name}' is both an entry of devise and another model; give one another name")
+            _check(f"devise.{name}.backbone", [self.devise[name].backbone], self.backbones)
+            _check(f"devise.{name}.word_vectors", [self.devise[name].word_vectors], self.word_vectors)
         return self
 
     @model_validator(mode="after")

@@ -19,11 +19,17 @@ LABELS = {
     **{name: f"T→I {label}" for name, label in score_table.TEXT_TO_IMAGE.items()},
     "bleu_mean": "mean BLEU",
     "rsum": "rsum",
+    **score_table.BITS,
+    **{
+        f"{asked}_to_{found}_recall_{depth}": f"{asked}→{found} R@{depth}"
+        for asked, found in (("zh", "en"), ("en", "zh"))
+        for depth in (1, 5, 10)
+    },
 }
-_AS_IT_IS = score_table.RANKS | score_table.COUNTS | {"length_mean"}
+_AS_IT_IS = score_table.RANKS | score_table.COUNTS | score_table.BITS.keys() | {"length_mean"}
 """Everything else is shown times 100."""
 _BLEU = ("bleu_1", "bleu_2", "bleu_3", "bleu_4")
-_FOLDS, _CHANCE = "_1k", "_chance"
+_FOLDS, _CHANCE, _BEFORE = "_1k", "_chance", "_before"
 """Ends of metric names; such scores are a row of their own."""
 
 
@@ -70,6 +76,9 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
         rows.append(row)
         if folds := _ending(scores, _FOLDS):
             rows.append(replace(row, scores=folds, variant=", mean of five folds of 1,000 images"))
+        if before := _ending(scores, _BEFORE):
+            known = {name: protocols[f"{name}{_BEFORE}"] for name in before}
+            rows.append(replace(row, scores=before, protocols=known, variant=", before training"))
         chance = replace(row, key="", scores=_ending(scores, _CHANCE), variant="chance, in the same pool")
         if chance.scores and place(chance) not in map(place, rows):
             rows.append(chance)
@@ -99,7 +108,9 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
         if row.source != "paper":
             continue
         lines.append(published_line(row, asked.metrics, published.notes, notes))
-        partners = [build for build in standing if build.key and build.key == row.build]
+        partners = [
+            build for build in standing if build.key and build.key == row.build and row.split in ("", build.split)
+        ]
         placed += partners
         lines += [build_line(build, names, asked.metrics) for build in partners]
         if row.build and not partners:
@@ -189,7 +200,7 @@ def _printed(score: Score | None, metric: str) -> str:
     if score is None or pd.isna(score.value):
         return NOTHING
     scale = scale_of(metric)
-    text = f"{scale * score.value:.1f}"
+    text = f"{scale * score.value:.{2 if metric in score_table.BITS else 1}f}"
     return text if pd.isna(score.low) else f"{text} ({scale * score.low:.1f}-{scale * score.high:.1f})"
 
 

@@ -48,6 +48,16 @@ TEXT_TO_IMAGE = {
     "rsum": "rsum, both",
 }
 """The last one is the sum of the Recalls of both directions."""
+BITS = {
+    "caption_entropy": "H(text)",
+    "image_entropy": "H(image)",
+    "caption_spectral_entropy": "spectral H(text)",
+    "image_spectral_entropy": "spectral H(image)",
+    "caption_match_information": "I(text; match)",
+    "image_match_information": "I(image; match)",
+    "shared_information": "I(text; image)",
+}
+"""Of embeddings; see :mod:`vitcapr.metrics.information`."""
 RANKS = {"i2t_median_rank", "t2i_median_rank", "i2t_mean_rank", "t2i_mean_rank"}
 COUNTS = {"vocabulary_used", "identical_captions"}
 

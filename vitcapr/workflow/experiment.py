@@ -14,6 +14,7 @@ from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.cross_encoding import CrossEncodingStages
 from vitcapr.workflow.data import DataStages
+from vitcapr.workflow.devise import DeviseStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figures import FigureStages
 from vitcapr.workflow.matching import MatchingStages
@@ -75,6 +76,10 @@ class Experiment:
     @cached_property
     def cross_encoding(self) -> CrossEncodingStages:
         return CrossEncodingStages(self.chosen, self.features)
+
+    @cached_property
+    def devise(self) -> DeviseStages:
+        return DeviseStages(self.chosen, self.features, self.text)
 
     @cached_property
     def matching(self) -> MatchingStages:

@@ -19,10 +19,11 @@ TABLE_NAMES = {
     "blip2-flickr30k": (
         "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
     ),
+    "bert-vit": ("retrieval_pairs", "representation", "cross_language", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
-Unit = Literal["fraction", "percent", "rank"]
+Unit = Literal["fraction", "percent", "rank", "bits"]
 
 
 class _Closed(BaseModel):
@@ -58,6 +59,7 @@ class PublishedRow(_Closed):
     Attributes:
         where: their place in the paper; empty for the literature, which has a citation.
         build: ``model/decoding``, or the retriever, of this build that stands beside it.
+        split: the only split on which it does; empty for any.
     """
 
     system: str
@@ -65,6 +67,7 @@ class PublishedRow(_Closed):
     where: str = ""
     citation: str = ""
     build: str = ""
+    split: str = ""
     notes: tuple[str, ...] = ()
     values: dict[str, Number]
 
