@@ -61,6 +61,29 @@ rule extract:
         " --code {params.code} --settings {params.settings:q} --log {log:q}"
 
 
+rule adopt:
+    input:
+        store=experiment.features.adopted_store,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        sealed="results/{experiment}/features/{backbone}/manifest.json",
+    log:
+        "results/{experiment}/logs/adopt/{backbone}.log",
+    wildcard_constraints:
+        backbone=one_of(experiment.features.adopted),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        made_from=experiment.features.adopt.made_from,
+    shell:
+        "python -m vitcapr.cli.adopt {input.store:q} --manifest {input.manifest:q}"
+        " --output {output.sealed:q} --log {log:q}"
+
+
 rule seal:
     input:
         manifest="results/{experiment}/data/manifest.json",
@@ -69,6 +92,8 @@ rule seal:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
     log:
         "results/{experiment}/logs/seal/{backbone}.log",
+    wildcard_constraints:
+        backbone=one_of(experiment.features.extracted),
     conda:
         "../envs/cpu.yaml"
     threads: 1

@@ -1,18 +1,17 @@
-"""Look at, check, convert, move and clear feature stores."""
+"""Look at, check, convert, and move feature stores."""
 
-import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from vitcapr.cli.feature_import import import_store
 from vitcapr.cli.feature_transfer import pull, push
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
-from vitcapr.features.export import to_h5, to_npz
+from vitcapr.features.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store import FeatureArray, FeatureStore, open_features, read_sealed
-from vitcapr.features.unused import unused_stores
 from vitcapr.features.verify import check_chunks
 from vitcapr.progress import Reporter
 
@@ -21,12 +20,25 @@ main = typer.Typer(
 )
 main.command()(push)
 main.command()(pull)
+main.command("import")(import_store)
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 
 
 class Format(StrEnum):
     h5 = "h5"
     npz = "npz"
+    lmdb = "lmdb"
+    clip_retrieval = "clip-retrieval"
+    webdataset = "webdataset"
+
+
+_WRITERS = {
+    Format.h5: to_h5,
+    Format.npz: to_npz,
+    Format.lmdb: to_lmdb,
+    Format.clip_retrieval: to_clip_retrieval,
+    Format.webdataset: to_webdataset,
+}
 
 
 @main.command()
@@ -36,7 +48,7 @@ def info(sealed: Sealed) -> None:
         origin = store.attributes
         rows = [
             ("backbone", origin["backbone"] + (f" at {origin['revision']}" if origin["revision"] else "")),
-            ("weights", origin["weights_sha256"]),
+            ("weights", origin["weights_sha256"] or f"unknown, imported from {origin['imported']['kind']}"),
             ("arithmetic", origin["dtype"]),
             *(_of_images(store) if store.identity == "image_id" else _of_captions(store)),
             (store.identity.removesuffix("_id") + "s", f"{len(store.ids):,}, {store.ids[0]} ... {store.ids[-1]}"),
@@ -80,37 +92,14 @@ def verify(
 @main.command()
 def export(
     sealed: Sealed,
-    to: Annotated[Format, typer.Option("--to", help="The kind of file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    to: Annotated[Format, typer.Option("--to", help="The kind of files.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
-    """Copy a store into one HDF5 or NPZ file."""
+    """Copy a store into the files that other programs read."""
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
-            write = {Format.h5: to_h5, Format.npz: to_npz}[to]
-            write(store, output, tracker.advance)
-
-
-@main.command()
-def gc(
-    results: Annotated[Path, typer.Option("--results", help="The folder of all results.")] = Path("results"),
-    yes: Annotated[bool, typer.Option("--yes", help="Delete them; without it they are only listed.")] = False,
-) -> None:
-    """List the stores that no experiment in results refers to, and delete them with --yes."""
-    total = 0
-    found = unused_stores(results)
-    for store in found:
-        state = "  written within the last hour, left alone" if store.recent else ""
-        typer.echo(f"{_size(store.size):>10s}  {store.chunks} chunks  {store.path}{state}")
-        if store.recent:
-            continue
-        total += store.size
-        if yes:
-            shutil.rmtree(store.path)
-    if not found:
-        typer.echo(f"every store in {results / 'stores'} is in use")
-    elif total:
-        typer.echo(f"{_size(total)} deleted" if yes else f"{_size(total)} can be freed: run again with --yes")
+            _WRITERS[to](store, output, tracker.advance)
 
 
 def _describe(array: FeatureArray) -> str:
@@ -126,14 +115,17 @@ def _size(count: int) -> str:
 
 
 def _of_images(store: FeatureStore) -> list[tuple[str, str]]:
+    seen = store.attributes.get("preprocessing")
     return [
-        ("preprocessing", _preprocessing(store.attributes["preprocessing"])),
+        ("preprocessing", _preprocessing(seen) if seen else "unknown"),
         ("output", store.attributes.get("output", "hidden")),
         ("grid", f"{store.grid[0]} x {store.grid[1]}" if store.grid != (0, 0) else "none: tokens have no place"),
     ]
 
 
 def _of_captions(store: FeatureStore) -> list[tuple[str, str]]:
+    if "pool" not in store.attributes:
+        return [("pooling", "unknown")]
     pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
     pooled = pools.get(store.attributes["pool"], "the vector compared with an image's")
     return [("pooling", f"{pooled}, {store.attributes['max_length']} at most")]

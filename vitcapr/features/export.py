@@ -1,16 +1,22 @@
-"""A store as one HDF5 or NPZ file, written chunk by chunk, for programs that read those."""
+"""A store in the files that other programs read, written chunk by chunk."""
 
+import io
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import h5py
 import numpy as np
+import pandas as pd
 
+from vitcapr.errors import UserError
 from vitcapr.features.store import FeatureArray, FeatureStore
 from vitcapr.files import atomic_path, canonical_json
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+_ROWS_IN_SHARD = 1000
+_ROWS_IN_PARTITION = 1 << 20
 
 
 def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -61,6 +67,84 @@ def to_npz(store: FeatureStore, path: Path, advance: Callable[[int], None] = lam
                 for _, block in _blocks(array):
                     member.write(block.data)
                     advance(len(block))
+
+
+def to_webdataset(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """Tar shards of a thousand rows: ``000000007.patches.npy``, ``000000007.cls.npy`` and ``000000007.json``, the id.
+
+    Args:
+        advance: told the number of rows after each piece written.
+    """
+    for shard, start in enumerate(range(0, len(store.ids), _ROWS_IN_SHARD)):
+        rows = range(start, min(start + _ROWS_IN_SHARD, len(store.ids)))
+        with atomic_path(folder / f"{shard:06d}.tar") as temporary, tarfile.open(temporary, "w") as archive:
+            for row in rows:
+                for name, array in store.items():
+                    _add(archive, f"{row:09d}.{name}.npy", _npy(array[row]))
+                    advance(1)
+                _add(archive, f"{row:09d}.json", canonical_json({store.identity: store.ids[row]}).encode())
+
+
+def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """``img_emb/img_emb_0.npy`` (or ``text_emb``) and ``metadata/metadata_0.parquet``: vectors, a million a partition.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the store has no vectors, only patches.
+    """
+    name = "cls" if store.identity == "image_id" else "text"
+    if name not in store:
+        raise UserError(f"clip-retrieval keeps vectors, and the store has no '{name}'", where=store.manifest_path)
+    array, stem = store[name], "img_emb" if name == "cls" else "text_emb"
+    for part, start in enumerate(range(0, len(array), _ROWS_IN_PARTITION)):
+        stop = min(start + _ROWS_IN_PARTITION, len(array))
+        with atomic_path(folder / stem / f"{stem}_{part}.npy") as temporary, temporary.open("wb") as stream:
+            header = {"descr": array.dtype.str, "fortran_order": False, "shape": (stop - start, *array.shape[1:])}
+            np.lib.format.write_array_header_2_0(stream, header)
+            for first in range(start, stop, array.chunk):
+                block = array[first : min(first + array.chunk, stop)]
+                stream.write(block.data)
+                advance(len(block))
+        with atomic_path(folder / "metadata" / f"metadata_{part}.parquet") as temporary:
+            pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
+
+
+def to_lmdb(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """An LMDB of one array: ids to arrays in NumPy's own format; of patches where the store has them.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the package lmdb is not installed.
+    """
+    try:
+        import lmdb
+    except ImportError as error:
+        raise UserError("lmdb is not installed", remedy="pip install 'vitcapr[lmdb]'") from error
+    array = store["patches"] if "patches" in store else next(iter(store.values()))
+    folder.mkdir(parents=True, exist_ok=True)
+    room = 2 * array.nbytes + (1 << 14) * len(array) + (1 << 24)
+    with lmdb.open(str(folder), map_size=room) as environment:
+        for start, block in _blocks(array):
+            with environment.begin(write=True) as transaction:
+                for offset, row in enumerate(block):
+                    transaction.put(store.ids[start + offset].encode("utf-8"), _npy(row))
+            advance(len(block))
+
+
+def _npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
 
 
 def _blocks(array: FeatureArray) -> Iterator[tuple[int, np.ndarray]]:

@@ -5,9 +5,12 @@ from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.features import ExtractSettings, TrainBackboneSettings
-from vitcapr.workflow.machine import find_backbone, stores_root
+from vitcapr.workflow.machine import find_backbone, find_store, stores_root
 from vitcapr.workflow.selection import TRAINED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
+
+ADOPTED = "store:"
+"""What a source begins with that is a store and no network."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,26 @@ class FeatureStages:
     @cached_property
     def seal(self) -> Stage:
         return Stage("seal")
+
+    @cached_property
+    def adopt(self) -> Stage:
+        return Stage("adopt")
+
+    def is_adopted(self, backbone: str) -> bool:
+        """Whether the features are in a sealed store that was pulled or imported: ``source: store:...``."""
+        return self.chosen.config.backbones[backbone].source.startswith(ADOPTED)
+
+    @property
+    def adopted(self) -> list[str]:
+        return [name for name in self.chosen.backbones if self.is_adopted(name)]
+
+    @property
+    def extracted(self) -> list[str]:
+        return [name for name in self.chosen.backbones if not self.is_adopted(name)]
+
+    def adopted_store(self, wildcards: Wildcards) -> str:
+        """The sealed manifest of the store that a backbone names."""
+        return str(find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED)))
 
     def _extract_settings(self, wildcards: Wildcards) -> ExtractSettings:
         config = self.chosen.config

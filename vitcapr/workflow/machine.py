@@ -22,6 +22,13 @@ def stores_root() -> Path:
     return Path(shared).expanduser() if shared else Path("results/stores")
 
 
+def find_store(name: str) -> Path:
+    """The sealed manifest of the store that is ``name`` among all stores, or else lies where its path says."""
+    place = stores_root() / name
+    folder = place if place.exists() else Path(name).expanduser()
+    return folder if folder.suffix == ".json" else folder / "manifest.json"
+
+
 def use_this_python() -> None:
     """Make ``python`` in the rules the one that runs Snakemake, whether or not its environment is activated.
 
