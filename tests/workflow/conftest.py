@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,14 +23,10 @@ class Project:
     root: Path
     configfile: str | None = None
 
-    def command(
-        self, *arguments: str, path: str | None = None, program: str = "snakemake"
-    ) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, program: str = "snakemake") -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "200"}
         environment.pop("VITCAPR_DATA", None)
         environment.pop("VITCAPR_BACKBONES", None)
-        if path is not None:
-            environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
         configured = ["--configfile", self.configfile] if self.configfile else []
         return subprocess.run(
             [sys.executable, "-m", program, *configured, *arguments],
@@ -177,18 +172,3 @@ def fresh(tmp_path: Path) -> Project:
     """The default run, nothing computed."""
     copy_repository(tmp_path / "project")
     return Project(tmp_path / "project")
-
-
-@pytest.fixture
-def executable(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Write a shell script that stands in for a program."""
-
-    def write(name: str, script: str) -> Path:
-        folder = tmp_path / "bin"
-        folder.mkdir(exist_ok=True)
-        path = folder / name
-        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-        path.chmod(0o755)
-        return path
-
-    return write

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,42 +93,3 @@ def test_the_default_profile_takes_nothing_from_slurm() -> None:
     slurm = yaml.safe_load((REPOSITORY / "slurm/profile.yaml").read_text(encoding="utf-8"))
     assert set(default) <= {"rerun-incomplete", "show-failed-logs", "printshellcmds"}
     assert all(slurm[key] == default[key] for key in set(default) & set(slurm))
-
-
-def test_slurm_is_asked_for_what_the_rules_need(
-    two: Any, tmp_path: Path, executable: Callable[[str, str], Path]
-) -> None:
-    """A recording ``sbatch``; it refuses every job, which ends the run."""
-    asked = tmp_path / "asked.txt"
-    executable("sbatch", f'echo "$@" | head -1 >> {asked}\nexit 1')
-    for name in ("sacct", "sacctmgr", "sshare"):
-        executable(name, "echo somebody")
-    for name in ("squeue", "srun", "scancel", "scontrol", "sinfo"):
-        executable(name, "exit 0")
-    for rule, target in (
-        ("train_captioner", "results/two/captioners/plain/best.safetensors"),
-        ("vocabulary", "results/two/text/vocabulary.json"),
-    ):
-        done = two.command(
-            "--profile",
-            "slurm",
-            "--slurm-init-seconds-before-status-checks=1",
-            "--seconds-between-status-checks=1",
-            "--forcerun",
-            rule,
-            "--",
-            target,
-            path=str(tmp_path / "bin"),
-        )
-        assert asked.exists(), done.stderr[-3000:]
-    training, vocabulary = (
-        next(line for line in asked.read_text(encoding="utf-8").splitlines() if f"--comment rule_{rule}_" in line)
-        for rule in ("train_captioner", "vocabulary")
-    )
-    assert "-p gpu" in training
-    assert "--gpus=1" in training
-    assert "--cpus-per-task=32" in training
-    assert "--nodes=1" in training
-    assert "--mem 8000" in training
-    assert "-p cpu" in vocabulary
-    assert "--gpus" not in vocabulary
