@@ -1,0 +1,46 @@
+"""Trainings of one system that differ in their seed alone, as one row of a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from vitcapr.metrics.side_by_side import BuildRow, Score
+
+Place = tuple[str, str, str, str, str]
+
+
+def over_seeds(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[BuildRow]:
+    """The rows with one for each system of several trainings: the means, with a standard deviation each way.
+
+    It stands where the first of them stood. A score that one of them lacks is left out.
+
+    Args:
+        systems: of which system a model is a training, by the model's name; others are left as they are.
+    """
+    groups: dict[Place, list[BuildRow]] = {}
+    for row in builds:
+        place = row.experiment, row.dataset, row.split, systems.get(row.key, row.key), row.variant
+        groups.setdefault(place, []).append(row)
+    merged = []
+    for (*_, key, variant), rows in groups.items():
+        if len(rows) == 1:
+            merged.append(replace(rows[0], key=key))
+            continue
+        shared = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
+        scores = {name: _mean([row.scores[name].value for row in rows]) for name in shared}
+        ending = f"|mean of {len(rows)} seeds, one standard deviation each way"
+        told = {
+            name: protocol.partition("|ci:")[0] + ending
+            for name, protocol in rows[0].protocols.items()
+            if name in shared
+        }
+        merged.append(
+            replace(rows[0], key=key, scores=scores, protocols=told, variant=f", mean of {len(rows)} seeds{variant}")
+        )
+    return merged
+
+
+def _mean(values: Sequence[float]) -> Score:
+    mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+    return Score(mean, mean - spread, mean + spread)
