@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from vitcapr.cli.feature_import import import_store
+from vitcapr.cli.feature_stats import stats
 from vitcapr.cli.feature_transfer import pull, push
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
@@ -21,6 +22,7 @@ main = typer.Typer(
 main.command()(push)
 main.command()(pull)
 main.command("import")(import_store)
+main.command()(stats)
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 
 

@@ -1,0 +1,59 @@
+"""``vitcapr features stats``: what a store's numbers are like."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import dask
+import typer
+from dask.diagnostics import ProgressBar
+
+from vitcapr.errors import UserError
+from vitcapr.features.statistics import statistics, table
+from vitcapr.features.store import open_features
+from vitcapr.files import write_json
+
+
+def stats(
+    sealed: Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")],
+    arrays: Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")] = None,
+    duplicates: Annotated[int, typer.Option(min=0, help="How many of the nearest pairs to find; 0 for none.")] = 10,
+    scheduler: Annotated[
+        str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")
+    ] = "threads",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
+) -> None:
+    """Mean, variance, principal components, dead dimensions, lengths and near duplicates of a store."""
+    with open_features(sealed.resolve()) as store:
+        names = arrays.split(",") if arrays else list(store)
+        for name in names:
+            if name not in store.arrays:
+                raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
+        with _scheduler(scheduler):
+            found = {name: statistics(store, name, duplicates) for name in names}
+        if output is not None:
+            write_json(output, {"fingerprint": store.fingerprint, "arrays": found})
+    typer.echo("\n".join(table(found)))
+
+
+@contextmanager
+def _scheduler(name: str) -> Iterator[None]:
+    if "://" not in name:
+        if name not in ("threads", "synchronous"):
+            raise UserError(
+                f"no scheduler '{name}'", remedy="threads, synchronous, or an address such as tcp://HOST:8786"
+            )
+        with dask.config.set(scheduler=name), ProgressBar(minimum=2.0):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
+    try:
+        client = Client(name, timeout="10s")
+    except OSError as error:
+        raise UserError("no scheduler answers there", where=name) from error
+    with client:
+        yield
