@@ -111,7 +111,7 @@ def on_slurm(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     )
 
 
-def until(condition: Callable[[], object], run: "subprocess.Popen[str]", folder: Path, pause: float = 0.02) -> None:
+def until(condition: Callable[[], object], run: "subprocess.Popen[str]", folder: Path, pause: float = 0.2) -> None:
     deadline = time.monotonic() + 900
     while not condition():
         assert run.poll() is None, (folder / "said.txt").read_text()[-6000:]

@@ -48,8 +48,12 @@ def start_ranks(stage: str, processes: int, device: torch.device, arguments: Seq
         )
     agents: list[subprocess.Popen[bytes]] = []
 
+    def end_agent() -> None:
+        for agent in agents:
+            agent.send_signal(signal.SIGTERM)
+
     def pass_on() -> None:
-        threading.Timer(_SECONDS_BEFORE_PASSING_ON, lambda: agents and agents[0].send_signal(signal.SIGTERM)).start()
+        threading.Timer(_SECONDS_BEFORE_PASSING_ON, end_agent).start()
 
     with stop_on_signal(patient=True, then=pass_on) as stop:
         agents.append(

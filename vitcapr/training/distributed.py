@@ -85,7 +85,7 @@ def totals(*values: float) -> list[float]:
         return list(values)
     summed = torch.tensor(values, dtype=torch.float64, device=_device())
     dist.all_reduce(summed)
-    return summed.tolist()  # type: ignore[no-any-return]
+    return summed.tolist()
 
 
 def any_of(flag: bool) -> bool:
@@ -159,7 +159,7 @@ def _counts(count: int) -> list[int]:
     counts = torch.zeros(processes(), dtype=torch.int64, device=_device())
     counts[rank()] = count
     dist.all_reduce(counts)
-    return counts.tolist()  # type: ignore[no-any-return]
+    return counts.tolist()
 
 
 class _Gather(torch.autograd.Function):
