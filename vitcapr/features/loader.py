@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
+from vitcapr.errors import UserError
+
 PAD = 0
 
 
@@ -34,6 +36,16 @@ class FeatureSource(Protocol):
     def block(self) -> int: ...
 
     def __getitem__(self, name: str) -> GatheredArray: ...
+
+
+def _array(store: FeatureSource, name: str) -> GatheredArray:
+    try:
+        return store[name]
+    except KeyError as error:
+        raise UserError(
+            f"these features have no '{name}'",
+            remedy="use a backbone with output: hidden, or a model that reads the arrays that there are",
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,7 @@ class CaptionBatches:
         batch_images: B; the last batch may be smaller.
         seed, epoch: decide the order.
         max_length: longest caption in tokens; longer ones are cut.
-        arrays: which of the store's arrays to read.
+        arrays: which of the store's arrays to read; a store of aligned vectors has no patches.
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an epoch that was broken off.
         share: ``(rank, processes)``; of every batch, only the part of this one among several processes is read. The
@@ -103,7 +115,7 @@ class CaptionBatches:
         share: tuple[int, int] = (0, 1),
         depth: int = 2,
     ) -> None:
-        self._arrays = {name: store[name] for name in arrays}
+        self._arrays = {name: _array(store, name) for name in arrays}
         self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
         image_row = np.asarray(tokens["image_row"])
         images = min(len(array) for array in self._arrays.values())
