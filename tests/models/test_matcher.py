@@ -98,6 +98,15 @@ def test_each_layer_learns_slower_than_the_one_above() -> None:
     assert len(placed) == sum(parameter.requires_grad for parameter in model.parameters())
 
 
+def test_what_is_not_pretrained_learns_at_full_rate() -> None:
+    image, text = ImageTower(vit(), WIDTH, 4, "cls", None), TextTower(bert(), WIDTH, 4, "cls", None, pretrained=False)
+    groups = layer_rates(Matcher(image, {"en": text}, 0.1, True), 0.5, 0.1)
+    assert [group.scale for group in groups] == pytest.approx([1.0, 0.1, 0.05, 0.025, 0.0125, 0.00625])
+    fast = {id(parameter) for parameter in groups[0].parameters}
+    assert all(id(parameter) in fast for parameter in text.parameters())
+    assert id(image.project.weight) in fast
+
+
 def test_padding_counts_for_nothing() -> None:
     model = matcher(None, None).eval()
     short, long = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 0, 0]])

@@ -41,7 +41,7 @@ def assembled(
     texts, readers, digests = {}, {}, {"image": digest}
     for name, text in config.text.items():
         parts[f"text.{name}"], texts[name], readers[name], digests[name] = _text(text, tokenizers)
-        texts[name] |= {"top_layers": text.top_layers, "tags": 0}
+        texts[name] |= {"top_layers": text.top_layers, "tags": 0, "pretrained": text.source is not None}
     widths = {part["width"] for part in [described, *texts.values()]}
     if config.embedding_dim is None and len(widths) > 1:
         raise UserError(

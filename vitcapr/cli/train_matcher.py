@@ -76,7 +76,9 @@ def main(
             device=device,
         )
         _prepare(model, training)
-        rates = [(group.parameters, group.scale) for group in layer_rates(model, training.layer_decay)]
+        rates = [
+            (group.parameters, group.scale) for group in layer_rates(model, training.layer_decay, training.encoder_rate)
+        ]
         trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
         reporter.line(
             f"{sum(p.numel() for p in model.parameters()):,} weights, {trained:,} of them trained, "

@@ -42,8 +42,6 @@ class MatcherTextConfig(Section):
     """Longest caption in the tower's own tokens, special ones included; longer ones are cut."""
     top_layers: int | None = Field(None, ge=0)
     """As for the image tower."""
-    tags: bool = False
-    """Add an embedding of each word's part of speech to its tokens' embeddings."""
     tokenizer: str | None = None
     """The name of an entry of tokenizers; from scratch only."""
     layers: int = Field(4, ge=1)
@@ -72,7 +70,7 @@ class MatcherPhaseConfig(Section):
     captions_per_image: int | None = Field(1, ge=1)
     """Captions drawn at random of each image, of all languages together; null takes all."""
     learning_rate: float = Field(1e-4, gt=0)
-    """Of the uppermost layers and the projections."""
+    """Of the projections; for encoders see encoder_rate and layer_decay."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
     final_fraction: float = Field(0.0, ge=0, le=1)
     warmup_steps: int = Field(0, ge=0)
@@ -89,8 +87,10 @@ class MatcherTrainingConfig(Section):
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float | None = Field(5.0, gt=0)
     """Largest norm of the gradient; null leaves it as it is."""
+    encoder_rate: float = Field(1.0, gt=0, le=1)
+    """Pretrained encoders learn at this share of the learning rate; projections and towers from scratch at all of it."""
     layer_decay: float = Field(1.0, gt=0, le=1)
-    """Each layer learns by this factor slower than the one above it."""
+    """Each layer of a pretrained encoder learns by this factor slower than the one above it."""
     augmentation: AugmentationConfig | None = None
     """null shows every picture as it is."""
     chunk: int | None = Field(None, ge=1)

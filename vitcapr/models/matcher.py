@@ -28,6 +28,7 @@ class Tower(nn.Module):
         embedding_dim: E of the projection; None has none, and E is D.
         top_layers: how many of its layers are trained, from above; None trains the whole encoder, 0 nothing of it.
         prefix: tokens before the patches, which ``mean`` leaves out; for an image tower.
+        pretrained: whether the encoder knows something that a high learning rate would destroy.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Tower(nn.Module):
         pool: Pool,
         top_layers: int | None,
         prefix: int = 0,
+        pretrained: bool = True,
     ) -> None:
         super().__init__()
         self.encoder, self._pool, self._prefix = encoder, pool, prefix
         self.embedding_dim = width if embedding_dim is None else embedding_dim
+        self.pretrained = pretrained
         self.project: nn.Module = nn.Identity() if embedding_dim is None else nn.Linear(width, embedding_dim)
         self.depths, self.layers = layer_depths(encoder)
         for name, parameter in encoder.named_parameters():
@@ -164,11 +167,12 @@ class LayerRate:
     scale: float
 
 
-def layer_rates(matcher: Matcher, decay: float) -> list[LayerRate]:
-    """The trained weights by how fast they learn: ``decay`` to the power of the layers above them.
+def layer_rates(matcher: Matcher, decay: float, encoder_rate: float = 1.0) -> list[LayerRate]:
+    """The trained weights by how fast they learn.
 
-    Projections, tags, temperature and what an encoder has above its layers learn at full rate, the uppermost layer at
-    ``decay`` of it (Clark et al. 2020, ELECTRA, appendix A; Bao et al. 2022, BEiT).
+    Projections, tags, temperature and encoders that are not pretrained learn at full rate. What a pretrained encoder
+    has above its layers learns at ``encoder_rate``, its uppermost layer at ``decay`` of that, the next at ``decay`` of
+    the one above, and so on (Clark et al. 2020, ELECTRA, appendix A; Bao et al. 2022, BEiT).
     """
     groups: dict[float, list[nn.Parameter]] = {}
     inside: set[int] = set()
@@ -176,7 +180,9 @@ def layer_rates(matcher: Matcher, decay: float) -> list[LayerRate]:
         for name, parameter in tower.encoder.named_parameters():
             inside.add(id(parameter))
             if parameter.requires_grad:
-                groups.setdefault(decay ** (tower.layers + 1 - tower.depths[name]), []).append(parameter)
+                above = tower.layers + 1 - tower.depths[name]
+                rate = encoder_rate * decay**above if tower.pretrained else 1.0
+                groups.setdefault(rate, []).append(parameter)
     outside = [p for p in matcher.parameters() if id(p) not in inside and p.requires_grad]
     if outside:
         groups.setdefault(1.0, []).extend(outside)

@@ -105,7 +105,13 @@ def build_matcher(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module
     }
     towers = {
         name: TextTower(
-            parts[f"text.{name}"], text["width"], width, text["pool"], text["top_layers"], tags=text["tags"]
+            parts[f"text.{name}"],
+            text["width"],
+            width,
+            text["pool"],
+            text["top_layers"],
+            pretrained=text["pretrained"],
+            tags=text["tags"],
         )
         for name, text in architecture["texts"].items()
     }

@@ -131,7 +131,7 @@ class MatchingStages:
             for name in self.chosen.matchers
             for split in self.chosen.splits
             for kind in ("languages", "information")
-            if kind == "information" or len(config.matchers[name].languages) > 1
+            if (split != "train" if kind == "information" else len(config.matchers[name].languages) > 1)
         ]
 
     @property
