@@ -8,12 +8,12 @@ rule extract_pixels:
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
-    wildcard_constraints:
-        backbone=one_of(list(experiment.config.backbones)),
     log:
         "results/{experiment}/logs/extract_pixels/{backbone}.log",
     benchmark:
         "results/{experiment}/benchmarks/extract_pixels/{backbone}.tsv"
+    wildcard_constraints:
+        backbone=one_of(list(experiment.config.backbones)),
     conda:
         "../envs/cpu.yaml"
     threads: 8
@@ -30,3 +30,25 @@ rule extract_pixels:
         "python -m vitcapr.cli.extract_pixels --manifest {input.manifest:q} --source {params.source:q}"
         " --stores {params.stores:q} --output {output.sealed:q}"
         " --code {params.code} --settings {params.settings:q} --log {log:q}"
+
+
+rule tag_words:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        tags="results/{experiment}/text/tags/tags.npz",
+        card="results/{experiment}/text/tags/tags.json",
+    log:
+        "results/{experiment}/logs/tag_words.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        settings=experiment.pairs.tag_words.settings,
+        made_from=experiment.pairs.tag_words.made_from,
+    shell:
+        "python -m vitcapr.cli.tag_words --manifest {input.manifest:q} --output {output.tags:q} --card {output.card:q}"
+        " --settings {params.settings:q} --log {log:q}"

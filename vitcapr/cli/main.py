@@ -33,6 +33,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "extract": "Pictures -> features, one task of several.",
         "seal": "The parts of all tasks -> verified features.",
         "adopt": "A store pulled or imported -> the features of an experiment.",
+        "tag_words": "Captions -> parts of speech.",
         "extract_pixels": "Pictures -> decoded pixels.",
         "extract_text": "Captions -> features of a text encoder.",
         "train_captioner": "Features and captions -> a captioner.",

@@ -19,6 +19,7 @@ from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.pixels import PixelsConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
+from vitcapr.config.tags import TagsConfig
 from vitcapr.config.text import TextConfig, WordVectorsConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
 
@@ -60,6 +61,7 @@ class ExperimentConfig(Section):
     trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
     features: FeaturesConfig = FeaturesConfig()
     pixels: PixelsConfig = PixelsConfig()
+    tags: TagsConfig = TagsConfig()
     captioners: dict[str, CaptionerConfig] = {"attention": CaptionerConfig(backbone="vit")}
     decodings: dict[str, DecodingConfig] = {"greedy": DecodingConfig(beam_size=1), "beam": DecodingConfig()}
     text_encoders: dict[str, TextEncoderConfig] = {}

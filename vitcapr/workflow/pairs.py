@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vitcapr.config.pixels import ExtractPixelsSettings
+from vitcapr.config.tags import TagSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -19,6 +20,10 @@ class PairStages:
     @cached_property
     def extract_pixels(self) -> Stage:
         return Stage("extract_pixels", self._pixel_settings, sources=lambda w: self.features.backbone_files(w.backbone))
+
+    @cached_property
+    def tag_words(self) -> Stage:
+        return Stage("tag_words", lambda _: TagSettings(tags=self.chosen.config.tags))
 
     def _pixel_settings(self, wildcards: Wildcards) -> ExtractPixelsSettings:
         config = self.chosen.config
