@@ -78,11 +78,11 @@ def slurm(scratch: Path) -> Iterator[None]:
         subprocess.run(["slurmd", "-N", names["host"]], check=True)
         _wait_until_idle(scratch)
         yield
-        _wait_until_empty()
     finally:
+        _cancel_all()
         for file in pids:
             if file.exists():
-                os.kill(int(file.read_text()), signal.SIGTERM)
+                _end(int(file.read_text()))
         for name in ("slurm.conf", "gres.conf"):
             (SETTINGS / name).unlink(missing_ok=True)
 
@@ -101,9 +101,25 @@ def _wait_until_idle(scratch: Path) -> None:
     raise AssertionError((scratch / "slurmctld.log").read_text()[-3000:])
 
 
-def _wait_until_empty() -> None:
-    """Without a job, so that none is left behind when the daemons end."""
-    subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
+def _cancel_all() -> None:
+    """So that no job is left behind when the daemons end."""
     deadline = time.monotonic() + 60
-    while ask("squeue", "--noheader").strip() and time.monotonic() < deadline:
+    subprocess.run(["scancel", "--user=root"], check=False, capture_output=True)
+    while time.monotonic() < deadline:
+        left = subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=False)
+        if left.returncode or not left.stdout.strip():
+            return
         time.sleep(0.5)
+
+
+def _end(pid: int) -> None:
+    """Ask a daemon to end and wait until it has."""
+    deadline = time.monotonic() + 30
+    try:
+        os.kill(pid, signal.SIGTERM)
+        while time.monotonic() < deadline:
+            os.kill(pid, 0)
+            time.sleep(0.2)
+    except ProcessLookupError:
+        return
+    os.kill(pid, signal.SIGKILL)

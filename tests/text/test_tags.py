@@ -35,12 +35,14 @@ def test_chinese_by_jieba() -> None:
 
 
 def test_hanlp_in_its_own_tags(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = {
-        "tok": ["Two", "dogs", "ran", "and", "sat", "."],
-        "pos": ["NUM", "PROPN", "AUX", "CCONJ", "VERB", "PUNCT"],
-    }
+    words, parts = ["Two", "dogs", "ran", "and", "sat", "."], ["NUM", "PROPN", "AUX", "CCONJ", "VERB", "PUNCT"]
+
+    def model(_: str, tasks: list[str]) -> dict[str, list[str]]:
+        assert tasks == ["tok", "pos"]
+        return {"tok": words, "pos": parts}
+
     mtl = SimpleNamespace(UD_ONTONOTES_TOK_POS_LEM_FEA_NER_SRL_DEP_SDP_CON_XLMR_BASE="model")
-    module = SimpleNamespace(pretrained=SimpleNamespace(mtl=mtl), load=lambda _: lambda text, tasks: document)
+    module = SimpleNamespace(pretrained=SimpleNamespace(mtl=mtl), load=lambda _: model)
     monkeypatch.setitem(__import__("sys").modules, "hanlp", module)  # type: ignore[arg-type]
     monkeypatch.setattr(tags, "version", lambda _: "2")
     found = HanlpTagger().tag("Two dogs ran and sat.")
