@@ -69,6 +69,17 @@ def test_what_changed_is_compared(project: Path) -> None:
     assert "reranked" in page
 
 
+def test_every_job_leaves_a_record(project: Path) -> None:
+    root = project / "results/tiny"
+    logs = {path.relative_to(root / "logs").with_suffix("") for path in (root / "logs").rglob("*.log")}
+    records = {path.relative_to(root / "runs").with_suffix("") for path in (root / "runs").rglob("*.json")}
+    assert records == logs
+    record = json.loads((root / "runs/train_captioner/attention.json").read_text())
+    assert "results/tiny/features/vit/manifest.json" in record["inputs"]
+    assert "results/tiny/captioners/attention/best.safetensors" in record["outputs"]
+    assert (project / "results/shelf" / record["shelf"]["key"] / "entry.json").exists()
+
+
 def test_nothing_is_left_to_do(project: Path, snakemake: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     again = snakemake(project, "--dry-run")
     assert again.returncode == 0, again.stdout

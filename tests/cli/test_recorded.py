@@ -1,0 +1,205 @@
+"""Every job leaves a record; a long one is not done twice; what `why`, `diff` and `gc` make of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vitcapr.cli import diff, gc, why
+from vitcapr.cli.recorded import recorded
+from vitcapr.errors import UserError
+from vitcapr.runs import read_run, record_of_log
+from vitcapr.workflow.comparison import of_artefacts
+from vitcapr.workflow.lineage import Lineage
+from vitcapr.workflow.orphans import orphans
+
+MODULE = "vitcapr.cli.seal"
+"""Whose code the toys are said to be."""
+
+
+class Toys:
+    """Two stages: one squares a number, slowly; one copies what it reads."""
+
+    def __init__(self) -> None:
+        self.trainings = 0
+        self.train = recorded(self._train, MODULE, ["output_dir"])
+        self.copy = recorded(self._copy, MODULE)
+
+    def _train(self, settings: str, source: Path, output_dir: Path, log: Path | None = None) -> None:
+        self.trainings += 1
+        output_dir.mkdir(parents=True, exist_ok=True)
+        (output_dir / "weights").write_text(f"{json.loads(settings)['rate'] ** 2} {source.read_text()}")
+        (output_dir / "last").mkdir(exist_ok=True)
+        (output_dir / "last/state").write_text("state")
+
+    def _copy(self, read: list[str], output: Path, log: Path | None = None) -> None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text("".join(Path(item.partition("=")[2]).read_text() for item in read))
+
+    def run(self, rate: float, experiment: str = "a") -> Path:
+        """What a run of the DAG does: outputs are deleted, then the jobs run. Returns the model's folder."""
+        root = Path("results") / experiment
+        for stale in (root / "model/weights", root / "out/copy"):
+            stale.unlink(missing_ok=True)
+        self.train(
+            settings=json.dumps({"rate": rate}),
+            source=Path("data.txt"),
+            output_dir=root / "model",
+            log=root / "logs/train/model.log",
+        )
+        self.copy(read=[f"model={root}/model/weights"], output=root / "out/copy", log=root / "logs/copy.log")
+        return root / "model"
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VITCAPR_SHELF", raising=False)
+    (tmp_path / "data.txt").write_text("data")
+    return Toys()
+
+
+def said(capsys: pytest.CaptureFixture[str], command: Callable[[], None]) -> str:
+    capsys.readouterr()
+    command()
+    return capsys.readouterr().out
+
+
+def test_a_record_stands_where_its_log_does() -> None:
+    assert record_of_log(Path("results/a/logs/decode/m.beam.log")) == Path("results/a/runs/decode/m.beam.json")
+    assert record_of_log(Path("/tmp/decode.log")) is None
+
+
+def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
+    toys.run(0.5)
+    run = read_run(Path("results/a/runs/train/model.json"))
+    assert run.name == "train/model"
+    assert list(run.inputs) == ["data.txt"]
+    assert list(run.outputs) == ["results/a/model/weights"]
+    assert run.facts["code"]["vitcapr.cli.seal"]
+    assert {"user", "host", "seconds", "energy", "libraries"} <= run.made.keys()
+    assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
+
+
+def test_switching_a_setting_and_back_trains_nothing(toys: Toys) -> None:
+    first = (toys.run(0.5) / "weights").read_text()
+    assert (toys.run(0.25) / "weights").read_text() != first
+    assert toys.trainings == 2
+    assert (toys.run(0.5) / "weights").read_text() == first
+    assert toys.trainings == 2
+    assert read_run(Path("results/a/runs/train/model.json")).facts["shelf"]["taken"]
+
+
+def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -> None:
+    toys.run(0.5)
+    toys.run(0.5, "b")
+    assert toys.trainings == 1
+    Path("data.txt").write_text("other")
+    toys.run(0.5)
+    assert toys.trainings == 2
+
+
+def test_the_shelf_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_SHELF", "off")
+    toys.run(0.5)
+    toys.run(0.5)
+    assert toys.trainings == 2
+    assert not Path("results/shelf").exists()
+
+
+def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> None:
+    toys.train(settings='{"rate": 1}', source=Path("data.txt"), output_dir=tmp_path / "model", log=tmp_path / "l.log")
+    assert not (tmp_path / "results").exists()
+
+
+def test_other_ranks_of_a_training_keep_no_books(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "1")
+    toys.run(0.5)
+    assert not Path("results/a/runs").exists()
+
+
+def test_why_tells_the_whole_story(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    story = said(capsys, lambda: why.main(Path("results/a/out/copy")))
+    for expected in (
+        *("out/copy\n", "as it was made", "made by   copy, on ", "the same now"),
+        *("\n  model/weights  (train/model, ", "\n    data.txt\n"),
+    ):
+        assert expected in story, story
+    assert "rate 0.5" in said(capsys, lambda: why.main(Path("results/a/model"), settings=True))
+    assert "results/a: 2 jobs" in said(capsys, lambda: why.main(Path("results/a")))
+
+
+def test_why_notices_what_changed_since(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    Path("results/a/out/copy").write_text("by hand")
+    assert "CHANGED since" in said(capsys, lambda: why.main(Path("results/a/out/copy")))
+
+
+def test_why_of_what_nothing_made_is_one_line(toys: Toys) -> None:
+    toys.run(0.5)
+    Path("results/a/notes.txt").touch()
+    with pytest.raises(UserError, match="no job is known to have made this"):
+        why.main(Path("results/a/notes.txt"))
+    with pytest.raises(UserError, match="nothing recorded here"):
+        why.main(Path("data.txt"))
+
+
+def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
+    toys.run(0.5)
+    toys.run(0.25, "b")
+    pair = [Lineage.of(Path("results") / name) for name in ("a", "b")]
+    jobs = [(lineage, lineage.made(lineage.experiment / "out/copy")[0]) for lineage in pair]
+    assert list(of_artefacts(*jobs)) == ["read weights: another content (train/model)", "  rate 0.5 -> 0.25"]
+    assert list(of_artefacts(jobs[0], jobs[0])) == []
+
+
+def test_diff_of_experiments_says_what_was_set_and_what_came_out(
+    toys: Toys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = "split,model,decoding,metric,value\n"
+    for name, rate, bleu in (("a", 0.5, 0.25), ("b", 0.25, 0.5)):
+        toys.run(rate, name)
+        Path(f"results/{name}/summary.csv").write_text(f"{head}test,m,beam,bleu_4,{bleu}\ntest,m,beam,cider,1\n")
+    text = said(capsys, lambda: diff.main(Path("results/a"), Path("results/b")))
+    assert "train/model\n    rate 0.5 -> 0.25\n" in text
+    assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
+    assert "1 scores are the same, 1 differ; 0 only in the first" in text
+    assert "0 jobs gave the same; 1 were told the same and gave something else" in text
+    with pytest.raises(UserError, match="cannot be compared"):
+        diff.main(Path("results/a"), Path("results/b/out/copy"))
+    with pytest.raises(UserError, match="no such file or folder"):
+        diff.main(Path("results/a"), Path("results/c"))
+
+
+def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys.run(0.25)
+    toys.run(0.5)
+    Path("results/a/model/notes.txt").write_text("mine")
+    Path("config.yaml").write_text("experiment: a\n")
+    monkeypatch.setattr(gc, "wanted_files", lambda _: {"results/a/model/weights"})
+    listed = said(capsys, lambda: gc.main())
+    assert "a: copy  (" in listed
+    assert "results/shelf/" in listed
+    assert "can be freed" in listed
+    assert "deleted" in said(capsys, lambda: gc.main(yes=True))
+    assert not Path("results/a/out").exists()
+    assert Path("results/a/model/weights").exists()
+    assert "in use" in said(capsys, lambda: gc.main())
+    toys.run(0.25)
+    assert toys.trainings == 3
+
+
+def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(
+    toys: Toys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = toys.run(0.5)
+    (model / "notes.txt").write_text("mine")
+    assert "name it with --configfile" in said(capsys, lambda: gc.main(yes=True))
+    found = orphans(Path("results/a"), ["results/a/out/copy"])
+    assert [orphan.run.name for orphan in found] == ["train/model"]
+    found[0].delete()
+    assert [path.name for path in Path("results/a/model").rglob("*") if path.is_file()] == ["notes.txt"]
