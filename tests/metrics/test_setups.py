@@ -90,3 +90,10 @@ def test_the_other_numbers_have_a_place() -> None:
     rows = [[cell.text for cell in row] for row in other_numbers(read_published("vitcap-r")).rows]
     assert ["Perplexity of the t-SNE plot", "30", "section IV-D", "30"] in rows
     assert all(all(row) for row in rows)
+
+
+def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
+    path = tmp_path / "raw" / "card.json"
+    write_json(path, {"settings": {"retriever": {"training": {"phases": []}}}})
+    setup = read_setup(path)
+    assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")

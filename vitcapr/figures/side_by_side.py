@@ -109,7 +109,7 @@ def images_side_by_side(query: str, found: Mapping[str, Sequence[Found]], note: 
             under = top - _LINE - _BETWEEN
             mark, color = ("✓", GREEN) if match.right else ("✗", VERMILION)
             _picture(figure, match.shown, left, under, size, color)
-            _text(figure, f"{mark} {match.cosine:.2f}", left, under - _TALLEST, "bold", color)
+            _text(figure, f"{mark} {match.cosine:.2f}", left, under - _TALLEST - _BETWEEN, "bold", color)
         top -= row
     return figure
 

@@ -35,6 +35,8 @@ def read_setup(card: Path) -> dict[str, str]:
     if not model:
         raise UserError("not the card of a captioner or a retriever", where=card, remedy="name a card.json of one")
     phases = model["training"]["phases"]
+    if not phases:
+        return dict.fromkeys(_COLUMNS, NOTHING) | {"system": card.parent.name, "objective": "nothing is learnt"}
     score = ", ".join(f"{value:.4f} ({name.replace('_', ' ')})" for name, value in content["best_score"].items())
     return {
         "system": card.parent.name,
@@ -99,11 +101,16 @@ def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) ->
     }
     from_features = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
     return {
-        "batch": f"{_by_phase(phases, 'batch_images')} images; captions of each: {drawn}",
+        "batch": f"{_by_phase(phases, 'batch_images')} images; captions of each: {drawn}{_pairs(model)}",
         "objective": ", then ".join(dict.fromkeys(map(_contrast, phases))),
         "dropout": f"{image['dropout']} image, {text['dropout']} text",
         **(from_features if text["kind"] == "features" else from_words),
     }
+
+
+def _pairs(model: Mapping[str, Any]) -> str:
+    pairs = model["training"].get("pairs")
+    return "" if pairs is None else f"; {pairs:,} pairs"
 
 
 def _contrast(phase: Mapping[str, Any]) -> str:
