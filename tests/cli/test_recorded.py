@@ -26,14 +26,14 @@ class Toys:
         self.train = recorded(self._train, MODULE, ["output_dir"])
         self.copy = recorded(self._copy, MODULE)
 
-    def _train(self, settings: str, source: Path, output_dir: Path, log: Path | None = None) -> None:
+    def _train(self, settings: str, source: Path, output_dir: Path, log: Path | None = None) -> None:  # noqa: ARG002
         self.trainings += 1
         output_dir.mkdir(parents=True, exist_ok=True)
         (output_dir / "weights").write_text(f"{json.loads(settings)['rate'] ** 2} {source.read_text()}")
         (output_dir / "last").mkdir(exist_ok=True)
         (output_dir / "last/state").write_text("state")
 
-    def _copy(self, read: list[str], output: Path, log: Path | None = None) -> None:
+    def _copy(self, read: list[str], output: Path, log: Path | None = None) -> None:  # noqa: ARG002
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text("".join(Path(item.partition("=")[2]).read_text() for item in read))
 

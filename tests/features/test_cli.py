@@ -9,10 +9,11 @@ import h5py
 import numpy as np
 import pytest
 import torch
+import typer
 from transformers import BertConfig, BertModel, BertTokenizer
 from typer.testing import CliRunner
 
-from vitcapr.cli import extract_text, features
+from vitcapr.cli import extract_text, features, gc
 from vitcapr.errors import UserError
 from vitcapr.features.store import FeatureStore, open_features
 
@@ -53,6 +54,14 @@ def age(folder: Path) -> None:
     then = time.time() - 7200
     for path in [folder, *folder.rglob("*")]:
         os.utime(path, (then, then))
+
+
+def collect(results: Path, *options: str) -> str:
+    command = typer.Typer()
+    command.command()(gc.main)
+    done = CliRunner().invoke(command, ["--results", str(results), *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
 
 
 def test_info_says_what_and_from_where(experiment: Any) -> None:
@@ -146,26 +155,26 @@ def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
     begun = experiment.extract("b", 0, 2, store_dtype="float32")
     replaced = experiment.run("c", code="old").path.parent
     experiment.run("c", code="new")
-    assert "left alone" in run("gc", "--results", results, "--yes")
+    assert "left alone" in collect(results, "--yes")
     age(replaced)
-    output = run("gc", "--results", results)
+    output = collect(results)
     assert (replaced.name in output, kept.name in output, "3 chunks" in output) == (True, False, True)
     assert replaced.is_dir()
-    assert "deleted" in run("gc", "--results", results, "--yes")
+    assert "deleted" in collect(results, "--yes")
     assert not replaced.exists()
     assert len(list((results / "stores").iterdir())) == 3
-    assert "in use" in run("gc", "--results", results)
+    assert "in use" in collect(results)
     begun.write_text("{}")
     with pytest.raises(UserError, match="not a part"):
-        run("gc", "--results", results)
+        collect(results)
 
 
 def test_gc_keeps_the_text_stores_of_experiments(experiment: Any) -> None:
     results = experiment.root / "results"
     store = extract_captions(experiment)
     age(store.path.parent)
-    assert "in use" in run("gc", "--results", results, "--yes")
+    assert "in use" in collect(results, "--yes")
     assert len(open_features(store.manifest_path)["text"]) == 11
     store.manifest_path.unlink()
-    assert "deleted" in run("gc", "--results", results, "--yes")
+    assert "deleted" in collect(results, "--yes")
     assert not store.path.parent.exists()
