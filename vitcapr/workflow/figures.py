@@ -79,7 +79,7 @@ class FigureStages:
             *self.pictures(f"{root}/figures/text/lengths"),
             *self.captioned,
             *self.captioning.attentive_files("figures/attention", *self.attention("")),
-            *self.captioning.attentive_files("figures/rollout", *self.pictures("rollout")),
+            *self.captioning.looked_through_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
             *self.recall,
             *self.side_by_side,
