@@ -30,6 +30,7 @@ rule train_matcher:
         pixels=experiment.matching.pixels_of,
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.matching.tokenizers_of,
+        tags=experiment.matching.tags_of,
     output:
         weights="results/{experiment}/matchers/{matcher}/best.safetensors",
         card="results/{experiment}/matchers/{matcher}/card.json",
@@ -52,12 +53,13 @@ rule train_matcher:
         source=experiment.matching.source_of,
         tokenizers=experiment.matching.tokenizers_option,
         code=experiment.matching.train.code_hash,
+        tags=experiment.matching.tags_option,
         settings=experiment.matching.train.settings,
         made_from=experiment.matching.train.made_from,
     shell:
         "python -m vitcapr.cli.train_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
         " --source {params.source:q} {params.tokenizers} --output-dir {params.folder:q} --code {params.code}"
-        " --settings {params.settings:q} --log {log:q}"
+        " {params.tags} --settings {params.settings:q} --log {log:q}"
 
 
 rule embed_matcher:
@@ -67,6 +69,7 @@ rule embed_matcher:
         weights="results/{experiment}/matchers/{matcher}/best.safetensors",
         card="results/{experiment}/matchers/{matcher}/card.json",
         readers="results/{experiment}/matchers/{matcher}/readers.json",
+        tags=experiment.matching.tags_of,
     output:
         embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
     log:
@@ -80,12 +83,13 @@ rule embed_matcher:
         runtime=120,
     params:
         folder=subpath(input.weights, parent=True),
+        tags=experiment.matching.tags_option,
         settings=experiment.matching.embed.settings,
         made_from=experiment.matching.embed.made_from,
     shell:
         "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
         " --matcher {params.folder:q} --split {wildcards.split} --output {output.embeddings:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        " {params.tags} --settings {params.settings:q} --log {log:q}"
 
 
 rule embed_untrained_matcher:
@@ -94,6 +98,7 @@ rule embed_untrained_matcher:
         pixels=experiment.matching.pixels_of,
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.matching.tokenizers_of,
+        tags=experiment.matching.tags_of,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{matcher}/{split}/embeddings.npz",
     log:
@@ -108,12 +113,13 @@ rule embed_untrained_matcher:
     params:
         source=experiment.matching.source_of,
         tokenizers=experiment.matching.tokenizers_option,
+        tags=experiment.matching.tags_option,
         settings=experiment.matching.embed.settings,
         made_from=experiment.matching.embed.made_from,
     shell:
         "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
         " --source {params.source:q} {params.tokenizers} --split {wildcards.split}"
-        " --output {output.embeddings:q} --settings {params.settings:q} --log {log:q}"
+        " {params.tags} --output {output.embeddings:q} --settings {params.settings:q} --log {log:q}"
 
 
 rule select_language:

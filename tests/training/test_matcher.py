@@ -20,6 +20,7 @@ from vitcapr.data.manifest import read_manifest, write_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
+from vitcapr.text.tags import TAGS, TagTable
 from vitcapr.text.wordpiece import train_wordpiece
 
 IMAGES = 16
@@ -179,7 +180,21 @@ def test_a_reader_comes_back_from_its_description() -> None:
     reader = TowerReader(train_wordpiece(["a dog"], 50, 1), ("en",), 0, 5)
     again = TowerReader.from_description(json.loads(json.dumps(reader.describe())))
     assert again.read(["a dog and more of it"]) == reader.read(["a dog and more of it"])
-    assert len(again.read(["a dog a dog a dog"])[0]) == 5
+    ids, starts = again.read(["a dog a dog a dog"])[0]
+    assert len(ids) == 5
+    assert starts == [-1, 0, 2, 6, -1]
+
+
+def test_tags_go_to_the_tokens_of_their_words() -> None:
+    tags = TagTable.of([[], [(2, 5, "NOUN"), (6, 10, "VERB")]])
+    readers = {"en": TowerReader(train_wordpiece(["a dog runs"], 50, 1), ("en",), 0, 8)}
+    rows = [(0, "en", "dog"), (1, "en", "a dog runs")]
+    tokens = TokenisedCaptions(pd.DataFrame(rows, columns=["caption_row", "language", "text"]), readers, tags)
+    (part,) = tokens.of([1, 0])
+    assert part.tags is not None
+    noun, verb = TAGS.index("NOUN") + 1, TAGS.index("VERB") + 1
+    kinds = [list(dict.fromkeys(row)) for row in part.tags.tolist()]
+    assert kinds == [[0, noun, verb], [0]]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from vitcapr.features.precision import resolve_device
 from vitcapr.features.store import open_features
 from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter, Tracker
-from vitcapr.retrieval.matching import MatchEmbedder, open_matcher
+from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher
+from vitcapr.text.tags import TagTable
 
 
 def main(
@@ -31,6 +32,7 @@ def main(
     matcher: Annotated[Path | None, typer.Option(help="Folder of the trained matcher; none: an untrained one")] = None,
     source: Annotated[str, typer.Option(help="The image tower's checkpoint, for an untrained one")] = "",
     tokenizer: Annotated[list[str] | None, typer.Option(help="NAME=tokenizer.json, for an untrained one")] = None,
+    tags: Annotated[Path | None, typer.Option(help="tags.npz, for text towers that add parts of speech.")] = None,
     log: Log = None,
 ) -> None:
     """Embed every image and caption of a split with a matcher, trained or as its training starts."""
@@ -39,13 +41,15 @@ def main(
         data, store = read_manifest(manifest), open_features(pixels)
         check_pixels(store, data, pixels)
         device = resolve_device(chosen.embed.device)
+        words = None if tags is None else TagTable.read(tags)
         if matcher is not None:
-            opened = open_matcher(matcher, store, device)
+            opened = open_matcher(matcher, store, device, words)
         else:
             torch.manual_seed(chosen.training.seed)
             tokenizers = parse_named(tokenizer, "--tokenizer") if tokenizer else {}
             model, _, readers, _ = assembled(chosen.training, store, source, tokenizers)
-            opened = MatchEmbedder(model.to(device).eval(), readers, device)
+            check_tags(model, words)
+            opened = MatchEmbedder(model.to(device).eval(), readers, device, tags=words)
         images = data.rows(split)
         captions = data.captions_of(split)
         captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)

@@ -15,6 +15,7 @@ from vitcapr.features.tokenised import TowerReader
 from vitcapr.files import sha256_file
 from vitcapr.models.matcher import Matcher
 from vitcapr.retrieval.matcher_towers import build_matcher, image_part, scratch_part, text_part
+from vitcapr.text.tags import TAGS
 
 
 def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
@@ -41,7 +42,11 @@ def assembled(
     texts, readers, digests = {}, {}, {"image": digest}
     for name, text in config.text.items():
         parts[f"text.{name}"], texts[name], readers[name], digests[name] = _text(text, tokenizers)
-        texts[name] |= {"top_layers": text.top_layers, "tags": 0, "pretrained": text.source is not None}
+        texts[name] |= {
+            "top_layers": text.top_layers,
+            "tags": len(TAGS) + 1 if text.tags else 0,
+            "pretrained": text.source is not None,
+        }
     widths = {part["width"] for part in [described, *texts.values()]}
     if config.embedding_dim is None and len(widths) > 1:
         raise UserError(

@@ -21,10 +21,11 @@ from vitcapr.features.pixel_batches import CaptionRows
 from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.store import open_features
 from vitcapr.features.tokenised import TokenisedCaptions
-from vitcapr.files import sha256_bytes, write_json
+from vitcapr.files import sha256_bytes, sha256_file, write_json
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.matcher import Matcher, layer_rates
-from vitcapr.retrieval.matching import READERS
+from vitcapr.retrieval.matching import READERS, check_tags
+from vitcapr.text.tags import TagTable
 from vitcapr.training.distributed import is_first, joined
 from vitcapr.training.loop import Recipe
 from vitcapr.training.matcher import MatcherTask, MatchPhase
@@ -42,6 +43,7 @@ def main(
     ],
     tokenizer: Annotated[list[str] | None, typer.Option(help="NAME=tokenizer.json; once for each.")] = None,
     code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    tags: Annotated[Path | None, typer.Option(help="tags.npz, for text towers that add parts of speech.")] = None,
     log: Log = None,
 ) -> None:
     """Train a matcher; stopped by a signal, the same command continues it bit for bit."""
@@ -59,13 +61,15 @@ def main(
         dtype = resolve_dtype(training.precision, device)
         torch.manual_seed(chosen.seed)
         model, architecture, readers, digests = assembled(chosen, store, source, tokenizers)
+        words = None if tags is None else TagTable.read(tags)
+        check_tags(model, words)
         captions = data.captions_of()
         captions = captions[captions["language"].isin(matcher.languages)].reset_index(drop=True)
         task = MatcherTask(
             model,
             store,
             CaptionRows.of_table(captions),
-            TokenisedCaptions(captions, readers),
+            TokenisedCaptions(captions, readers, words),
             train=data.rows("train"),
             validation=_first(data.rows("validation"), training.validation_images),
             phases=[MatchPhase(p.batch_images, p.captions_per_image, p.objective, p.shift) for p in training.phases],
@@ -94,6 +98,7 @@ def main(
                 "code": code,
                 "inputs": {
                     "pixels": store.fingerprint,
+                    "tags": None if tags is None else sha256_file(tags),
                     "checkpoints": digests,
                     "captions": sha256_bytes("\n".join(captions["text"]).encode()),
                     "images": sha256_bytes("\n".join(data.images["split"]).encode()),

@@ -42,6 +42,8 @@ class MatcherTextConfig(Section):
     """Longest caption in the tower's own tokens, special ones included; longer ones are cut."""
     top_layers: int | None = Field(None, ge=0)
     """As for the image tower."""
+    tags: bool = False
+    """Add an embedding of each word's part of speech to the embeddings of its tokens."""
     tokenizer: str | None = None
     """The name of an entry of tokenizers; from scratch only."""
     layers: int = Field(4, ge=1)
@@ -88,7 +90,7 @@ class MatcherTrainingConfig(Section):
     clip_norm: float | None = Field(5.0, gt=0)
     """Largest norm of the gradient; null leaves it as it is."""
     encoder_rate: float = Field(1.0, gt=0, le=1)
-    """Pretrained encoders learn at this share of the learning rate; projections and towers from scratch at all of it."""
+    """Pretrained encoders learn at this share of the learning rate; projections and encoders from scratch at all."""
     layer_decay: float = Field(1.0, gt=0, le=1)
     """Each layer of a pretrained encoder learns by this factor slower than the one above it."""
     augmentation: AugmentationConfig | None = None

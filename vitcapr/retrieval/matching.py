@@ -16,10 +16,10 @@ from vitcapr.features.photographs import preprocessing_of
 from vitcapr.features.pixels import PIXELS
 from vitcapr.features.precision import autocast
 from vitcapr.features.store import FeatureStore
-from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
+from vitcapr.features.tokenised import TokenisedCaptions, TowerReader, WordTags
 from vitcapr.files import read_json
 from vitcapr.model_folder import read_model
-from vitcapr.models.matcher import Matcher
+from vitcapr.models.matcher import Matcher, TextTower
 from vitcapr.retrieval.matcher_towers import build_matcher
 
 READERS = "readers.json"
@@ -41,10 +41,11 @@ def embed_captions(
     places, vectors = [], []
     for part in tokens.of(rows.tolist()):
 
-        def embed(ids: Tensor, mask: Tensor, tower: str = part.tower) -> Tensor:
-            return matcher.embed_texts(tower, ids, mask)
+        def embed(ids: Tensor, mask: Tensor, *tags: Tensor, tower: str = part.tower) -> Tensor:
+            return matcher.embed_texts(tower, ids, mask, *tags)
 
-        vectors.append(_in_chunks(embed, (part.ids.to(device), part.mask.to(device)), chunk))
+        read = (part.ids, part.mask) if part.tags is None else (part.ids, part.mask, part.tags)
+        vectors.append(_in_chunks(embed, tuple(tensor.to(device) for tensor in read), chunk))
         places.append(part.at)
     order = torch.cat(places).argsort().to(device)
     return torch.cat(vectors)[order]
@@ -58,6 +59,7 @@ class MatchEmbedder:
     readers: Mapping[str, TowerReader]
     device: torch.device
     dtype: torch.dtype = torch.float32
+    tags: WordTags | None = None
 
     @property
     def languages(self) -> list[str]:
@@ -75,14 +77,16 @@ class MatchEmbedder:
     @torch.inference_mode()
     def captions(self, table: pd.DataFrame) -> np.ndarray:
         """(m, E) float32. table: ``caption_row``, ``language`` and ``text``."""
-        tokens = TokenisedCaptions(table, self.readers)
+        tokens = TokenisedCaptions(table, self.readers, self.tags)
         with autocast(self.device, self.dtype):
             vectors = embed_captions(self.matcher, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)
         found: np.ndarray = vectors.cpu().numpy()
         return found
 
 
-def open_matcher(folder: Path, store: FeatureStore, device: torch.device) -> MatchEmbedder:
+def open_matcher(
+    folder: Path, store: FeatureStore, device: torch.device, tags: WordTags | None = None
+) -> MatchEmbedder:
     """Raises:
     UserError: the folder holds no matcher, or the pixels are prepared otherwise than those it was trained on.
     """
@@ -100,7 +104,16 @@ def open_matcher(folder: Path, store: FeatureStore, device: torch.device) -> Mat
     matcher = build_matcher(architecture)
     matcher.load_state_dict(weights)
     readers = {name: TowerReader.from_description(values) for name, values in read_json(folder / READERS).items()}
-    return MatchEmbedder(matcher.to(device).eval(), readers, device)
+    check_tags(matcher, tags)
+    return MatchEmbedder(matcher.to(device).eval(), readers, device, tags=tags)
+
+
+def check_tags(matcher: Matcher, tags: WordTags | None) -> None:
+    """Raises:
+    UserError: a text tower adds parts of speech, and there are none.
+    """
+    if tags is None and any(isinstance(tower, TextTower) and tower.tags is not None for tower in matcher.towers):
+        raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give --tags")
 
 
 def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: int | None) -> Tensor:

@@ -114,6 +114,14 @@ class MatchingStages:
         named = unique(text.tokenizer for text in self._config(wildcards).text.values() if text.tokenizer is not None)
         return {name: f"{self.chosen.root}/tokenizers/{name}/tokenizer.json" for name in named}
 
+    def tags_of(self, wildcards: Wildcards) -> list[str]:
+        """The parts of speech, for a matcher that adds them."""
+        wanted = any(text.tags for text in self._config(wildcards).text.values())
+        return [f"{self.chosen.root}/text/tags/tags.npz"] if wanted else []
+
+    def tags_option(self, wildcards: Wildcards) -> str:
+        return options("tags", self.tags_of(wildcards))
+
     def gpus(self, wildcards: Wildcards) -> int:
         """One a process."""
         training = self._config(wildcards).training
