@@ -59,3 +59,4 @@ rule all:
         experiment.metrics.comparisons,
         experiment.metrics.spreads,
         experiment.metrics.paper_pages,
+        experiment.pairs.files,

@@ -52,3 +52,25 @@ rule tag_words:
     shell:
         "python -m vitcapr.cli.tag_words --manifest {input.manifest:q} --output {output.tags:q} --card {output.card:q}"
         " --settings {params.settings:q} --log {log:q}"
+
+
+rule pair_claims:
+    input:
+        experiment.data.besides,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        claims="results/{experiment}/tables/claims.json",
+        table="results/{experiment}/tables/claims.md",
+    log:
+        "results/{experiment}/logs/pair_claims.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        made_from=experiment.pairs.claims.made_from,
+    shell:
+        "python -m vitcapr.cli.pair_claims --manifest {input.manifest:q} --output {output.claims:q}"
+        " --table {output.table:q} --log {log:q}"

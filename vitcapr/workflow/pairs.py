@@ -25,6 +25,17 @@ class PairStages:
     def tag_words(self) -> Stage:
         return Stage("tag_words", lambda _: TagSettings(tags=self.chosen.config.tags))
 
+    @cached_property
+    def claims(self) -> Stage:
+        return Stage("pair_claims")
+
+    @property
+    def files(self) -> list[str]:
+        """What is made of pairs whatever is trained on them."""
+        if self.chosen.config.data.dataset != "pairs":
+            return []
+        return [f"{self.chosen.root}/tables/claims.md", f"{self.chosen.root}/text/tags/tags.npz"]
+
     def _pixel_settings(self, wildcards: Wildcards) -> ExtractPixelsSettings:
         config = self.chosen.config
         return ExtractPixelsSettings(backbone=config.backbones[wildcards.backbone], pixels=config.pixels)

@@ -1,0 +1,54 @@
+"""What the paper says of its preprocessing, beside what is measured here: claims.json, claims.md."""
+
+import random
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Log, ManifestFile, launch
+from vitcapr.data.images import ImageSource
+from vitcapr.data.manifest import read_manifest
+from vitcapr.data.pairs.claims import Picture, as_markdown, base64_claims, length_claim, text_claims
+from vitcapr.data.pairs.dataset import read_pairs
+from vitcapr.files import read_json, write_json, write_text
+from vitcapr.progress import Reporter
+
+SAMPLE = 1000
+"""Pictures whose bytes are counted: the sums are of ratios that hardly differ between pictures."""
+
+
+def main(
+    manifest: ManifestFile,
+    output: Annotated[Path, typer.Option(help="claims.json to write.")],
+    table: Annotated[Path, typer.Option(help="claims.md to write.")],
+    log: Log = None,
+) -> None:
+    """Measure the paper's claims about cleaning and Base64 on these pairs."""
+    data = read_manifest(manifest)
+    raw = read_pairs(manifest, data.captions["caption_id"].tolist())["raw"]
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for text, language in zip(raw, data.captions["language"], strict=True):
+        lengths[language].append(len("".join(text.split())) if language == "zh" else len(text.split()))
+    removed = read_json(manifest.parent / "cleaning.json")["languages"]
+    rows = sorted(random.Random(0).sample(range(len(data.images)), min(SAMPLE, len(data.images))))
+    with Reporter(log) as reporter, ImageSource(data.image_root) as source:
+        pictures = []
+        with reporter.track("pair_claims", len(rows), "images") as bar:
+            for path, width, height in data.images.iloc[rows][["path", "width", "height"]].itertuples(index=False):
+                pictures.append(Picture(len(source.read(path)), int(width), int(height)))
+                bar.advance()
+        claims = [length_claim(lengths[language], language) for language in sorted(lengths)]
+        claims += text_claims(removed) if removed else []
+        claims += base64_claims(pictures)
+        title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
+        write_json(output, {"format": "vitcapr-claims-1", "claims": [asdict(claim) for claim in claims]})
+        write_text(table, as_markdown(claims, title))
+        for line in as_markdown(claims, title).splitlines()[4:]:
+            reporter.line(line)
+
+
+if __name__ == "__main__":
+    launch(main)
