@@ -153,4 +153,4 @@ def _recipe(training: CrossTrainingConfig) -> Recipe:
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output_dir"])

@@ -108,4 +108,4 @@ def main(
 
 
 if __name__ == "__main__":
-    launch(main)
+    launch(main, shelve=["output_dir"])
