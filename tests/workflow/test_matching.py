@@ -1,0 +1,52 @@
+"""Matchers and DeViSE in the DAG: what is made for them, and what an edit makes again."""
+
+from typing import Any
+
+import yaml
+
+MATCHERS = {
+    "experiment": "matched",
+    "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
+    "word_vectors": {"glove": {"path": "vectors.txt", "dimension": 2}},
+    "matchers": {
+        "small": {
+            "image": {"backbone": "vit"},
+            "embedding_dim": 16,
+            "text": {"both": {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "tags": True}},
+        }
+    },
+    "devise": {"words": {"backbone": "vit", "word_vectors": "glove"}},
+    "run": {
+        "captioners": [],
+        "decodings": [],
+        "rerankings": [],
+        "retrievers": [],
+        "matchers": ["small"],
+        "devise": ["words"],
+        "losses": {"rates": ["small"]},
+        "paper": "bert-vit",
+        "splits": ["train", "validation"],
+    },
+}
+
+
+def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
+    (fresh.root / "matched.yaml").write_text(yaml.safe_dump(MATCHERS), encoding="utf-8")
+    (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
+    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "matched.yaml")
+    rules = [line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")]
+    assert {
+        name: rules.count(name) for name in ("extract_pixels", "train_tokenizer", "tag_words", "train_matcher")
+    } == {
+        "extract_pixels": 1,
+        "train_tokenizer": 1,
+        "tag_words": 1,
+        "train_matcher": 1,
+    }
+    assert rules.count("embed_matcher") == 2
+    assert rules.count("embed_untrained_matcher") == 1  # information is not measured on the training split
+    assert rules.count("select_language") == 4
+    assert rules.count("score_retrieval") == 8  # the matcher, its two languages and DeViSE, on two splits
+    assert "metrics/languages/small/validation/metrics.json" in text
+    assert "figures/losses/rates.png" in text
+    assert "train_captioner" not in rules
