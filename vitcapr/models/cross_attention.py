@@ -181,7 +181,7 @@ def _perceptron(width: int, dropout: float) -> nn.Sequential:
 
 def _heads(states: Tensor, heads: int) -> Tensor:
     """(B, N, W) -> (B, H, N, W / H)."""
-    return states.unflatten(2, (heads, -1)).transpose(1, 2)  # type: ignore[no-any-return,no-untyped-call]
+    return states.unflatten(2, (heads, -1)).transpose(1, 2)  # type: ignore[no-any-return]
 
 
 def _joined(found: Tensor) -> Tensor:
