@@ -74,3 +74,35 @@ rule pair_claims:
     shell:
         "python -m vitcapr.cli.pair_claims --manifest {input.manifest:q} --output {output.claims:q}"
         " --table {output.table:q} --log {log:q}"
+
+
+rule draw_pixels:
+    input:
+        pixels="results/{experiment}/pixels/{backbone}/manifest.json",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.pairs.pixel_sheets(
+                "results/{experiment}/figures/pixels/{backbone}"
+            ),
+            caption="../workflow/report/pixels.rst",
+            category="Data",
+            labels={"figure": "augmentation and Base64"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_pixels/{backbone}.log",
+    wildcard_constraints:
+        backbone=one_of(list(experiment.config.backbones)),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        settings=experiment.pairs.draw_pixels.settings,
+        made_from=experiment.pairs.draw_pixels.made_from,
+    shell:
+        "python -m vitcapr.cli.draw_pixels --pixels {input.pixels:q} --manifest {input.manifest:q}"
+        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from vitcapr.config.figures import FigureSettings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.config.tags import TagSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.selection import Selection
+from vitcapr.workflow.selection import Selection, unique
 from vitcapr.workflow.stage import Stage, Wildcards
 
 
@@ -34,7 +35,22 @@ class PairStages:
         """What is made of pairs whatever is trained on them."""
         if self.chosen.config.data.dataset != "pairs":
             return []
-        return [f"{self.chosen.root}/tables/claims.md", f"{self.chosen.root}/text/tags/tags.npz"]
+        root = self.chosen.root
+        sheets = [
+            sheet
+            for name in self.chosen.pixel_backbones
+            for sheet in self.pixel_sheets(f"{root}/figures/pixels/{name}")
+        ]
+        return [f"{root}/tables/claims.md", f"{root}/text/tags/tags.npz", *sheets]
+
+    def pixel_sheets(self, folder: str) -> list[str]:
+        """The files of ``draw_pixels``."""
+        formats = unique(self.chosen.config.figures.formats)
+        return [f"{folder}/{name}.{suffix}" for name in ("augmentations", "encoding") for suffix in formats]
+
+    @cached_property
+    def draw_pixels(self) -> Stage:
+        return Stage("draw_pixels", lambda _: FigureSettings(figures=self.chosen.config.figures))
 
     def _pixel_settings(self, wildcards: Wildcards) -> ExtractPixelsSettings:
         config = self.chosen.config
