@@ -151,7 +151,7 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
     toys.run(0.25, "b")
     pair = [Lineage.of(Path("results") / name) for name in ("a", "b")]
     jobs = [(lineage, lineage.made(lineage.experiment / "out/copy")[0]) for lineage in pair]
-    assert list(of_artefacts(*jobs)) == ["read weights: another content (train/model)", "  rate 0.5 -> 0.25"]
+    assert list(of_artefacts(jobs[0], jobs[1])) == ["read weights: another content (train/model)", "  rate 0.5 -> 0.25"]
     assert list(of_artefacts(jobs[0], jobs[0])) == []
 
 

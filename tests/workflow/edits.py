@@ -155,11 +155,12 @@ EDITS = (
     Edit("examples in the figures", configure(figures={"examples": 3}), DRAWN),
     Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN, structural=True),
     Edit(
-        "a deleted model",
+        "a deleted model, its captions still there",
         delete("results/two/captioners/plain/best.safetensors"),
-        CURVES | {"train_captioner", "decode"} | AFTER_CAPTIONS,
+        (),
         structural=True,
     ),
+    Edit("the deleted table of scores", delete("results/two/summary.csv"), {"summary"}, structural=True),
     Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
     Edit(
         "the captions' file with an older time", touch("text/Flickr8k.token.txt", 1_000_000_000), (), of="photographs"
