@@ -11,6 +11,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Trained models": {
         "caption": "Caption photographs: files, folders or patterns.",
         "search": "Find images by words or by an image.",
+        "train_head": "Projection heads on two stores of your own.",
     },
     "An experiment": {
         "status": "What would be computed again, and why.",

@@ -1,0 +1,119 @@
+"""Heads trained on two stores alone: pairing by name and by file, what is held out, and the whole command."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import train_head
+from vitcapr.errors import UserError
+from vitcapr.features.layout import ArrayLayout
+from vitcapr.features.pairing import pair_by_file, pair_by_id
+from vitcapr.features.seal import write_sealed
+from vitcapr.features.writer import StoreWriter, store_folder
+from vitcapr.model_folder import read_model
+
+IMAGES, WIDTH, CHUNK = 60, 8, 20
+NAMES = [f"image{number}.jpg" for number in range(IMAGES)]
+CAPTIONS = [f"{name}#{number}" for name in NAMES for number in range(2)]
+
+
+def write_store(root: Path, array: str, values: np.ndarray, ids: list[str], identity: str) -> Path:
+    layout = {array: ArrayLayout(values.shape, CHUNK, "float32", ("row", "channel"))}
+    attributes = {"fingerprint": array[0] * 64}
+    writer = StoreWriter(store_folder(root / "stores", attributes["fingerprint"]), layout)
+    writer.begin(attributes, ids, identity)
+    for chunk, rows in enumerate(np.split(values, len(ids) // CHUNK)):
+        writer.write(chunk, {array: rows})
+    checksums = [writer.checksums(chunk)[array] for chunk in range(len(ids) // CHUNK)]  # type: ignore[index]
+    output = root / array / "manifest.json"
+    write_sealed(writer, attributes, {array: checksums}, identity, output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Texts are a turned copy of their image with some noise: a linear head suffices."""
+    root = tmp_path_factory.mktemp("own")
+    draw = np.random.default_rng(0)
+    images = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
+    turned = np.repeat(images @ draw.normal(size=(WIDTH, WIDTH)), 2, axis=0)
+    texts = (turned + 0.05 * draw.normal(size=turned.shape)).astype(np.float32)
+    return (
+        write_store(root, "cls", images, NAMES, "image_id"),
+        write_store(root, "text", texts, CAPTIONS, "caption_id"),
+    )
+
+
+def recall(printed: str, direction: str) -> float:
+    line = next(line for line in printed.splitlines() if line.startswith(direction))
+    return float(line.split("R@1 ")[1].split()[0])
+
+
+def test_it_learns_and_says_how_well(
+    stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, texts = stores
+    sizes = {"embedding_dim": 16, "hidden_dim": 32, "batch_images": 16, "dropout": 0.0, "learning_rate": 0.01}
+    train_head.main(images.parent, texts, tmp_path / "out", head="residual", epochs=30, **sizes)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Held out: 6 images, 12 captions")
+    assert recall(printed, "image to text") > 80
+    assert read_model(tmp_path / "out")[1]["architecture"]["image"]["head"] == "residual"
+
+    train_head.main(images, texts, tmp_path / "raw", head="none", **sizes)
+    assert recall(capsys.readouterr().out, "text to image") < 70
+    assert pd.read_csv(tmp_path / "raw" / "history.csv").empty
+
+
+def test_by_name() -> None:
+    pairing = pair_by_id(["b", "a", "c", *NAMES], ["a#0", "c", "b#x", *CAPTIONS], seed=0)
+    assert pairing.image_row[:3].tolist() == [0, 1, 2]
+    assert pairing.caption_row[:3].tolist() == [2, 0, 1]
+    together = np.concatenate(list(pairing.splits.values()))
+    assert sorted(together) == list(range(IMAGES + 3))
+    assert {name: len(rows) for name, rows in pairing.splits.items()} == {"test": 6, "validation": 3, "train": 54}
+    again = pair_by_id(NAMES, CAPTIONS, seed=0).splits["test"]
+    assert again.tolist() == pair_by_id(NAMES, CAPTIONS, seed=0).splits["test"].tolist()
+    assert again.tolist() != pair_by_id(NAMES, CAPTIONS, seed=1).splits["test"].tolist()
+
+
+def test_by_file(tmp_path: Path) -> None:
+    table = pd.DataFrame({"image_id": NAMES, "caption_id": CAPTIONS[1::2], "split": ["train"] * 50 + ["test"] * 10})
+    table.to_csv(tmp_path / "pairs.csv", index=False)
+    table.drop(columns="split").to_parquet(tmp_path / "pairs.parquet")
+    pairing = pair_by_file(tmp_path / "pairs.csv", NAMES, CAPTIONS, seed=0)
+    assert pairing.splits["test"].tolist() == list(range(50, 60))
+    assert len(pairing.splits["validation"]) == 2
+    assert pairing.caption_row.tolist() == list(range(1, 120, 2))
+    assert len(pair_by_file(tmp_path / "pairs.parquet", NAMES, CAPTIONS, seed=0).splits["test"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"image_id": ["x"], "caption_id": [CAPTIONS[0]]}, "no image of the store is called 'x'"),
+        ({"image_id": [NAMES[0]], "caption_id": ["y"]}, "no caption of the store is called 'y'"),
+        ({"image": [NAMES[0]]}, "has image_id and caption_id"),
+        ({"image_id": NAMES[:1], "caption_id": CAPTIONS[:1], "split": ["dev"]}, "no split is called 'dev'"),
+        ({"image_id": NAMES[:1] * 2, "caption_id": CAPTIONS[:2], "split": ["train", "test"]}, "in two splits"),
+        ({"image_id": NAMES[:1], "caption_id": CAPTIONS[:1], "split": ["test"]}, "no pair is for training"),
+        ({"image_id": NAMES[:3], "caption_id": CAPTIONS[::2][:3]}, "too few images"),
+    ],
+)
+def test_mistakes(tmp_path: Path, table: dict[str, list[str]], said: str) -> None:
+    pd.DataFrame(table).to_csv(tmp_path / "pairs.csv", index=False)
+    with pytest.raises(UserError, match=said):
+        pair_by_file(tmp_path / "pairs.csv", NAMES, CAPTIONS, seed=0)
+
+
+def test_captions_that_name_no_image_need_a_file() -> None:
+    with pytest.raises(UserError, match=r"called 'cat'.*--pairs"):
+        pair_by_id(NAMES, ["cat#1"], seed=0)
+
+
+def test_a_store_of_the_other_kind_is_refused(stores: tuple[Path, Path], tmp_path: Path) -> None:
+    images, texts = stores
+    with pytest.raises(UserError, match="the store has no 'cls'"):
+        train_head.main(texts, images, tmp_path)

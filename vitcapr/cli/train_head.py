@@ -1,0 +1,136 @@
+"""Train projection heads on two stores of one's own: image features and text features."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+import typer
+
+from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
+from vitcapr.cli.stage import Log, launch
+from vitcapr.config.base import parse
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.errors import UserError
+from vitcapr.features.pairing import Pairing, pair_by_file, pair_by_id
+from vitcapr.features.pairs import FeatureTexts
+from vitcapr.features.precision import resolve_device
+from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.files import sha256_file
+from vitcapr.metrics.ranks import rank_matches
+from vitcapr.model_folder import read_model
+from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+
+_AT = (1, 5, 10)
+
+
+def main(
+    images: Annotated[Path, typer.Option(help="Sealed manifest.json of image features with cls, or its folder.")],
+    texts: Annotated[Path, typer.Option(help="Sealed manifest.json of text features, or its folder.")],
+    output: Annotated[Path, typer.Option(help="Folder for the weights, the card and the history.")],
+    head: Annotated[Literal["none", "linear", "mlp", "residual"], typer.Option(help="Of both sides.")] = "mlp",
+    pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Parquet or CSV: image_id, caption_id and, if wanted, split (train, validation, test). Without it a "
+            "caption belongs to the image that its id names before the last '#'."
+        ),
+    ] = None,
+    embedding_dim: Annotated[int, typer.Option(help="Of the space that images and texts share.")] = 768,
+    hidden_dim: Annotated[int, typer.Option(help="Of mlp and residual.")] = 768,
+    dropout: Annotated[float, typer.Option(help="On the features and inside the head.")] = 0.1,
+    epochs: int = 8,
+    batch_images: int = 128,
+    learning_rate: float = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of the weights, the order and what is held out.")] = 0,
+    log: Log = None,
+) -> None:
+    """Train projection heads and print Recall@K on images that were held out: 10 % unless --pairs has splits."""
+    retriever = _config(head, embedding_dim, hidden_dim, dropout, epochs, batch_images, learning_rate)
+    with Reporter(log) as reporter:
+        store, sentences = _opened(images, "cls"), _opened(texts, "text")
+        if pairs is None:
+            pairing = pair_by_id(store.ids, sentences.ids, seed)
+        else:
+            pairing = pair_by_file(pairs, store.ids, sentences.ids, seed)
+        sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sorted(pairing.splits.items()))
+        reporter.line(f"{len(pairing.caption_row)} captions of {len(np.unique(pairing.image_row))} images: {sizes}")
+        device = resolve_device(retriever.training.device)
+        architecture = architecture_of(retriever, store["cls"].shape[-1], text_dim=sentences["text"].shape[-1])
+        train_dual_encoder(
+            output,
+            retriever,
+            architecture,
+            store,
+            FeatureTexts(sentences["text"], pairing.caption_row, pairing.image_row),
+            train=pairing.splits["train"],
+            validation=pairing.splits["validation"],
+            seed=seed,
+            card={
+                "architecture": architecture,
+                "backbone": store.attributes.get("backbone"),
+                "code": "",
+                "inputs": {
+                    "features": store.fingerprint,
+                    "text_features": sentences.fingerprint,
+                    "pairs": None if pairs is None else sha256_file(pairs),
+                },
+                "settings": {"retriever": retriever.canonical(), "seed": seed},
+                "text_encoder": {"source": sentences.attributes.get("backbone")},
+            },
+            device=device,
+            dtype=torch.float32,
+            reporter=reporter,
+        )
+        for line in _recalls(output, store, sentences, pairing, device):
+            print(line)
+
+
+def _config(
+    head: str, embedding_dim: int, hidden_dim: int, dropout: float, epochs: int, batch_images: int, rate: float
+) -> RetrieverConfig:
+    """The retriever that the options describe; its features are standardised."""
+    side = {"head": head, "hidden_dim": hidden_dim, "dropout": dropout, "standardise": head != "none"}
+    phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": rate, "schedule": "cosine"}
+    values: dict[str, Any] = {
+        "backbone": "images",
+        "embedding_dim": embedding_dim,
+        "learn_temperature": True,
+        "image": side,
+        "text": {"kind": "features", "encoder": "texts", **side},
+        "training": {"phases": [] if head == "none" else [phase], "select_by": "rsum"},
+    }
+    return parse(RetrieverConfig, values, "the options")
+
+
+def _opened(path: Path, array: str) -> FeatureStore:
+    store = open_features(path)
+    if array not in store:
+        raise UserError(f"the store has no '{array}'", where=path, remedy=f"it has {', '.join(store)}")
+    return store
+
+
+def _recalls(
+    folder: Path, store: FeatureStore, sentences: FeatureStore, pairing: Pairing, device: torch.device
+) -> list[str]:
+    """Recall@K of the held-out images and all their captions, and what the pool is."""
+    weights, card = read_model(folder)
+    model = build_dual_encoder(card["architecture"])
+    model.load_state_dict(weights)
+    model.to(device).eval()
+    rows = pairing.splits["test"]
+    held_out = np.isin(pairing.image_row, rows)
+    of_images = ImageEmbedder(model, store, device).embed(rows)
+    of_captions = TextFeatureEmbedder(model, sentences["text"], device).embed(pairing.caption_row[held_out])
+    ranks = rank_matches(of_images, of_captions, np.searchsorted(rows, pairing.image_row[held_out]))
+    lines = [f"Held out: {len(rows)} images, {int(held_out.sum())} captions"]
+    for name, found in (("image to text", ranks.i2t), ("text to image", ranks.t2i)):
+        shares = "  ".join(f"R@{k} {100 * float(np.mean(found <= k)):.2f}" for k in _AT)
+        lines.append(f"{name}:  {shares}  median rank {float(np.median(found)):g}")
+    return lines
+
+
+if __name__ == "__main__":
+    launch(main)

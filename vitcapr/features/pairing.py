@@ -1,0 +1,99 @@
+"""Which caption belongs to which image, where two stores are all there is, and which images are held out."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+
+_SPLITS = ("train", "validation", "test")
+_HELD_OUT = {"test": 0.1, "validation": 0.05}
+"""Shares of the images, where nobody says which."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The captions that are used, grouped by image in the order of the images' rows.
+
+    Attributes:
+        caption_row, image_row: (M,) rows of the text store and of the image store.
+        splits: ``train``, ``validation`` and ``test`` -> rows of images, increasing.
+    """
+
+    caption_row: np.ndarray
+    image_row: np.ndarray
+    splits: dict[str, np.ndarray]
+
+
+def pair_by_id(image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
+    """A caption's id is its image's, or that with ``#`` and something behind it: ``dog.jpg#2`` belongs to ``dog.jpg``.
+
+    Raises:
+        UserError: a caption names no image.
+    """
+    images = [name if "#" not in name else name.rpartition("#")[0] for name in caption_ids]
+    return _paired(pd.DataFrame({"image_id": images, "caption_id": caption_ids}), image_ids, caption_ids, seed, None)
+
+
+def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
+    """Parquet or CSV with ``image_id``, ``caption_id`` and, where it says which are held out, ``split``.
+
+    Raises:
+        UserError: it is no such table, or names what the stores have not.
+    """
+    try:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+    except (OSError, ValueError) as error:
+        raise UserError("not a table of pairs", where=path, remedy=f"give Parquet or CSV ({error})") from error
+    if not {"image_id", "caption_id"} <= set(table.columns):
+        columns = ", ".join(map(str, table.columns))
+        raise UserError("a table of pairs has image_id and caption_id", where=path, remedy=f"it has {columns}")
+    return _paired(table, image_ids, caption_ids, seed, path)
+
+
+def _paired(
+    table: pd.DataFrame, image_ids: list[str], caption_ids: list[str], seed: int, where: Path | None
+) -> Pairing:
+    image_row = _rows(table["image_id"], image_ids, "image", where)
+    caption_row = _rows(table["caption_id"], caption_ids, "caption", where)
+    order = np.lexsort((caption_row, image_row))
+    if "split" not in table.columns:
+        splits = {"train": np.unique(image_row)}
+    else:
+        if wrong := set(table["split"]) - set(_SPLITS):
+            raise UserError(f"no split is called '{min(map(str, wrong))}'", where=where, remedy=f"use {_SPLITS}")
+        splits = {str(name): np.unique(image_row[part.to_numpy()]) for name, part in _by_split(table)}
+        if sum(map(len, splits.values())) > len(np.unique(image_row)):
+            raise UserError("an image is in two splits", where=where, remedy="give an image one split")
+    return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where))
+
+
+def _by_split(table: pd.DataFrame) -> list[tuple[str, "pd.Series[bool]"]]:
+    return [(name, table["split"] == name) for name in _SPLITS if (table["split"] == name).any()]
+
+
+def _rows(wanted: "pd.Series[str]", ids: list[str], what: str, where: Path | None) -> np.ndarray:
+    rows = pd.Index(ids).get_indexer(pd.Index(wanted))
+    if (rows < 0).any():
+        missing = wanted.iloc[int((rows < 0).argmax())]
+        remedy = "name those of the stores" if where else "say with --pairs which caption belongs to which image"
+        raise UserError(f"no {what} of the store is called '{missing}'", where=where, remedy=remedy)
+    return np.asarray(rows, np.int64)
+
+
+def _complete(splits: dict[str, np.ndarray], seed: int, where: Path | None) -> dict[str, np.ndarray]:
+    """Take what is missing of test and validation from the training images, at random."""
+    draw = np.random.default_rng(seed)
+    if "train" not in splits:
+        raise UserError("no pair is for training", where=where, remedy="give some the split 'train'")
+    shares = {name: share for name, share in _HELD_OUT.items() if name not in splits}
+    left = draw.permutation(splits["train"])
+    counts = {name: max(2, round(share * len(left))) for name, share in shares.items()}
+    for name, count in counts.items():
+        splits[name], left = np.sort(left[:count]), left[count:]
+    if len(left) < 2:
+        raise UserError("too few images to train on", where=where, remedy="give more pairs")
+    splits["train"] = np.sort(left)
+    return splits
