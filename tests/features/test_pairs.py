@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.features.pairs import FeatureTexts, PairBatch, PairBatches, Texts, WordTexts, draw_pairs
+from vitcapr.features.pairs import (
+    FeatureAndWordTexts,
+    FeatureTexts,
+    PairBatch,
+    PairBatches,
+    Texts,
+    WordTexts,
+    draw_pairs,
+)
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
@@ -92,6 +100,20 @@ def test_words_are_cut_and_padded_no_further_than_needed() -> None:
             assert inside[-1] == 2
             assert caption == inside + [0] * (len(caption) - len(inside))
     assert max(batch.texts.shape[1] for batch in read(words(max_length=3))) == 3
+
+
+def test_a_captions_feature_stands_beside_its_words() -> None:
+    alone, read_words = features(), words()
+    both = FeatureAndWordTexts(alone._array, ROWS, read_words.table, 4)
+    for batch in read(both, captions_per_image=2, seed=1):
+        vectors, numbers = batch.texts
+        assert numbers.shape[1] <= 4
+        for vector, caption, image in zip(vectors.tolist(), numbers.tolist(), batch.image_index.tolist(), strict=True):
+            place = int(vector[0]) - 100
+            assert OWNER[place] == batch.rows[image]
+            expected = [1, *[place + 3] * (place % 4), 2][:4]
+            assert caption == expected + [0] * (numbers.shape[1] - len(expected))
+    np.testing.assert_array_equal(both.features_of(np.array([4, 0])), alone.features_of(np.array([4, 0])))
 
 
 def test_pairs_are_drawn_among_the_images_given_and_larger_draws_hold_smaller_ones() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import LinearHead, ResidualHead, build_head
 from vitcapr.models.image_towers import AttentionPool, ImageTower
-from vitcapr.models.text_towers import WordTower
+from vitcapr.models.text_towers import FeatureAndWordTower, WordTower
 
 IMAGES, PATCHES, WIDTH, SPACE = 3, 5, 6, 4
 
@@ -127,6 +127,17 @@ def test_residual_head() -> None:
     assert isinstance(build_head("linear", WIDTH, SPACE, 7, 0.0), LinearHead)
     head.train()
     assert not torch.equal(head(features), head(features))
+
+
+def test_the_bag_of_words_is_a_mean_over_real_words_beside_the_feature() -> None:
+    tower = FeatureAndWordTower(feature_dim=2, vocabulary=7, embedding_dim=5, word_dim=3)
+    features, tokens = torch.randn(2, 2), torch.tensor([[1, 4, 2, 0], [1, 2, 0, 0]])
+    weights = tower.embedding.weight
+    bags = torch.stack([weights[[1, 4, 2]].mean(0), weights[[1, 2]].mean(0)])
+    torch.testing.assert_close(tower((features, tokens)), tower.head(torch.cat([features, bags], dim=1)))
+    padded = torch.nn.functional.pad(tokens, (0, 3))
+    torch.testing.assert_close(tower((features, padded)), tower((features, tokens)))
+    assert tower((features[:0], tokens[:0])).shape == (0, 5)
 
 
 def test_both_sides_end_on_the_sphere() -> None:

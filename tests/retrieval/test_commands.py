@@ -75,9 +75,11 @@ def test_a_retriever_of_words(files: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(again[::-1], found["captions"], atol=1e-6)
 
 
-def test_a_retriever_of_text_features(files: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["features", "features_and_words"])
+def test_a_retriever_of_text_features(files: Any, tmp_path: Path, kind: str) -> None:
     """A caption's stored feature and the caption itself come to the same point."""
-    folder = train(files, tmp_path / "bert", files.settings(FEATURES), text_features=files.text_features)
+    settings = files.settings({**FEATURES, "kind": kind})
+    folder = train(files, tmp_path / "bert", settings, text_features=files.text_features)
     found = embedded(files, folder, tmp_path / "embeddings.npz", text_features=files.text_features)
     retriever = opened(files, folder, text_encoder=str(files.bert))
     captions = read_manifest(files.inputs["manifest"]).captions.iloc[found["caption_row"]]["text"].tolist()
@@ -124,7 +126,7 @@ def test_inputs_that_do_not_belong_together_are_told(files: Any, tmp_path: Path)
     with pytest.raises(UserError, match="no image or no caption in the split 'none'"):
         embedded(files, folder, tmp_path / "no.npz", split="none")
     with pytest.raises(UserError, match="has no 'text'"):
-        opened(files, bert).text_feature_embedder(open_features(files.inputs["features"]))
+        opened(files, bert).text_feature_embedder(open_features(files.inputs["features"]), [])
     other = json.loads((bert / "card.json").read_text())
     other["text_encoder"]["weights_sha256"] = "another"
     (bert / "card.json").write_text(json.dumps(other))

@@ -9,7 +9,7 @@ import torch
 
 from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig
 from vitcapr.features.loader import FeatureSource
-from vitcapr.features.pairs import FeatureTexts, Texts
+from vitcapr.features.pairs import FeatureAndWordTexts, FeatureTexts, Texts
 from vitcapr.features.precision import dtype_name
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
@@ -28,7 +28,8 @@ def architecture_of(
     Raw features of one width keep it, whatever ``embedding_dim`` says.
 
     Args:
-        text_dim: the width of the text features, for a text tower that reads them; otherwise ``vocabulary`` counts.
+        text_dim: the width of the text features, for a text tower that reads them.
+        vocabulary: how many words, for a text tower that reads words.
     """
     image, text = retriever.image, retriever.text
     if text_dim is not None:
@@ -41,6 +42,8 @@ def architecture_of(
             "depth": text.depth,
             "standardise": text.standardise,
         }
+        if text.kind == "features_and_words":
+            text_tower |= {"kind": text.kind, "vocabulary": vocabulary, "word_dim": text.word_dim}
     else:
         text_tower = {
             "kind": "words",
@@ -129,9 +132,8 @@ def _measure(encoder: DualEncoder, store: FeatureSource, texts: Texts, train: np
     if encoder.image.standardise is not None:
         encoder.image.standardise.measure(torch.from_numpy(store["cls"].gather(np.unique(images[trained]))))
     standardise = getattr(encoder.text, "standardise", None)
-    if standardise is not None and isinstance(texts, FeatureTexts):
-        captions = torch.from_numpy(np.asarray(texts.table["ids"])[trained][:, None])
-        standardise.measure(texts.of(captions))
+    if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):
+        standardise.measure(texts.features_of(np.flatnonzero(trained)))
 
 
 def _pair_phases(training: RetrieverTrainingConfig) -> list[PairPhase]:

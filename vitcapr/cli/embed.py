@@ -61,7 +61,8 @@ def main(
                     where=text_features,
                     remedy="extract the text features of this data set",
                 )
-            of_captions, asked = opened.text_feature_embedder(sentences).embed, caption_row
+            texts = data.captions["text"].tolist()
+            of_captions, asked = opened.text_feature_embedder(sentences, texts).embed, caption_row
         with reporter.track("embed", len(images) + len(captions), "images and captions") as tracker:
             arrays: dict[str, Any] = {
                 "images": _embedded(opened.image_embedder(store).embed, images, options.batch, tracker),

@@ -167,7 +167,7 @@ def _sentences(
             where=path,
             remedy="give --manifest and --text-features of one experiment",
         )
-    return table, retriever.text_feature_embedder(store).embed
+    return table, retriever.text_feature_embedder(store, data.captions["text"].tolist()).embed
 
 
 def _found_captions(data: Manifest, captions: pd.DataFrame, found: tuple[np.ndarray, np.ndarray]) -> list[FoundCaption]:

@@ -14,13 +14,13 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.pairs import FeatureTexts, Texts, WordTexts, draw_pairs
+from vitcapr.features.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.features.precision import resolve_device, resolve_dtype
 from vitcapr.features.store import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import DualEncoder
-from vitcapr.models.text_towers import WordTower
+from vitcapr.models.text_towers import FeatureTower
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.distributed import joined
@@ -73,7 +73,7 @@ def main(
         def begin(encoder: DualEncoder) -> None:
             if word_vectors is None:
                 return
-            if not isinstance(encoder.text, WordTower):
+            if isinstance(encoder.text, FeatureTower):
                 raise UserError(
                     "a text tower of kind features has no word embedding", remedy="leave out --word-vectors"
                 )
@@ -124,12 +124,12 @@ def _text_store(path: Path | None, data: Manifest, retriever: RetrieverConfig) -
         UserError: one is given and not read, or read and not given, or it is of other captions.
     """
     kind = retriever.text.kind
-    if kind != "features":
+    if not retriever.text.reads_features:
         if path is not None:
             raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out --text-features")
         return None
     if path is None:
-        raise UserError("a text tower of kind features needs --text-features", remedy="run extract_text and give them")
+        raise UserError(f"a text tower of kind {kind} needs --text-features", remedy="run extract_text and give them")
     store = open_features(path)
     if store.identity != "caption_id" or store.ids != data.captions["caption_id"].tolist():
         raise UserError(
@@ -150,9 +150,11 @@ def _text_encoder(store: FeatureStore) -> dict[str, Any]:
 
 def _texts(retriever: RetrieverConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
     """The captions of the token table, whichever form the text tower takes."""
+    arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
+    if sentences is not None and retriever.text.kind == "features_and_words":
+        return FeatureAndWordTexts(sentences["text"], table.caption_row, arrays, retriever.text.max_length)
     if sentences is not None:
         return FeatureTexts(sentences["text"], table.caption_row, table.image_row)
-    arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
     return WordTexts(arrays, retriever.text.max_length)
 
 

@@ -40,41 +40,48 @@ class ImageTowerConfig(Section):
 
 
 class TextTowerConfig(Section):
-    kind: Literal["lstm", "bilstm", "features"] = "lstm"
-    """lstm (the paper) or bilstm over the words, or features of a text encoder, computed once."""
+    kind: Literal["lstm", "bilstm", "features", "features_and_words"] = "lstm"
+    """lstm (the paper) or bilstm over the words; features of a text encoder, computed once; or these beside the mean of
+    learned word embeddings."""
     encoder: str | None = None
-    """The name of an entry of text_encoders; features only."""
+    """The name of an entry of text_encoders; features and features_and_words only."""
     head: Head = "linear"
-    """As in image; features only."""
+    """As in image; features and features_and_words only."""
     word_dim: int = Field(256, ge=1)
-    """Width of the word embedding; lstm and bilstm only."""
+    """Width of the word embedding; not for features."""
     word_vectors: str | None = None
-    """The name of an entry of word_vectors to start the embedding from; lstm and bilstm only."""
+    """The name of an entry of word_vectors to start the embedding from; not for features."""
     pool: Literal["last", "mean", "max"] = "last"
     """The state after the last word, or the mean or maximum over the words; lstm and bilstm only."""
     max_length: int = Field(35, ge=3)
-    """Longest caption in tokens, start and end included; longer ones are cut. lstm and bilstm only."""
+    """Longest caption in tokens, start and end included; longer ones are cut. Not for features."""
     hidden_dim: int = Field(256, ge=1)
     """Width of the LSTM's state, or of the perceptrons of an mlp or residual head."""
     depth: int = Field(1, ge=1)
-    """As in image; features only."""
+    """As in image; features and features_and_words only."""
     standardise: bool = False
-    """Every dimension by the training captions' mean and standard deviation; features only."""
+    """Every dimension of the text features by the training captions' mean and standard deviation."""
     dropout: float = Field(0.0, ge=0, lt=1)
     """On the word vectors and pooled states, or on the text features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
     def _encoder_goes_with_features(self) -> Self:
-        if self.kind == "features" and self.encoder is None:
-            raise ValueError("kind features needs encoder, the name of an entry of text_encoders")
-        if self.kind != "features" and self.encoder is not None:
-            raise ValueError(f"encoder is for kind features, not for {self.kind}")
+        if self.reads_features and self.encoder is None:
+            raise ValueError(f"kind {self.kind} needs encoder, the name of an entry of text_encoders")
+        if not self.reads_features and self.encoder is not None:
+            raise ValueError(f"encoder is for kinds features and features_and_words, not for {self.kind}")
         if self.kind == "features" and self.word_vectors is not None:
-            raise ValueError("word_vectors are for kinds lstm and bilstm, not for features")
-        if self.kind != "features" and (self.standardise or self.head != "linear"):
-            raise ValueError(f"head and standardise are for kind features, not for {self.kind}")
+            raise ValueError("word_vectors are for kinds that read words, not for features")
+        if not self.reads_features and (self.standardise or self.head != "linear"):
+            raise ValueError(f"head and standardise are for kinds features and features_and_words, not for {self.kind}")
+        if self.kind == "features_and_words" and self.head == "none":
+            raise ValueError("features_and_words learns its words, so its head cannot be none")
         _check_depth(self.head, self.depth)
         return self
+
+    @property
+    def reads_features(self) -> bool:
+        return self.kind in ("features", "features_and_words")
 
 
 class RetrieverPhaseConfig(Section):
@@ -190,6 +197,8 @@ class RetrieverConfig(Section):
             raise ValueError("training.phases is empty, and a tower has weights to learn")
         if not self.learns and phases:
             raise ValueError("head none on both sides has nothing to learn; write training: {phases: []}")
+        if self.text.kind == "features_and_words" and self.training.queue:
+            raise ValueError("a queue is for text that is either words or features, not for features_and_words")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup is for text of kind features, not for {self.text.kind}")
         return self

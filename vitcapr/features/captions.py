@@ -57,5 +57,9 @@ def captions_of(table: TokenTable, max_length: int, sentences: FeatureStore | No
             where=sentences.path,
             remedy="extract the text features of this data set",
         )
-    arrays: dict[str, NDArray[np.integer]] = {"ids": table.ids, "offsets": table.offsets, "caption_row": table.caption_row}
+    arrays: dict[str, NDArray[np.integer]] = {
+        "ids": table.ids,
+        "offsets": table.offsets,
+        "caption_row": table.caption_row,
+    }
     return Captions(arrays, max_length, None if sentences is None else sentences["text"])

@@ -9,6 +9,8 @@ import torch
 
 from vitcapr.features.loader import CaptionBatch, CaptionBatches, FeatureSource, GatheredArray
 
+PairTexts = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+
 
 @dataclass(frozen=True)
 class PairBatch:
@@ -16,13 +18,14 @@ class PairBatch:
 
     Attributes:
         features: array name -> tensor of B rows in the store's dtype.
-        texts: what the text tower takes: words (M, T) int64, padded with 0, or features (M, D) in their store's dtype.
+        texts: what the text tower takes: words (M, T) int64, padded with 0, or features (M, D) in their store's dtype,
+            or both, features first.
         image_index: (M,) int64, which of the B images each caption belongs to; increasing.
         rows: (B,) int64, the images' rows in the store.
     """
 
     features: dict[str, torch.Tensor]
-    texts: torch.Tensor
+    texts: PairTexts
     image_index: torch.Tensor
     rows: torch.Tensor
 
@@ -38,7 +41,7 @@ class Texts(Protocol):
     @property
     def max_length(self) -> int | None: ...
 
-    def of(self, ids: torch.Tensor) -> torch.Tensor:
+    def of(self, ids: torch.Tensor) -> PairTexts:
         """The texts of captions given as rows of ``ids``, (M, T) int64."""
         ...
 
@@ -50,8 +53,7 @@ class WordTexts:
         self.table, self.max_length = table, max_length
 
     def of(self, ids: torch.Tensor) -> torch.Tensor:
-        """Padding that no caption of the batch needs is cut off."""
-        return ids[:, : int((ids != 0).sum(1).max())] if len(ids) else ids
+        return _cut(ids)
 
 
 class FeatureTexts:
@@ -75,6 +77,46 @@ class FeatureTexts:
 
     def of(self, ids: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(self._array.gather(ids[:, 0].numpy()))
+
+    def features_of(self, captions: np.ndarray) -> torch.Tensor:
+        """The features of captions given by their places in the table."""
+        return torch.from_numpy(self._array.gather(self.table["ids"][captions]))
+
+
+class FeatureAndWordTexts:
+    """Captions as rows of a store of text features and as word numbers.
+
+    Args:
+        array: (M, D), a row a caption of the data set.
+        caption_row: (n,) the rows in ``array`` of the captions of ``words``.
+        words: the arrays of ``tokens.npz``.
+        max_length: longest caption in words; longer ones are cut.
+    """
+
+    def __init__(
+        self, array: GatheredArray, caption_row: np.ndarray, words: Mapping[str, np.ndarray], max_length: int
+    ) -> None:
+        self._array, self._caption_row = array, np.asarray(caption_row)
+        offsets = np.asarray(words["offsets"])
+        # Before its words stands the row of its feature.
+        self.table = {
+            "ids": np.insert(np.asarray(words["ids"], np.int64), offsets[:-1], self._caption_row),
+            "offsets": offsets + np.arange(len(offsets)),
+            "image_row": words["image_row"],
+        }
+        self.max_length = max_length + 1
+
+    def of(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.from_numpy(self._array.gather(ids[:, 0].numpy())), _cut(ids[:, 1:])
+
+    def features_of(self, captions: np.ndarray) -> torch.Tensor:
+        """The features of captions given by their places in the table."""
+        return torch.from_numpy(self._array.gather(self._caption_row[captions]))
+
+
+def _cut(ids: torch.Tensor) -> torch.Tensor:
+    """Without the padding that no caption of the batch needs."""
+    return ids[:, : int((ids != 0).sum(1).max())] if len(ids) else ids
 
 
 class PairBatches:

@@ -129,6 +129,7 @@ class PixelBatches:
 
     def __iter__(self) -> Iterator[PixelBatch]:
         for batch in self._batches:
+            assert isinstance(batch.texts, torch.Tensor)
             pixels = batch.features[PIXELS].to(self._device, non_blocking=True)
             if self._augmentation is not None and len(batch.rows):
                 draws = Draws.of(self._augmentation, self._seed, self._epoch, batch.rows.tolist())

@@ -1,16 +1,17 @@
 """Images and sentences as points of one sphere, near each other where they say the same (ViTCap-R, III.D.3)."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from vitcapr.models.image_towers import ImageTower
-from vitcapr.models.text_towers import FeatureTower, TextTower, WordTower
+from vitcapr.models.text_towers import FeatureAndWordTower, FeatureTower, Reads, TextTower, WordTower
 
-TextBatch = Tensor
-"""What a text tower takes: words, (M, T) int64 padded with 0, start and end included; or features, (M, D) float32."""
+TextBatch = Tensor | tuple[Tensor, Tensor]
+"""What a text tower takes: words, (M, T) int64 padded with 0, start and end included; or features, (M, D) float32;
+or both, features first."""
 
 _LARGEST_LOG_SCALE = math.log(100)
 
@@ -49,7 +50,7 @@ class DualEncoder(nn.Module):
         return self.image.arrays
 
     @property
-    def reads(self) -> Literal["tokens", "features"]:
+    def reads(self) -> Reads:
         """What its text tower takes."""
         return self.text.reads
 
@@ -81,12 +82,13 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoder:
     """The untrained dual encoder that a card's ``architecture`` describes.
 
     Its keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
-    ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words`` or ``features``, and the
-    arguments of its class).
+    ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``features`` or
+    ``features_and_words``, and the arguments of its class).
     """
     embedding_dim = architecture["embedding_dim"]
     text = dict(architecture["text"])
-    tower = {"words": WordTower, "features": FeatureTower}[text.pop("kind")]
+    kinds = {"words": WordTower, "features": FeatureTower, "features_and_words": FeatureAndWordTower}
+    tower = kinds[text.pop("kind")]
     return DualEncoder(
         embedding_dim,
         ImageTower(embedding_dim=embedding_dim, **architecture["image"]),

@@ -1,4 +1,4 @@
-"""The text side of a dual encoder: words read by an LSTM, or a stored text feature, to one vector."""
+"""The text side of a dual encoder: words read by an LSTM, a stored text feature, or both, to one vector."""
 
 from typing import Literal
 
@@ -10,6 +10,8 @@ from vitcapr.models.heads import HeadKind, Standardise, build_head
 from vitcapr.models.recurrent import read_words
 
 WordPool = Literal["last", "mean", "max"]
+Reads = Literal["tokens", "features", "both"]
+"""Words, (M, T) int64 padded with 0; stored features, (M, D) float32; or both, features first."""
 
 
 class WordTower(nn.Module):
@@ -22,7 +24,7 @@ class WordTower(nn.Module):
             the real words.
     """
 
-    reads: Literal["tokens", "features"] = "tokens"
+    reads: Reads = "tokens"
 
     def __init__(
         self,
@@ -82,7 +84,7 @@ class FeatureTower(nn.Module):
         head, hidden_dim, depth, standardise: as in :class:`vitcapr.models.image_towers.ImageTower`.
     """
 
-    reads: Literal["tokens", "features"] = "features"
+    reads: Reads = "features"
 
     def __init__(
         self,
@@ -102,4 +104,43 @@ class FeatureTower(nn.Module):
         return self.head(features if self.standardise is None else self.standardise(features))  # type: ignore[no-any-return]
 
 
-TextTower = WordTower | FeatureTower
+class FeatureAndWordTower(nn.Module):
+    """A stored text feature beside the mean of learned word embeddings, through a head. (M, D), (M, T) -> (M, E).
+
+    A sentence encoder smooths over single words; which ones a caption has is told by the bag of them, learnt here.
+
+    Args:
+        vocabulary: V, how many words; 0 is padding.
+        word_dim: W; the head reads D + W numbers.
+        head, hidden_dim, depth, standardise: as in :class:`FeatureTower`; only the feature is standardised.
+    """
+
+    reads: Reads = "both"
+
+    def __init__(
+        self,
+        feature_dim: int,
+        vocabulary: int,
+        embedding_dim: int,
+        word_dim: int = 256,
+        head: HeadKind = "linear",
+        hidden_dim: int = 512,
+        dropout: float = 0.0,
+        depth: int = 1,
+        standardise: bool = False,
+    ) -> None:
+        super().__init__()
+        self.standardise = Standardise(feature_dim) if standardise else None
+        self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0)
+        self.head = build_head(head, feature_dim + word_dim, embedding_dim, hidden_dim, dropout, depth)
+
+    def forward(self, texts: tuple[Tensor, Tensor]) -> Tensor:
+        features, tokens = texts
+        if self.standardise is not None:
+            features = self.standardise(features)
+        real = (tokens != 0).sum(1, keepdim=True).clamp(min=1)
+        bag = self.embedding(tokens).sum(1) / real
+        return self.head(torch.cat([features, bag], dim=1))  # type: ignore[no-any-return]
+
+
+TextTower = WordTower | FeatureTower | FeatureAndWordTower

@@ -39,7 +39,7 @@ class TextEmbedder:
     def embed(self, captions: Sequence[str]) -> np.ndarray:
         """(n, E) float32, unit length, in the order given."""
         embed, device = self._model.embed_texts, self._device
-        return _stacked((embed(self._prepare(block).to(device)) for block in _blocks(captions)), self._model)
+        return _stacked((embed(_placed(self._prepare(block), device)) for block in _blocks(captions)), self._model)
 
 
 class ImageEmbedder:
@@ -59,16 +59,29 @@ class ImageEmbedder:
 
 
 class TextFeatureEmbedder:
-    """Turns rows of a store of text features, as the retriever was trained on, into its space."""
+    """Turns rows of a store of text features, as the retriever was trained on, into its space.
 
-    def __init__(self, model: DualEncoder, array: GatheredArray, device: torch.device) -> None:
-        self._model, self._array, self._device = model, array, device
+    Args:
+        words: the word numbers of such rows, (n, T), for a retriever that reads them too.
+    """
+
+    def __init__(
+        self,
+        model: DualEncoder,
+        array: GatheredArray,
+        device: torch.device,
+        words: Callable[[np.ndarray], Tensor] | None = None,
+    ) -> None:
+        self._model, self._array, self._device, self._words = model, array, device, words
 
     @torch.inference_mode()
     def embed(self, rows: np.ndarray) -> np.ndarray:
         """(n, E) float32, unit length. rows: (n,) integers, in any order."""
-        embed = self._model.embed_texts
-        return _stacked((embed(_read(self._array, block, self._device)) for block in _blocks(rows)), self._model)
+        return _stacked((self._model.embed_texts(self._batch(block)) for block in _blocks(rows)), self._model)
+
+    def _batch(self, rows: np.ndarray) -> TextBatch:
+        features = _read(self._array, rows, self._device)
+        return features if self._words is None else (features, self._words(rows).to(self._device))
 
 
 @dataclass(frozen=True)
@@ -96,8 +109,12 @@ class Retriever:
         Raises:
             UserError: the text encoder is not found, or is not the one whose features it was trained on.
         """
-        prepare = self._words if self.model.reads == "tokens" else self._features()
-        return TextEmbedder(self.model, prepare, self.device)
+        if self.model.reads == "tokens":
+            return TextEmbedder(self.model, self._words, self.device)
+        features = self._features()
+        if self.model.reads == "features":
+            return TextEmbedder(self.model, features, self.device)
+        return TextEmbedder(self.model, lambda captions: (features(captions), self._words(captions)), self.device)
 
     def image_embedder(self, store: FeatureStore) -> ImageEmbedder:
         """Raises:
@@ -108,8 +125,11 @@ class Retriever:
             self._check(store, name, width)
         return ImageEmbedder(self.model, store, self.device)
 
-    def text_feature_embedder(self, store: FeatureStore) -> TextFeatureEmbedder:
+    def text_feature_embedder(self, store: FeatureStore, captions: Sequence[str]) -> TextFeatureEmbedder:
         """For captions whose features are stored; for a retriever that reads features.
+
+        Args:
+            captions: the texts of the store's rows, from which a retriever that reads words too takes them.
 
         Raises:
             UserError: the store has no text, of another width than that it was trained on, or of another encoder.
@@ -122,7 +142,10 @@ class Retriever:
                 where=store.path,
                 remedy=f"give features of {self.card['text_encoder']['source']}",
             )
-        return TextFeatureEmbedder(self.model, store["text"], self.device)
+        words = None
+        if self.model.reads == "both":
+            words = lambda rows: self._words([captions[row] for row in rows])  # noqa: E731
+        return TextFeatureEmbedder(self.model, store["text"], self.device, words)
 
     def _check(self, store: FeatureStore, name: str, width: int) -> None:
         if name not in store:
@@ -134,7 +157,7 @@ class Retriever:
                 remedy="give the features it was trained on",
             )
 
-    def _words(self, captions: Sequence[str]) -> TextBatch:
+    def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
         from vitcapr.text.normalise import words_of  # nltk loads for seconds, and only words of one's own need it
 
@@ -146,7 +169,7 @@ class Retriever:
             row[: len(caption)] = torch.tensor(caption)
         return padded
 
-    def _features(self) -> Prepare:
+    def _features(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
         from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 
@@ -198,6 +221,13 @@ def open_retriever(
 
 def _read(array: GatheredArray, rows: np.ndarray, device: torch.device) -> Tensor:
     return torch.from_numpy(array.gather(rows)).to(device).float()
+
+
+def _placed(texts: TextBatch, device: torch.device) -> TextBatch:
+    if isinstance(texts, tuple):
+        features, words = texts
+        return features.to(device), words.to(device)
+    return texts.to(device)
 
 
 def _blocks(items: Items) -> Iterator[Items]:

@@ -23,7 +23,7 @@ class CaptionVectors:
     @property
     def known(self) -> npt.NDArray[np.bool_]:
         """(M,): whether a caption has a vector."""
-        known: npt.NDArray[np.bool_] = self.vectors.any(1)
+        known: npt.NDArray[np.bool_] = (self.vectors != 0).any(axis=1)
         return known
 
 

@@ -106,4 +106,5 @@ class DeviseTask:
 
     def _placed(self, batch: PairBatch) -> tuple[Tensor, Tensor, Tensor]:
         device = self._device
+        assert isinstance(batch.texts, Tensor)
         return batch.features["cls"].to(device).float(), batch.texts.to(device).float(), batch.image_index.to(device)

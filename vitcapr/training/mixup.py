@@ -32,6 +32,7 @@ def mix(batch: B, alpha: float) -> B:
     place = torch.arange(len(index)) - begin[index]
     other = partner[index]
     caption = begin[other] + place % counts[other]
+    assert isinstance(batch.texts, Tensor)
     features = {name: _between(array, array[partner], share) for name, array in batch.features.items()}
     return replace(batch, features=features, texts=_between(batch.texts, batch.texts[caption], share))
 

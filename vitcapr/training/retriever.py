@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from vitcapr.features.loader import FeatureSource
 from vitcapr.features.pairs import PairBatch, PairBatches, Texts
-from vitcapr.models.dual_encoder import DualEncoder
+from vitcapr.models.dual_encoder import DualEncoder, TextBatch
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
@@ -110,7 +110,10 @@ class RetrieverTask:
         images = encoder.embed_images({name: array.to(self._device).float() for name, array in batch.features.items()})
         return images, encoder.embed_texts(self._placed(batch.texts))
 
-    def _placed(self, texts: Tensor) -> Tensor:
+    def _placed(self, texts: TextBatch) -> TextBatch:
+        if isinstance(texts, tuple):
+            features, words = texts
+            return features.to(self._device).float(), words.to(self._device)
         texts = texts.to(self._device)
         return texts.float() if texts.is_floating_point() else texts
 

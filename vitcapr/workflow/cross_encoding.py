@@ -43,9 +43,7 @@ class CrossEncodingStages:
 
     @cached_property
     def weigh(self) -> Stage:
-        return Stage(
-            "weigh_cross_encoder", lambda w: WeighCrossEncoderSettings(grid_steps=self._config(w).grid_steps)
-        )
+        return Stage("weigh_cross_encoder", lambda w: WeighCrossEncoderSettings(grid_steps=self._config(w).grid_steps))
 
     def _match_settings(self, wildcards: Wildcards) -> CrossEncodeSettings:
         config = self._config(wildcards)
