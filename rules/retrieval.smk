@@ -105,10 +105,10 @@ rule score_retrieval:
     output:
         metrics="results/{experiment}/metrics/retrieval/{retriever}/{split}/metrics.json",
         ranks="results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
-    wildcard_constraints:
-        retriever=one_of(experiment.chosen.ranked),
     log:
         "results/{experiment}/logs/score_retrieval/{retriever}.{split}.log",
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
     conda:
         "../envs/cpu.yaml"
     threads: 4
