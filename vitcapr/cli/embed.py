@@ -43,8 +43,9 @@ def main(
                 where=features,
                 remedy="extract the features of this data set",
             )
-        images = data.rows(split)
         captions = data.captions_of(split, opened.words.recipe["language"])
+        # In a data set of several languages an image may have no caption in this one.
+        images = np.unique(captions["image_row"])
         if not len(images) or captions.empty:
             raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
         caption_row = captions["caption_row"].to_numpy()

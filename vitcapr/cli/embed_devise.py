@@ -37,8 +37,8 @@ def main(
         weights, card = read_model(devise)
         model = Devise(**card["architecture"])
         model.load_state_dict(weights)
-        images = data.rows(split)
         captions = data.captions_of(split, chosen.devise.language)
+        images = np.unique(captions["image_row"])
         found = caption_vectors(captions["text"].tolist(), VectorFile(vectors, chosen.dimension))
         with torch.inference_mode():
             mapped = model.embed_images(torch.from_numpy(store["cls"].gather(images)).float()).numpy()

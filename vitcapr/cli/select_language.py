@@ -1,4 +1,4 @@
-"""The embeddings of one language's captions, out of those of several."""
+"""The embeddings of one language's captions and of the images that they are of, out of those of several languages."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,18 +21,27 @@ def main(
     output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
     log: Log = None,
 ) -> None:
-    """Keep all images of a split and the captions of one language, so that these are scored apart."""
+    """Keep the captions of one language and the images that have one, so that the language is scored apart."""
     found = read_embeddings(embeddings)
     spoken = read_manifest(manifest).captions["language"].to_numpy()[found.caption_row]
     kept = spoken == language
     if not kept.any():
         raise UserError(f"no caption in '{language}' was embedded", where=embeddings)
-    captions = ("captions", "caption_row", "caption_image")
-    arrays = {name: array[kept] if name in captions else array for name, array in found._asdict().items()}
+    images, owner = np.unique(found.caption_image[kept], return_inverse=True)
+    arrays = {
+        "images": found.images[images],
+        "captions": found.captions[kept],
+        "image_row": found.image_row[images],
+        "caption_row": found.caption_row[kept],
+        "caption_image": owner.astype(np.int32),
+    }
     with atomic_path(output) as temporary, temporary.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
     with Reporter(log) as reporter:
-        reporter.line(f"select_language: {kept.sum()} of {len(kept)} captions are in {language}")
+        reporter.line(
+            f"select_language: {kept.sum()} of {len(kept)} captions, of {len(images)} of {len(found.images)} images, "
+            f"are in {language}"
+        )
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def read_embeddings(path: Path) -> Embeddings:
 
 
 def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
-    """The pool is the split: all its images, and all their captions in the languages that were embedded.
+    """The pool is the split: all its captions in the languages that were embedded, and all images that have one.
 
     Returns:
         Those languages.
@@ -109,13 +109,13 @@ def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> li
         UserError: an image or caption of the split is missing, or one of another split is there.
     """
     remedy = "embed the split again"
-    rows = data.rows(split)
-    if not np.array_equal(found.image_row, rows):
-        what = f"{len(found.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
-        raise UserError(what, where=where, remedy=remedy)
     table = data.captions_of(split)
     languages = sorted(table["language"][table["caption_row"].isin(found.caption_row)].unique())
     table = table[table["language"].isin(languages)]
+    rows = np.unique(table["image_row"])
+    if not np.array_equal(found.image_row, rows):
+        what = f"{len(found.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
+        raise UserError(what, where=where, remedy=remedy)
     if not np.array_equal(found.caption_row, table["caption_row"]):
         what = f"{len(found.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
         raise UserError(what, where=where, remedy=remedy)

@@ -1,0 +1,70 @@
+"""Scores of one language where not every picture has a caption in it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import score_retrieval, select_language
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three test pictures: the second has a Chinese caption only. Every caption points exactly at its picture."""
+    images = pd.DataFrame({"image_id": ["a", "b", "c"], "path": ["a", "b", "c"], "split": "test"})
+    captions = pd.DataFrame(
+        [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")], columns=["image_id", "language"]
+    )
+    write_manifest(
+        tmp_path,
+        dataset="pairs",
+        image_root=tmp_path,
+        images=images.assign(width=4, height=4, sha256="0" * 64),
+        captions=captions.assign(caption_id=[str(n) for n in range(5)], text="dog", split="test"),
+        rejected=[],
+    )
+    owner = np.array([0, 0, 1, 2, 2], np.int32)
+    vectors = np.eye(3, dtype=np.float32)
+    np.savez(
+        tmp_path / "both.npz",
+        images=vectors,
+        captions=vectors[owner],
+        image_row=np.arange(3, dtype=np.int32),
+        caption_row=np.arange(5, dtype=np.int32),
+        caption_image=owner,
+    )
+    return tmp_path
+
+
+def score(folder: Path, name: str) -> dict:
+    score_retrieval.main(
+        folder / f"{name}.npz",
+        folder / "manifest.json",
+        "test",
+        folder / "metrics.json",
+        folder / "ranks.npz",
+        settings=json.dumps({"metrics": {"bootstrap_samples": 0}}),
+    )
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path) -> None:
+    assert score(folder, "both")["protocol"].startswith("pool:3images,5captions|")
+    select_language.main(folder / "both.npz", folder / "manifest.json", "en", folder / "en.npz")
+    with np.load(folder / "en.npz") as kept:
+        assert kept["image_row"].tolist() == [0, 2]
+        assert kept["caption_row"].tolist() == [0, 3, 4]
+        assert kept["caption_image"].tolist() == [0, 1, 1]
+    found = score(folder, "en")
+    assert found["protocol"].startswith("pool:2images,3captions|")
+    assert "|lang:en" in found["protocol"]
+    assert found["metrics"]["t2i_recall_1"] == {"value": 1.0, "low": None, "high": None, "n": 2}
+
+
+def test_a_language_that_nobody_speaks_is_a_mistake(folder: Path) -> None:
+    with pytest.raises(UserError, match="no caption in 'de' was embedded"):
+        select_language.main(folder / "both.npz", folder / "manifest.json", "de", folder / "de.npz")
