@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.distributed.run import parse_args
 
-from vitcapr.cli.ranks import start_ranks
+from vitcapr.cli.ranks import start_ranks, torchrun_arguments
 from vitcapr.errors import UserError
 
 STEPS = [{"epochs": 40, "batch_images": 3, "learning_rate": 0.01}]
@@ -35,6 +37,7 @@ def start(output: Path) -> "subprocess.Popen[str]":
     )
 
 
+@pytest.mark.slow  # eight processes import torch: 45 s of one core
 def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp_path: Path) -> None:
     assert project == Path.cwd()
     output = tmp_path / "captioner"
@@ -57,13 +60,23 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     assert json.loads((output / "card.json").read_text())["settings"]["captioner"]["training"]["processes"] == 2
 
 
+def test_torchrun_leaves_the_options_of_the_stage_alone() -> None:
+    options = ["--settings", "{}", "--log", "results/toy/logs/train.log", "-t", "--", "--max"]
+    chosen = parse_args(torchrun_arguments("train_captioner", 3, options))
+    assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr.cli.ranks")
+    assert chosen.training_script_args == ["train_captioner", *options]
+
+
 def test_processes_do_not_share_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(UserError, match=r"4 processes cannot share 1 GPU \(training.processes\); ask for as many GPUs"):
         start_ranks("train_captioner", 4, torch.device("cuda"), [])
 
 
-def test_a_rank_is_not_started_by_hand() -> None:
-    done = subprocess.run([sys.executable, "-m", "vitcapr.cli.ranks"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == "error: torchrun starts this, with the name and the options of a training stage\n"
+def test_a_rank_is_not_started_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["ranks"])
+    monkeypatch.delitem(sys.modules, "vitcapr.cli.ranks")
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("vitcapr.cli.ranks", run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: torchrun starts this, with the name and the options of a training stage\n"

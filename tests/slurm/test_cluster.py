@@ -87,7 +87,8 @@ def project(folder: Path, like: Path = REPOSITORY) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "snakemake", "--nocolor", "--configfile", "small.yaml", "--set-threads", *THREADS]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    # Without the shelf, which would hand the second run what the first has made.
+    environment = {**os.environ, "PYTHONPATH": str(folder), "VITCAPR_SHELF": "off", "OMP_NUM_THREADS": "1"}
     with (folder / "said.txt").open("a") as said:
         return subprocess.Popen(
             [*command, *arguments], cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT, text=True

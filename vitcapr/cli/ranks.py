@@ -1,7 +1,7 @@
 """A training in several processes: torchrun starts them, and each runs the same command as one rank of a group.
 
 On one machine the command does it itself, for ``training.processes`` above 1. On several, ``srun`` and ``torchrun``
-start this module on each: ``torchrun ... -m vitcapr.cli.ranks train_captioner OPTIONS`` (docs/slurm.md).
+start this module on each: ``torchrun ... -m -- vitcapr.cli.ranks train_captioner OPTIONS`` (docs/slurm.md).
 """
 
 import importlib
@@ -58,10 +58,7 @@ def start_ranks(stage: str, processes: int, device: torch.device, arguments: Seq
     with stop_on_signal(patient=True, then=pass_on) as stop:
         agents.append(
             subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"),
-                    *("-m", "vitcapr.cli.ranks", stage, *arguments),
-                ],
+                [sys.executable, "-m", "torch.distributed.run", *torchrun_arguments(stage, processes, arguments)],
                 env={**os.environ, "OMP_NUM_THREADS": str(max(1, torch.get_num_threads() // processes))},
                 # torchrun knows nothing of SIGUSR1 and would die of it; the ranks set handlers of their own.
                 preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
@@ -72,6 +69,11 @@ def start_ranks(stage: str, processes: int, device: torch.device, arguments: Seq
         raise Preempted(f"training in {processes} processes, after {stop.name}")
     if code:
         sys.exit(1)
+
+
+def torchrun_arguments(stage: str, processes: int, arguments: Sequence[str]) -> list[str]:
+    """What torchrun is called with. Behind ``--``, or it takes the stage's ``--log`` for short of its own options."""
+    return ["--standalone", f"--nproc-per-node={processes}", "-m", "--", "vitcapr.cli.ranks", stage, *arguments]
 
 
 def reporter_of_rank(log: Path | None) -> Reporter:
