@@ -356,7 +356,7 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run("pull", shelf, "--arrays", "cls")
     with monkeypatch.context() as without_model:
-        without_model.setattr(extract, "Backbone", None)
+        without_model.setattr(extract, "load_image_tower", None)
         with pytest.raises(TypeError, match="not callable"):
             experiment.extract()
         run("pull", shelf)
