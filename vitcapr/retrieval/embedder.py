@@ -142,10 +142,13 @@ class Retriever:
                 where=store.path,
                 remedy=f"give features of {self.card['text_encoder']['source']}",
             )
-        words = None
-        if self.model.reads == "both":
-            words = lambda rows: self._words([captions[row] for row in rows])  # noqa: E731
-        return TextFeatureEmbedder(self.model, store["text"], self.device, words)
+
+        def words(rows: np.ndarray) -> Tensor:
+            return self._words([captions[row] for row in rows])
+
+        return TextFeatureEmbedder(
+            self.model, store["text"], self.device, words if self.model.reads == "both" else None
+        )
 
     def _check(self, store: FeatureStore, name: str, width: int) -> None:
         if name not in store:
