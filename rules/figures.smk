@@ -283,14 +283,20 @@ rule draw_side_by_side:
     output:
         report(
             experiment.figures.compared(
-                "results/{experiment}/figures/side_by_side/{split}/"
+                "results/{experiment}/figures/side_by_side/{language}/{split}/"
             ),
             caption="../workflow/report/side_by_side.rst",
             category="Retrieval",
-            labels={"figure": "retrievers side by side", "split": "{split}"},
+            labels={
+                "figure": "models side by side",
+                "language": "{language}",
+                "split": "{split}",
+            },
         ),
     log:
-        "results/{experiment}/logs/draw_side_by_side/{split}.log",
+        "results/{experiment}/logs/draw_side_by_side/{language}.{split}.log",
+    wildcard_constraints:
+        language=one_of(list(experiment.chosen.compared)),
     conda:
         "../envs/cpu.yaml"
     threads: 1

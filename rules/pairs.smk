@@ -106,3 +106,31 @@ rule draw_pixels:
     shell:
         "python -m vitcapr.cli.draw_pixels --pixels {input.pixels:q} --manifest {input.manifest:q}"
         " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule draw_pair_lengths:
+    input:
+        experiment.data.besides,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        report(
+            experiment.figures.pictures("results/{experiment}/figures/pairs/lengths"),
+            caption="../workflow/report/pair_lengths.rst",
+            category="Data",
+            labels={"figure": "text lengths by language"},
+        ),
+    log:
+        "results/{experiment}/logs/draw_pair_lengths.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=15,
+    params:
+        folder=subpath(output[0], parent=True),
+        settings=experiment.figures.draw("pair_lengths").settings,
+        made_from=experiment.figures.draw("pair_lengths").made_from,
+    shell:
+        "python -m vitcapr.cli.draw_pair_lengths --manifest {input.manifest:q} --output-dir {params.folder:q}"
+        " --settings {params.settings:q} --log {log:q}"

@@ -123,3 +123,29 @@ rule score_retrieval:
         " --split {wildcards.split} --model {wildcards.retriever}"
         " --output {output.metrics:q} --ranks {output.ranks:q}"
         " --settings {params.settings:q} --log {log:q}"
+
+
+rule score_pools:
+    input:
+        embeddings="results/{experiment}/embeddings/{retriever}/test/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+        pools="results/{experiment}/data/pools.npz",
+    output:
+        metrics="results/{experiment}/metrics/retrieval/{retriever}/pools/metrics.json",
+    log:
+        "results/{experiment}/logs/score_pools/{retriever}.log",
+    wildcard_constraints:
+        retriever=one_of(experiment.chosen.ranked),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        settings=experiment.metrics.score_pools.settings,
+        made_from=experiment.metrics.score_pools.made_from,
+    shell:
+        "python -m vitcapr.cli.score_pools --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
+        " --pools {input.pools:q} --model {wildcards.retriever} --output {output.metrics:q}"
+        " --settings {params.settings:q} --log {log:q}"

@@ -1,4 +1,4 @@
-"""Draw several retrievers beside one another: top_captions.<format>, top_images.<format>, spaces.<format>."""
+"""Draw several models beside one another: top_captions.<format>, top_images.<format>, spaces.<format>."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,28 +24,31 @@ from vitcapr.figures.side_by_side import (
     images_side_by_side,
 )
 from vitcapr.figures.style import save_figure
+from vitcapr.figures.text import language_name
 from vitcapr.progress import Reporter
 
 
 def main(
-    embeddings: Annotated[list[str], typer.Option(help="NAME=embeddings.npz of a retriever; once for each.")],
+    embeddings: Annotated[list[str], typer.Option(help="NAME=embeddings.npz of a model; once for each.")],
     manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
     split: Annotated[str, typer.Option(help="The split that was embedded.")],
     output_dir: Annotated[Path, typer.Option(help="Receives the three figures.")],
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:
-    """Draw what each retriever finds first for one image and for one caption, and the space that each makes.
+    """Draw what each model finds first for one image and for one caption, and the space that each makes.
 
-    The image and the caption are drawn at random, with the seed of the figures.
+    The image and the caption are drawn at random, with the seed of the figures. The models may be retrievers,
+    matchers and DeViSEs, whose captions are all in one language.
     """
     options = parse_settings(FigureSettings, settings).figures
     data = read_manifest(manifest)
     systems = {name: read_embeddings(path, data) for name, path in parse_named(embeddings, "--embeddings").items()}
     first = next(iter(systems.values()))
     for name, other in systems.items():
-        if not np.array_equal(other.caption_row, first.caption_row):
-            raise UserError(f"the embeddings of '{name}' are of other captions than the first")
+        same = (np.array_equal(getattr(other, rows), getattr(first, rows)) for rows in ("image_row", "caption_row"))
+        if not all(same):
+            raise UserError(f"the embeddings of '{name}' are of other images or captions than the first")
     if set(data.images["split"].iloc[first.image_row]) != {split}:
         raise UserError(f"these are not embeddings of the split {split}", where=embeddings[0])
     text = data.captions["text"].iloc[first.caption_row].tolist()
@@ -62,6 +65,8 @@ def main(
                 Found(read_picture(data, source, int(embedded.image_row[place])), float(cosine), bool(right))
                 for place, cosine, right in zip(*first_images(embedded, caption), strict=True)
             ]
+        spoken = data.captions["language"].iloc[first.caption_row].unique()
+        told = f" in {' and '.join(map(language_name, spoken))}" if data.captions["language"].nunique() > 1 else ""
         pool = f"among {{}} of the {split} split, with cosines; the query is drawn at random with seed {options.seed}"
         own = [text[place] for place in np.flatnonzero(first.caption_image == image)]
         figures = {
@@ -69,7 +74,7 @@ def main(
                 read_picture(data, source, int(first.image_row[image])),
                 own,
                 by_image,
-                f"The first captions {pool.format(f'{len(first.captions):,}')}",
+                f"The first captions{told} {pool.format(f'{len(first.captions):,}')}",
             ),
             "top_images": images_side_by_side(
                 text[caption], by_caption, f"The first images {pool.format(f'{len(first.images):,}')}"
@@ -78,7 +83,7 @@ def main(
         }
         for name, figure in figures.items():
             for path in save_figure(figure, output_dir, name, options.formats):
-                reporter.line(f"{path}: {len(systems)} retrievers")
+                reporter.line(f"{path}: {len(systems)} models")
 
 
 if __name__ == "__main__":

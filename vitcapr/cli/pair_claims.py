@@ -11,7 +11,7 @@ import typer
 from vitcapr.cli.stage import Log, ManifestFile, launch
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import read_manifest
-from vitcapr.data.pairs.claims import Picture, as_markdown, base64_claims, length_claim, text_claims
+from vitcapr.data.pairs.claims import Picture, as_markdown, base64_claims, length_claim, text_claims, text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.files import read_json, write_json, write_text
 from vitcapr.progress import Reporter
@@ -31,7 +31,7 @@ def main(
     raw = read_pairs(manifest, data.captions["caption_id"].tolist())["raw"]
     lengths: dict[str, list[int]] = defaultdict(list)
     for text, language in zip(raw, data.captions["language"], strict=True):
-        lengths[language].append(len("".join(text.split())) if language == "zh" else len(text.split()))
+        lengths[language].append(text_length(text, language))
     removed = read_json(manifest.parent / "cleaning.json")["languages"]
     rows = sorted(random.Random(0).sample(range(len(data.images)), min(SAMPLE, len(data.images))))
     with Reporter(log) as reporter, ImageSource(data.image_root) as source:

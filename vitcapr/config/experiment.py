@@ -36,10 +36,12 @@ class RunConfig(Section):
     cross_encoders: list[str] = []
     """Rerankers of what a retriever finds first; their scores stand beside the retrievers'."""
     compared: list[str] = []
-    """Retrievers of this list are drawn beside one another: what each finds first, and its space."""
+    """Of these retrievers, matchers and DeViSEs: what each finds first, and its space, by language."""
     matchers: list[str] = []
     """Those that are embedded, scored and drawn."""
     devise: list[str] = []
+    pools: bool = False
+    """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
     losses: dict[str, list[str]] = {}
     """Figures by name, and the matchers whose losses each sets side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
@@ -105,7 +107,7 @@ class ExperimentConfig(Section):
     @model_validator(mode="after")
     def _what_stands_beside_a_retriever_has_one(self) -> Self:
         _check("run.cross_encoders", self.run.cross_encoders, self.cross_encoders)
-        _check("run.compared", self.run.compared, self.run.retrievers)
+        _check("run.compared", self.run.compared, [*self.run.retrievers, *self.run.matchers, *self.run.devise])
         for name in self.run.cross_encoders:
             cross_encoder = self.cross_encoders[name]
             if name in self.retrievers:
@@ -133,6 +135,12 @@ class ExperimentConfig(Section):
                 raise ValueError(f"'{name}' is both an entry of devise and another model; give one another name")
             _check(f"devise.{name}.backbone", [self.devise[name].backbone], self.backbones)
             _check(f"devise.{name}.word_vectors", [self.devise[name].word_vectors], self.word_vectors)
+        return self
+
+    @model_validator(mode="after")
+    def _pools_are_of_pairs(self) -> Self:
+        if self.run.pools and self.data.dataset != "pairs":
+            raise ValueError(f"run.pools: the data set {self.data.dataset} sets no queries apart; pairs does")
         return self
 
     @model_validator(mode="after")

@@ -10,6 +10,7 @@ from PIL import Image
 
 from vitcapr.figures.captions import print_size
 from vitcapr.figures.embedded import Embedded
+from vitcapr.figures.glyphs import printable
 from vitcapr.figures.style import (
     FAINT,
     GREEN,
@@ -75,7 +76,7 @@ def captions_side_by_side(
         lines += [("", "normal", INK), (name, "bold", INK)]
         for place, match in enumerate(matches, 1):
             mark, color = ("✓", GREEN) if match.right else ("✗", VERMILION)
-            text = f"{place}. {mark} {match.cosine:.2f}  {match.shown}"
+            text = f"{place}. {mark} {match.cosine:.2f}  {printable(str(match.shown))}"
             lines += [(part, "normal", color) for part in wrap(text, width * 72, SMALL_TEXT_SIZE)]
     tall = _QUERY * picture.height / picture.width
     height = 2 * _MARGIN + _HEADING + max(tall, len(lines) * _LINE)

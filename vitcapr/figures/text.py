@@ -1,13 +1,21 @@
-"""What the captions are made of: how often words are used, and how long captions are."""
+"""What the captions are made of: how often words are used, and how long captions are, by split or by language."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from vitcapr.figures.style import BLUE, COLUMN_WIDTH, FAINT, INK, SMALL_TEXT_SIZE, VERMILION, new_figure, series, styled
+
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
+
+
+def language_name(language: str) -> str:
+    """The name of a language code as a reader knows it; an unknown code as it is."""
+    return _LANGUAGES.get(language, language)
 
 
 @styled
@@ -68,18 +76,9 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
     figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
     axes = figure.subplots()
     for number, (split, words) in enumerate((s, w) for s, w in lengths.items() if len(w)):
-        counts = np.bincount(np.asarray(words))
-        shares = counts / counts.sum()
         name = "in no split" if split == "none" else split
         label = f"{name}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
-        axes.plot(
-            np.arange(len(shares)),
-            shares,
-            label=label,
-            markersize=3,
-            linewidth=1,
-            **series(number),
-        )
+        _plot_shares(axes, words, number, label)
     axes.set_xlabel("words in a caption")
     axes.set_ylabel("share of captions")
     axes.set_xlim(left=0)
@@ -90,3 +89,37 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
     axes.set_ylim(bottom=0)
     axes.grid(axis="y")
     return figure
+
+
+@styled
+def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray[np.integer]]]) -> Figure:
+    """The share of texts of each length before and after cleaning, a panel a language: figure 8 of Peng 2025.
+
+    Args:
+        lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
+            in words (:func:`vitcapr.data.pairs.claims.text_length`).
+    """
+    figure = new_figure(COLUMN_WIDTH, 0.3 + 2.2 * len(lengths), layout="constrained")
+    for axes, (language, (raw, cleaned)) in zip(
+        figure.subplots(len(lengths), squeeze=False)[:, 0], lengths.items(), strict=True
+    ):
+        for number, (name, units) in enumerate((("raw", raw), ("cleaned", cleaned))):
+            label = f"{name}: median {np.median(units):g}, mean {np.mean(units):.1f}, longest {np.max(units)}"
+            _plot_shares(axes, units, number, label)
+        axes.set_title(f"{language_name(language)}: {len(raw):,} texts", loc="left")
+        axes.set_xlabel("characters in a text, without spaces" if language == "zh" else "words in a text")
+        axes.set_ylabel("share of texts")
+        axes.legend(loc="upper right", borderaxespad=0)
+        # Room for the legend above the lines, wherever their peak is.
+        axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+        axes.grid(axis="y")
+    return figure
+
+
+def _plot_shares(axes: Axes, lengths: NDArray[np.integer], number: int, label: str) -> None:
+    """The share of each length from 0 to the longest, as line ``number``."""
+    counts = np.bincount(np.asarray(lengths))
+    axes.plot(np.arange(len(counts)), counts / counts.sum(), label=label, markersize=3, linewidth=1, **series(number))

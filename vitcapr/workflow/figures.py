@@ -118,9 +118,9 @@ class FigureStages:
 
     @property
     def side_by_side(self) -> list[str]:
-        """What the compared retrievers find first, and their spaces."""
-        splits = self.chosen.splits if self.chosen.compared else []
-        folders = [f"{self.chosen.root}/figures/side_by_side/{split}/" for split in splits]
+        """What the compared models find first, and their spaces."""
+        root = f"{self.chosen.root}/figures/side_by_side"
+        folders = [f"{root}/{language}/{split}/" for language in self.chosen.compared for split in self.chosen.splits]
         return [picture for folder in folders for picture in self.compared(folder)]
 
     def compared(self, folder: str) -> list[str]:
@@ -128,12 +128,15 @@ class FigureStages:
         return [picture for name in names for picture in self.pictures(f"{folder}{name}")]
 
     def compared_embeddings(self, wildcards: Wildcards) -> list[str]:
-        root = f"{self.chosen.root}/embeddings"
-        return [f"{root}/{name}/{wildcards.split}/embeddings.npz" for name in self.chosen.compared]
+        return list(self._compared(wildcards).values())
 
     def compared_option(self, wildcards: Wildcards) -> str:
-        named = zip(self.chosen.compared, self.compared_embeddings(wildcards), strict=True)
-        return options("embeddings", (f"{name}={path}" for name, path in named))
+        return options("embeddings", (f"{name}={path}" for name, path in self._compared(wildcards).items()))
+
+    def _compared(self, wildcards: Wildcards) -> dict[str, str]:
+        named = self.chosen.compared[wildcards.language]
+        root = f"{self.chosen.root}/embeddings"
+        return {name: f"{root}/{folder}/{wildcards.split}/embeddings.npz" for name, folder in named.items()}
 
     @property
     def learning_curve(self) -> list[str]:

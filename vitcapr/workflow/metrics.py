@@ -30,6 +30,7 @@ class MetricStages:
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
+            *self.pools,
             *self.matching.files,
             *self.retrieval.reordered("metrics/retrieval", "metrics.json"),
         ]
@@ -54,6 +55,20 @@ class MetricStages:
             lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
             incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
         )
+
+    @cached_property
+    def score_pools(self) -> Stage:
+        return Stage(
+            "score_pools",
+            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @property
+    def pools(self) -> list[str]:
+        """Scores of the queries that pairs set apart, where they are wanted."""
+        names = self.chosen.ranked if self.chosen.config.run.pools else []
+        return [f"{self.chosen.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
 
     @cached_property
     def score_cross_encoder(self) -> Stage:

@@ -41,12 +41,16 @@ class PairStages:
             for name in self.chosen.pixel_backbones
             for sheet in self.pixel_sheets(f"{root}/figures/pixels/{name}")
         ]
-        return [f"{root}/tables/claims.md", f"{root}/text/tags/tags.npz", *sheets]
+        lengths = [f"{root}/figures/pairs/lengths.{suffix}" for suffix in self._formats]
+        return [f"{root}/tables/claims.md", f"{root}/text/tags/tags.npz", *lengths, *sheets]
 
     def pixel_sheets(self, folder: str) -> list[str]:
         """The files of ``draw_pixels``."""
-        formats = unique(self.chosen.config.figures.formats)
-        return [f"{folder}/{name}.{suffix}" for name in ("augmentations", "encoding") for suffix in formats]
+        return [f"{folder}/{name}.{suffix}" for name in ("augmentations", "encoding") for suffix in self._formats]
+
+    @property
+    def _formats(self) -> list[str]:
+        return unique(self.chosen.config.figures.formats)
 
     @cached_property
     def draw_pixels(self) -> Stage:

@@ -10,8 +10,8 @@ from vitcapr.workflow.stage import RESULTS
 TRAINED = "trained"
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
-TRAIN, VALIDATION = "train", "validation"
-"""The split on which everything is tuned."""
+TRAIN, VALIDATION, TEST = "train", "validation", "test"
+"""Everything is tuned on the second."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,20 @@ class Selection:
         return unique(self.config.run.cross_encoders)
 
     @property
-    def compared(self) -> list[str]:
-        """Retrievers that are drawn beside one another."""
-        return unique(self.config.run.compared)
+    def compared(self) -> dict[str, dict[str, str]]:
+        """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
+        found: dict[str, dict[str, str]] = {}
+        for name in unique(self.config.run.compared):
+            spoken = self._spoken(name)
+            for language in spoken:
+                found.setdefault(language, {})[name] = f"{name}-{language}" if len(spoken) > 1 else name
+        return found
+
+    def _spoken(self, model: str) -> list[str]:
+        """The languages of the captions that a retriever, matcher or DeViSE embeds."""
+        if model in self.matchers:
+            return self.config.matchers[model].languages
+        return [self.config.devise[model].language if model in self.devise else self.config.text.language]
 
     def system_of(self, retriever: str) -> str:
         """What a retriever is one training of: its name, without the seed if a grid varied that."""
@@ -120,7 +131,7 @@ class Selection:
     @property
     def matched(self) -> list[str]:
         """The names under which embeddings of matchers lie: all languages together, and each apart."""
-        languages = {name: self.config.matchers[name].languages for name in self.matchers}
+        languages = {name: self._spoken(name) for name in self.matchers}
         return [
             name
             for matcher, spoken in languages.items()
@@ -177,9 +188,10 @@ class Selection:
 
     @property
     def needed_splits(self) -> list[str]:
-        """Those that are shown, the one on which things are tuned, and the one that cross-encoders learn from."""
+        """Those that are shown, the one things are tuned on, that cross-encoders learn from, and that pools are of."""
         tuned = [VALIDATION] if self.tuned_rerankings or self.cross_encoders else []
-        return unique([*self.splits, *tuned, *([TRAIN] if self.cross_encoders else [])])
+        learnt, pooled = [TRAIN] if self.cross_encoders else [], [TEST] if self.config.run.pools else []
+        return unique([*self.splits, *tuned, *learnt, *pooled])
 
     @property
     def backbones(self) -> list[str]:

@@ -1,0 +1,106 @@
+"""What is written reads back as the same pairs, with the pictures in the table or beside it; and lengths are drawn."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from vitcapr.cli import data_pairs, draw_pair_lengths, pairs
+from vitcapr.data.manifest import read_manifest
+from vitcapr.data.pairs.claims import text_length
+from vitcapr.data.pairs.dataset import read_pairs
+from vitcapr.errors import UserError
+
+ROWS = [
+    ("Wow, a dog  runs !", "0.png", "en", "animal", ""),
+    ("《第 一》 只狗。", "0.png", "zh", "animal", ""),
+    ('a "quoted", text;\tand a tab', "1.png", "en", "person", "test"),
+    ("oh 一 个 人", "1.png", "zh", "person", "test"),
+    ("a red circle", "2.png", "en", "", ""),
+    ("a street", "3.png", "en", "", ""),
+]
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    for number in range(4):
+        Image.fromarray(np.full((4, 5, 3), number, np.uint8)).save(tmp_path / f"{number}.png")
+    table = pd.DataFrame(ROWS, columns=["text", "image", "language", "category", "split"])
+    table.to_csv(tmp_path / "pairs.csv", index=False)
+    return read_in(tmp_path / "first", tmp_path / "pairs.csv", "path")
+
+
+def read_in(folder: Path, table: Path, encoding: str, **more: Any) -> Path:
+    values = {"source": "table", "table": str(table), "encoding": encoding, "pairs": None, "test_images": 0, **more}
+    data_pairs.main(folder, json.dumps({"pairs": values}))
+    return folder / "manifest.json"
+
+
+def content(manifest: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
+    """Of each caption all that counts, its picture's digest among it."""
+    data = read_manifest(manifest)
+    beside = read_pairs(manifest, data.captions["caption_id"].tolist())
+    digest = dict(zip(data.images["image_id"], data.images["sha256"], strict=True))
+    table = data.captions.assign(
+        raw=beside["raw"], category=beside["category"], test=data.captions["split"] == "test"
+    ).assign(picture=data.captions["image_id"].map(digest))
+    columns = ["picture", "text", "raw", "language", "category", "test"]
+    return list(table[columns].itertuples(index=False, name=None)), data.images["sha256"].tolist()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_pictures_in_base64_read_back_identically(manifest: Path, tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"out{suffix}"
+    done = CliRunner().invoke(pairs.main, ["export", "--base64", "--manifest", str(manifest), "-o", str(output)])
+    assert done.exit_code == 0, done.output
+    for number in range(4):
+        (tmp_path / f"{number}.png").unlink()
+    again = read_in(tmp_path / "second", output, "base64")
+    assert content(again) == content(manifest)
+    assert len(content(again)[0]) == len(ROWS)
+
+
+def test_paths_read_back_from_the_same_pictures(manifest: Path, tmp_path: Path) -> None:
+    output = tmp_path / "paths" / "out.jsonl"
+    done = CliRunner().invoke(pairs.main, ["export", "--manifest", str(manifest), "-o", str(output)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(output.read_text(encoding="utf-8").splitlines()[0]) == {
+        "text": "Wow, a dog runs !",
+        "image": "0.png",
+        "language": "en",
+        "category": "animal",
+        "split": read_manifest(manifest).images["split"].iloc[0],
+    }
+    again = read_in(tmp_path / "second", output, "path", images=str(tmp_path))
+    assert content(again) == content(manifest)
+    # By path the pictures keep their ids, and so the split is the same throughout.
+    assert read_manifest(again).images["split"].tolist() == read_manifest(manifest).images["split"].tolist()
+
+
+def test_what_cannot_be_written_is_one_line(manifest: Path, tmp_path: Path) -> None:
+    arguments = ["export", "--manifest", str(manifest), "--base64", "-o"]
+    done = CliRunner().invoke(pairs.main, [*arguments, str(tmp_path / "out.xlsx")])
+    assert isinstance(done.exception, UserError)
+    assert "unknown kind of table" in str(done.exception)
+    (tmp_path / "2.png").unlink()
+    done = CliRunner().invoke(pairs.main, [*arguments, str(tmp_path / "out.csv")])
+    assert isinstance(done.exception, UserError)
+    assert "cannot read 2.png" in str(done.exception)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_lengths_are_drawn_by_language_to_the_same_bytes(manifest: Path, tmp_path: Path) -> None:
+    settings = json.dumps({"figures": {"formats": ["svg"]}})
+    for name in ("one", "two"):
+        draw_pair_lengths.main(manifest, tmp_path / name, settings, tmp_path / "log")
+    assert (tmp_path / "one/lengths.svg").read_bytes() == (tmp_path / "two/lengths.svg").read_bytes()
+    assert "6 texts in en and zh" in (tmp_path / "log").read_text()
+
+
+def test_length_in_words_and_of_chinese_in_characters() -> None:
+    assert (text_length("a dog  runs .", "en"), text_length("一 只狗。", "zh")) == (4, 4)

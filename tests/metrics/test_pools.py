@@ -1,0 +1,110 @@
+"""Queries against pools, beside a ranking of each query on its own."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import score_pools
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.metrics.pools import Pools, rank_pools, read_pools
+from vitcapr.metrics.retrieval_files import Embeddings
+
+IMAGES, EACH = 12, 3
+
+
+def embeddings() -> Embeddings:
+    """Twelve images with three captions each, in few enough directions that scores tie; row 0 is of another split."""
+    random = np.random.default_rng(0)
+    owner = np.repeat(np.arange(IMAGES), EACH)
+    images = random.integers(-1, 2, (IMAGES, 3)).astype(np.float32)
+    captions = random.integers(-1, 2, (IMAGES * EACH, 3)).astype(np.float32)
+    return Embeddings(
+        images, captions, np.arange(1, IMAGES + 1, dtype=np.int32), np.arange(1, 37, dtype=np.int32), owner.astype("i4")
+    )
+
+
+POOLS = Pools(
+    image_queries=np.array([2, 5, 9], "i4"),
+    text_candidates=np.array([4, 5, 6, 13, 14, 15, 20, 21, 25, 26, 27, 36], "i4"),
+    text_queries=np.array([1, 4, 6, 30], "i4"),
+    image_candidates=np.array([1, 2, 3, 7, 8, 10, 12], "i4"),
+)
+
+
+def test_ranks_are_those_of_each_query_on_its_own() -> None:
+    found = embeddings()
+    ranked = rank_pools(found, POOLS)
+    pool = POOLS.text_candidates - 1
+    for query, rank in zip(POOLS.image_queries - 1, ranked.i2t, strict=True):
+        scores, own = found.captions[pool] @ found.images[query], found.caption_image[pool] == query
+        assert rank == 1 + (scores[~own] >= scores[own].max()).sum()
+    pool = POOLS.image_candidates - 1
+    for query, rank, picture in zip(POOLS.text_queries - 1, ranked.t2i, ranked.picture, strict=True):
+        scores, own = found.images[pool] @ found.captions[query], pool == found.caption_image[query]
+        assert picture == found.caption_image[query]
+        assert rank == 1 + (scores[~own] >= scores[own].max()).sum()
+    assert (ranked.texts, ranked.images) == (12, 7)
+    assert len(set(ranked.i2t.tolist() + ranked.t2i.tolist())) > 2
+
+
+def test_of_one_language_only_its_part_of_the_pools_is_ranked() -> None:
+    found, kept = embeddings(), np.arange(36) % 3 == 0
+    one = found._replace(captions=found.captions[kept], caption_row=found.caption_row[kept])
+    one = one._replace(caption_image=found.caption_image[kept])
+    ranked = rank_pools(one, POOLS)
+    assert (len(ranked.i2t), ranked.texts) == (3, np.isin(one.caption_row, POOLS.text_candidates).sum())
+    assert (len(ranked.t2i), ranked.images) == (2, 7)
+
+
+def test_pools_of_other_data_are_refused(tmp_path: Path) -> None:
+    found = embeddings()
+    for name in ("image_queries", "text_queries"):
+        with pytest.raises(UserError, match="not of the images and captions that were embedded"):
+            rank_pools(found, POOLS._replace(**{name: np.array([900], "i4")}))
+    with pytest.raises(UserError, match="not of the images"):
+        rank_pools(found, POOLS._replace(image_candidates=np.array([3], "i4")))
+    with pytest.raises(UserError, match="no such file"):
+        read_pools(tmp_path / "pools.npz")
+    np.savez(tmp_path / "pools.npz", **{name: np.zeros(0, "i4") for name in Pools._fields})
+    with pytest.raises(UserError, match="no queries set apart"):
+        read_pools(tmp_path / "pools.npz")
+
+
+def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) -> None:
+    split = ["train"] + ["test"] * IMAGES
+    images = pd.DataFrame({"image_id": [f"{n:02d}" for n in range(13)], "split": split})
+    captions = pd.DataFrame({"image_id": ["00", *np.repeat(images["image_id"][1:], EACH)]})
+    write_manifest(
+        tmp_path,
+        dataset="pairs",
+        image_root=tmp_path,
+        images=images.assign(path=images["image_id"], width=4, height=4, sha256="0" * 64),
+        captions=captions.assign(
+            caption_id=[str(n) for n in range(37)], language="en", text="dog", split=["train"] + ["test"] * 36
+        ),
+        rejected=[],
+    )
+    np.savez(tmp_path / "embeddings.npz", **embeddings()._asdict())
+    np.savez(tmp_path / "pools.npz", **POOLS._asdict())
+    score_pools.main(
+        tmp_path / "embeddings.npz",
+        tmp_path / "manifest.json",
+        tmp_path / "pools.npz",
+        tmp_path / "metrics.json",
+        "matcher",
+        json.dumps({"metrics": {"bootstrap_samples": 20}}),
+    )
+    content = json.loads((tmp_path / "metrics.json").read_text())
+    assert (content["model"], content["split"]) == ("matcher", "pools")
+    assert content["protocol"] == (
+        "i2t:3images of 12captions,any own caption|t2i:4captions of 7images|ties:pessimistic|scores:float32|split:test"
+        "|lang:en|ci:95,samples=20,seed=0"
+    )
+    ranked = rank_pools(embeddings(), POOLS)
+    assert content["metrics"]["i2t_recall_5"]["value"] == pytest.approx((ranked.i2t <= 5).mean())
+    assert content["metrics"]["t2i_recall_1"]["value"] == pytest.approx((ranked.t2i <= 1).mean())
+    assert content["metrics"]["t2i_median_rank"]["value"] == np.median(ranked.t2i)

@@ -1,0 +1,41 @@
+"""Take pairs of texts and pictures out of an experiment."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import ManifestFile, launch
+from vitcapr.data.manifest import read_manifest
+from vitcapr.data.pairs.export import export_pairs
+from vitcapr.progress import Reporter
+
+main = typer.Typer(
+    name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
+)
+
+
+@main.callback()
+def _commands() -> None:
+    """Take pairs of texts and pictures out of an experiment."""
+
+
+@main.command()
+def export(
+    manifest: ManifestFile,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write: .csv, .tsv or .jsonl.")],
+    base64: Annotated[
+        bool,
+        typer.Option("--base64", help="Put the pictures themselves into the table, in Base64, and not their paths."),
+    ] = False,
+) -> None:
+    """Write pairs as a table that data.pairs.table reads back, with the texts as they were before cleaning."""
+    data = read_manifest(manifest)
+    with Reporter() as reporter:
+        with reporter.track(f"export {output.name}", len(data.captions), "pairs") as tracker:
+            number = export_pairs(data, manifest, output, encoded=base64, advance=tracker.advance)
+        reporter.line(f"{output}: {number:,} pairs" + (", encoding: base64" if base64 else f" of {data.image_root}"))
+
+
+if __name__ == "__main__":
+    launch(main)

@@ -1,0 +1,63 @@
+"""Recall@K of queries set apart against pools of candidates, in both directions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.metrics.pools import rank_pools, read_pools
+from vitcapr.metrics.report import plain_score, score_of, write_metrics
+from vitcapr.metrics.retrieval import DEPTHS
+from vitcapr.metrics.retrieval_files import check_pool, read_embeddings
+from vitcapr.progress import Reporter
+
+SPLIT = "test"
+"""What queries and candidates are drawn from."""
+
+
+def main(
+    embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the test split")],
+    manifest: ManifestFile,
+    pools: Annotated[Path, typer.Option(help="pools.npz: the queries and what they are ranked against")],
+    output: Annotated[Path, typer.Option(help="metrics.json to write")],
+    model: Annotated[str, typer.Option(help="The model's name, for the tables")] = "",
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Rank the candidate texts for each query image and the candidate images for each query text."""
+    chosen = parse_settings(RetrievalScoreSettings, settings).metrics
+    samples, seed = chosen.bootstrap_samples, chosen.bootstrap_seed
+    data, found = read_manifest(manifest), read_embeddings(embeddings)
+    languages = check_pool(found, data, SPLIT, embeddings)
+    ranked = rank_pools(found, read_pools(pools))
+    report = {name: score_of(measure, samples, seed) for name, measure in ranked.measures().items()}
+    for name, ranks in (("i2t", ranked.i2t), ("t2i", ranked.t2i)):
+        report[f"{name}_median_rank"] = plain_score(float(np.median(ranks)), len(ranks))
+    protocol = [
+        f"i2t:{len(ranked.i2t)}images of {ranked.texts}captions,any own caption",
+        f"t2i:{len(ranked.t2i)}captions of {ranked.images}images",
+        *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
+        *([f"ci:95,samples={samples},seed={seed}"] if samples else []),
+    ]
+    write_metrics(
+        output,
+        dataset=data.dataset,
+        split="pools",
+        model=model,
+        decoding="",
+        metrics=report,
+        protocol="|".join(protocol),
+    )
+    with Reporter(log) as reporter:
+        for name, ranks, pool in (("i2t", ranked.i2t, ranked.texts), ("t2i", ranked.t2i, ranked.images)):
+            shown = " / ".join(f"{100 * float(np.mean(ranks <= depth)):.1f}" for depth in DEPTHS)
+            reporter.line(f"score_pools: {name}: R@1/5/10 {shown}, {len(ranks):,} queries among {pool:,} candidates")
+
+
+if __name__ == "__main__":
+    launch(main)

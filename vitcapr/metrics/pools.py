@@ -1,0 +1,101 @@
+"""Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vitcapr.errors import UserError
+from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
+from vitcapr.metrics.ranks import rank_matches
+from vitcapr.metrics.retrieval import DEPTHS
+from vitcapr.metrics.retrieval_files import Embeddings, Rows
+
+REMEDY = "run the data stage and embed the split again"
+
+
+class Pools(NamedTuple):
+    """``pools.npz``: rows of images.parquet and of captions.parquet, each increasing."""
+
+    image_queries: Rows
+    text_candidates: Rows
+    text_queries: Rows
+    image_candidates: Rows
+
+
+@dataclass(frozen=True)
+class PoolRanks:
+    """Rank 1 is the best; ties stand before the true match.
+
+    Attributes:
+        i2t: (Q,) of each query image, the rank of its best caption among ``texts`` captions.
+        t2i: (T,) of each query text, the rank of its image among ``images`` images.
+        picture: (T,) the image of each query text, by which texts are resampled.
+    """
+
+    i2t: npt.NDArray[np.int32]
+    t2i: npt.NDArray[np.int32]
+    picture: npt.NDArray[np.int64]
+    texts: int
+    images: int
+
+    def measures(self) -> dict[str, Measure]:
+        """Recall@K in both directions."""
+        _, place = np.unique(self.picture, return_inverse=True)
+        counts = np.bincount(place)
+        found = {f"i2t_recall_{depth}": mean_measure(self.i2t <= depth) for depth in DEPTHS}
+        hits = {depth: np.bincount(place, weights=self.t2i <= depth) for depth in DEPTHS}
+        return found | {f"t2i_recall_{depth}": ratio_measure(hits[depth], counts) for depth in DEPTHS}
+
+
+def read_pools(path: Path) -> Pools:
+    """Raises:
+    UserError: the file is missing, or holds no queries.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            pools = Pools(*(content[name] for name in Pools._fields))
+    except FileNotFoundError as error:
+        raise UserError("no such file", where=path, remedy="set data.dataset: pairs, and run the data stage") from error
+    except (OSError, KeyError, ValueError) as error:
+        raise UserError(f"not a file of pools: {error}", where=path, remedy=REMEDY) from error
+    if not len(pools.image_queries):
+        raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")
+    return pools
+
+
+def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:
+    """Rank the candidates that were embedded for each query that was.
+
+    Where captions of one language were embedded, the other queries and candidates are left out.
+
+    Args:
+        found: the split that the pools are of; every image has a caption.
+
+    Raises:
+        UserError: a query's image is no candidate, or nothing of a pool was embedded.
+    """
+    texts = np.isin(found.caption_row, pools.text_candidates)
+    owners, owner = np.unique(found.caption_image[texts], return_inverse=True)
+    asked = np.isin(found.image_row[owners], pools.image_queries)
+    candidates = np.flatnonzero(np.isin(found.image_row, pools.image_candidates))
+    queries = np.isin(found.caption_row, pools.text_queries)
+    if not asked.any() or not queries.any() or not np.isin(found.caption_image[queries], candidates).all():
+        raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
+    # Ranks are computed for images that have captions: all owners of the candidate texts are ranked, and all candidate
+    # images keep a caption. The ranks of the queries are then picked.
+    of_images = rank_matches(found.images[owners], found.captions[texts], owner)
+    firsts = np.searchsorted(found.caption_image, candidates)
+    kept = np.union1d(firsts, np.flatnonzero(queries))
+    of_texts = rank_matches(
+        found.images[candidates], found.captions[kept], np.searchsorted(candidates, found.caption_image[kept])
+    )
+    return PoolRanks(
+        of_images.i2t[asked],
+        of_texts.t2i[queries[kept]],
+        found.caption_image[kept][queries[kept]].astype(np.int64),
+        int(texts.sum()),
+        len(candidates),
+    )
