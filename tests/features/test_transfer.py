@@ -24,9 +24,10 @@ from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.layout import ArrayLayout
 from vitcapr.features.place import Place
+from vitcapr.features.remote import find_remote
 from vitcapr.features.seal import write_sealed
 from vitcapr.features.store import open_features
-from vitcapr.features.transfer import find_remote, pull, push
+from vitcapr.features.transfer import pull, push
 from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
 
 ROWS, CHUNK = 11, 4

@@ -12,8 +12,9 @@ import typer
 from vitcapr.data.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.place import Place
+from vitcapr.features.remote import Remote, find_remote, identity_of
 from vitcapr.features.store import open_features, read_sealed
-from vitcapr.features.transfer import Advance, Remote, find_remote, identity_of, ranges_of
+from vitcapr.features.transfer import Advance, ranges_of
 from vitcapr.features.transfer import pull as pull_store
 from vitcapr.features.transfer import push as push_store
 from vitcapr.features.writer import store_folder

@@ -14,7 +14,6 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,118 +24,20 @@ from vitcapr.features.claims import claimed
 from vitcapr.features.layout import (
     CHECKSUMS,
     GROUP,
-    IDENTITIES,
-    ArrayLayout,
     checksum_path,
     chunk_path,
-    decode_ids,
 )
 from vitcapr.features.place import Place
-from vitcapr.features.store import check_sealed, read_sealed
+from vitcapr.features.remote import MANIFEST, SPLITS, Remote, identity_of, name_in
+from vitcapr.features.store import read_sealed
 from vitcapr.features.writer import StoreWriter
 from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json
 
-MANIFEST = "manifest.json"
-SPLITS = "splits.json"
 THREADS = 4
 """Chunks on their way at once; each is held in memory whole."""
 
 Advance = Callable[[int, int], None]
 """Told the number of chunks that are done and the bytes that were moved for them."""
-
-
-@dataclass(frozen=True)
-class Remote:
-    """A sealed store in a place.
-
-    Attributes:
-        manifest: the sealed one, checked.
-        group: the Zarr group's name in the place.
-    """
-
-    place: Place
-    manifest: Mapping[str, Any]
-    group: str
-
-    @property
-    def fingerprint(self) -> str:
-        return str(self.manifest["fingerprint"])
-
-    @property
-    def identity(self) -> str:
-        return identity_of(self.manifest)
-
-    def layouts(self, names: Collection[str]) -> dict[str, ArrayLayout]:
-        """Raises:
-        UserError: an array is not in the store, or its metadata are not those that were sealed.
-        """
-        found = {}
-        for name in names:
-            if name not in self.manifest["arrays"]:
-                have = ", ".join(self.manifest["arrays"])
-                raise UserError(f"the store has no array '{name}'", where=self.place.url, remedy=f"it has {have}")
-            sealed = self.manifest["arrays"][name]
-            layout = ArrayLayout.from_metadata(json.loads(self._read(f"{self.group}/{name}/zarr.json")))
-            if (list(layout.shape), layout.chunk, layout.dtype) != (
-                sealed["shape"],
-                self.manifest["chunk"],
-                sealed["dtype"],
-            ):
-                raise UserError(f"the metadata of '{name}' are not those that were sealed", where=self.place.url)
-            found[name] = layout
-        return found
-
-    def ids(self) -> list[str]:
-        """The id of each row.
-
-        Raises:
-            UserError: they are not those that were sealed.
-        """
-        sealed = self.manifest[self.identity]
-        content = self._read(_name(self.group, chunk_path(Path(self.identity), 0, 2)))
-        if sha256_bytes(content) != sealed["checksum"]:
-            raise UserError("the ids of the store's rows are not those that were sealed", where=self.place.url)
-        return decode_ids(np.frombuffer(content, np.uint8).reshape(sealed["shape"]))
-
-    def split_rows(self, split: str) -> np.ndarray:
-        """The rows of ``split``, from the ``splits.json`` that was pushed with the store.
-
-        Raises:
-            UserError: there is none, or it has no such split.
-        """
-        remedy = "give the data set with --data results/EXPERIMENT/data/manifest.json"
-        try:
-            ranges = json.loads(self.place.read(SPLITS))[split]
-        except FileNotFoundError as error:
-            raise UserError("the store came without its splits", where=self.place.url, remedy=remedy) from error
-        except KeyError as error:
-            raise UserError(f"the store knows no split '{split}'", where=self.place.url, remedy=remedy) from error
-        return np.concatenate([np.arange(first, last) for first, last in ranges])
-
-    def _read(self, name: str) -> bytes:
-        try:
-            return self.place.read(name)
-        except FileNotFoundError as error:
-            raise UserError(f"'{name}' is missing from the store", where=self.place.url) from error
-
-
-def find_remote(place: Place) -> Remote:
-    """The sealed store in ``place``, wherever its manifest says that the group is.
-
-    Raises:
-        UserError: there is no sealed manifest.
-    """
-    try:
-        content = json.loads(place.read(MANIFEST))
-    except FileNotFoundError as error:
-        what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
-        raise UserError(what, where=place.url, remedy=remedy) from error
-    except ValueError as error:
-        raise UserError("its manifest.json is not JSON", where=place.url) from error
-    manifest = check_sealed(content, place.url)
-    if any(not name.isidentifier() for name in manifest["arrays"]):
-        raise UserError("its arrays have names that no store of ours has", where=place.url)
-    return Remote(place, manifest, manifest["store"])
 
 
 def push(sealed: Path, place: Place, advance: Advance, splits: Mapping[str, np.ndarray] | None = None) -> None:
@@ -162,20 +63,20 @@ def push(sealed: Path, place: Place, advance: Advance, splits: Mapping[str, np.n
     for name in ("", *(f"{array}/" for array in (*arrays, identity))):
         place.write(f"{GROUP}/{name}zarr.json", (group / f"{name}zarr.json").read_bytes())
     ids = chunk_path(Path(identity), 0, 2)
-    place.write(_name(GROUP, ids), _verified(group / ids, manifest[identity]["checksum"]))
+    place.write(name_in(GROUP, ids), _verified(group / ids, manifest[identity]["checksum"]))
 
     def send(index: int) -> int:
         expected = {name: array["checksums"][index] for name, array in arrays.items()}
         paths = {name: chunk_path(Path(name), index, len(array["shape"])) for name, array in arrays.items()}
         record = f"{CHECKSUMS}/{checksum_path(Path(), index).name}"
         if _read_or_none(place, record) == _json(expected) and all(
-            place.size(_name(GROUP, path)) == (group / path).stat().st_size for path in paths.values()
+            place.size(name_in(GROUP, path)) == (group / path).stat().st_size for path in paths.values()
         ):
             return 0
         sent = 0
         for name, path in paths.items():
             content = _verified(group / path, expected[name])
-            place.write(_name(GROUP, path), content)
+            place.write(name_in(GROUP, path), content)
             sent += len(content)
         place.write(record, _json(expected))
         return sent
@@ -225,7 +126,7 @@ def pull(
             path = chunk_path(Path(name), index, len(layout.shape))
             here = writer.group / path
             if not (here.is_file() and sha256_file(here) == expected):
-                content = _fetched(remote, _name(remote.group, path), expected)
+                content = _fetched(remote, name_in(remote.group, path), expected)
                 write_bytes(here, content)
                 fetched += len(content)
         if whole:
@@ -248,10 +149,6 @@ def ranges_of(rows: np.ndarray) -> list[list[int]]:
     """``[0, 1, 2, 7]`` -> ``[[0, 3], [7, 8]]``: the increasing ``rows`` as ranges, ends excluded."""
     breaks = np.flatnonzero(np.diff(rows) != 1) + 1
     return [[int(part[0]), int(part[-1]) + 1] for part in np.split(rows, breaks) if part.size]
-
-
-def identity_of(manifest: Mapping[str, Any]) -> str:
-    return next(name for name in IDENTITIES if name in manifest)
 
 
 def _part(
@@ -349,10 +246,6 @@ def _read_or_none(place: Place, name: str) -> bytes | None:
 
 def _chunks(manifest: Mapping[str, Any]) -> int:
     return len(next(iter(manifest["arrays"].values()))["checksums"])
-
-
-def _name(group: str, path: Path) -> str:
-    return f"{group}/{path.as_posix()}"
 
 
 def _json(value: object) -> bytes:
