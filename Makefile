@@ -29,7 +29,7 @@ test-slurm: venv-test
 	@command -v slurmctld slurmd munged >/dev/null || { \
 	  [ "$$(id -u)" = 0 ] || { echo "error: no Slurm here, and only root can install one: sudo make test-slurm" >&2; exit 2; }; \
 	  apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends slurm-wlm munge; }
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m slurm tests/slurm
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m slurm tests/slurm
 
 lint: venv-test
 	$(BIN)/snakemake --lint
