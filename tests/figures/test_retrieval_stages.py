@@ -77,7 +77,10 @@ def test_retrievers_side_by_side(draw, run, retrieved, tmp_path):
     _, embeddings, *manifest = retrieved
     options = ["--embeddings", f"a={embeddings}", "--embeddings", f"b={embeddings}", *manifest]
     names = [f"{name}.{suffix}" for name in ("spaces", "top_captions", "top_images") for suffix in ("png", "svg")]
-    assert draw(draw_side_by_side.main, *options, "--split", "test") == names
+    assert draw(draw_side_by_side.main, *options, "--split", "test") == ["found.md", *names]
+    found = (tmp_path / "one" / "found.md").read_text(encoding="utf-8")
+    assert found.count("\n| a | ") == found.count("\n| b | ") == 10
+    assert found.count("✓") + found.count("✗") == 20
     with pytest.raises(UserError, match="not embeddings of the split train"):
         run(draw_side_by_side.main, *options, "--split", "train", "--output-dir", tmp_path)
 

@@ -9,6 +9,7 @@ from vitcapr.figures.side_by_side import (
     captions_side_by_side,
     first_captions,
     first_images,
+    found_table,
     images_side_by_side,
 )
 
@@ -39,6 +40,20 @@ def test_every_model_is_shown_with_its_marks(picture):
     assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(told)
     assert sum("✓" in text for text in told) == 2
     assert sum("✗" in text for text in told) == 8
+
+
+def test_the_same_as_text():
+    table = found_table("The first", "what was asked", {"mlp": [("a | b", 0.5, True), ("狗", -0.25, False)]})
+    assert table.splitlines() == [
+        "**The first**",
+        "",
+        "Query: what was asked",
+        "",
+        "| model | | cosine | | found |",
+        "| --- | ---: | ---: | --- | --- |",
+        "| mlp | 1 | 0.50 | ✓ | a \\| b |",
+        "| mlp | 2 | -0.25 | ✗ | 狗 |",
+    ]
 
 
 def test_pictures_of_every_model_stay_on_the_page():

@@ -1,4 +1,4 @@
-"""Draw several models beside one another: top_captions.<format>, top_images.<format>, spaces.<format>."""
+"""Draw several models beside one another: top_captions.<format>, top_images.<format>, spaces.<format>, found.md."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +21,12 @@ from vitcapr.figures.side_by_side import (
     captions_side_by_side,
     first_captions,
     first_images,
+    found_table,
     images_side_by_side,
 )
 from vitcapr.figures.style import save_figure
 from vitcapr.figures.text import language_name
+from vitcapr.files import write_text
 from vitcapr.progress import Reporter
 
 
@@ -32,7 +34,7 @@ def main(
     embeddings: Annotated[list[str], typer.Option(help="NAME=embeddings.npz of a model; once for each.")],
     manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
     split: Annotated[str, typer.Option(help="The split that was embedded.")],
-    output_dir: Annotated[Path, typer.Option(help="Receives the three figures.")],
+    output_dir: Annotated[Path, typer.Option(help="Receives the three figures and found.md.")],
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:
@@ -69,18 +71,28 @@ def main(
         told = f" in {' and '.join(map(language_name, spoken))}" if data.captions["language"].nunique() > 1 else ""
         pool = f"among {{}} of the {split} split, with cosines; the query is drawn at random with seed {options.seed}"
         own = [text[place] for place in np.flatnonzero(first.caption_image == image)]
+        of_image = f"The first captions{told} {pool.format(f'{len(first.captions):,}')}"
+        of_caption = f"The first images {pool.format(f'{len(first.images):,}')}"
+        picture = read_picture(data, source, int(first.image_row[image]))
         figures = {
-            "top_captions": captions_side_by_side(
-                read_picture(data, source, int(first.image_row[image])),
-                own,
-                by_image,
-                f"The first captions{told} {pool.format(f'{len(first.captions):,}')}",
-            ),
-            "top_images": images_side_by_side(
-                text[caption], by_caption, f"The first images {pool.format(f'{len(first.images):,}')}"
-            ),
+            "top_captions": captions_side_by_side(picture, own, by_image, of_image),
+            "top_images": images_side_by_side(text[caption], by_caption, of_caption),
             "spaces": spaces(systems),
         }
+        ids = data.images["image_id"].iloc[first.image_row].tolist()
+        texts = {
+            name: [(str(match.shown), match.cosine, match.right) for match in matches]
+            for name, matches in by_image.items()
+        }
+        pictures = {
+            name: [
+                (str(ids[place]), float(cosine), bool(right))
+                for place, cosine, right in zip(*first_images(embedded, caption), strict=True)
+            ]
+            for name, embedded in systems.items()
+        }
+        tables = found_table(of_image, str(ids[image]), texts), found_table(of_caption, text[caption], pictures)
+        write_text(output_dir / "found.md", "\n".join(tables))
         for name, figure in figures.items():
             for path in save_figure(figure, output_dir, name, options.formats):
                 reporter.line(f"{path}: {len(systems)} models")

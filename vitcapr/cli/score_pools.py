@@ -36,8 +36,9 @@ def main(
     languages = check_pool(found, data, SPLIT, embeddings)
     ranked = rank_pools(found, read_pools(pools))
     report = {name: score_of(measure, samples, seed) for name, measure in ranked.measures().items()}
-    for name, ranks in (("i2t", ranked.i2t), ("t2i", ranked.t2i)):
-        report[f"{name}_median_rank"] = plain_score(float(np.median(ranks)), len(ranks))
+    report["i2t_median_rank"] = plain_score(float(np.median(ranked.i2t)), len(ranked.i2t))
+    # As everywhere, n counts images: here those that the query texts are of.
+    report["t2i_median_rank"] = plain_score(float(np.median(ranked.t2i)), len(np.unique(ranked.picture)))
     protocol = [
         f"i2t:{len(ranked.i2t)}images of {ranked.texts}captions,any own caption",
         f"t2i:{len(ranked.t2i)}captions of {ranked.images}images",

@@ -57,6 +57,23 @@ def first_images(embedded: Embedded, caption: int) -> tuple[NDArray[np.intp], ND
     return order, scores[order], order == embedded.caption_image[caption]
 
 
+def found_table(title: str, query: str, found: Mapping[str, Sequence[tuple[str, float, bool]]]) -> str:
+    """The same in Markdown, which needs no font: of each model (what is found, cosine, whether it is right)."""
+    lines = [
+        f"**{title}**",
+        "",
+        f"Query: {query}",
+        "",
+        "| model | | cosine | | found |",
+        "| --- | ---: | ---: | --- | --- |",
+    ]
+    for name, matches in found.items():
+        for place, (shown, cosine, right) in enumerate(matches, 1):
+            mark, cell = "✓" if right else "✗", shown.replace("|", "\\|")
+            lines.append(f"| {name} | {place} | {cosine:.2f} | {mark} | {cell} |")
+    return "\n".join(lines) + "\n"
+
+
 @styled
 def captions_side_by_side(
     picture: Image.Image, references: Sequence[str], found: Mapping[str, Sequence[Found]], note: str

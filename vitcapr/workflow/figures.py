@@ -124,8 +124,9 @@ class FigureStages:
         return [picture for folder in folders for picture in self.compared(folder)]
 
     def compared(self, folder: str) -> list[str]:
+        """The files of ``draw_side_by_side``."""
         names = ("top_captions", "top_images", "spaces")
-        return [picture for name in names for picture in self.pictures(f"{folder}{name}")]
+        return [*(picture for name in names for picture in self.pictures(f"{folder}{name}")), f"{folder}found.md"]
 
     def compared_embeddings(self, wildcards: Wildcards) -> list[str]:
         return list(self._compared(wildcards).values())
