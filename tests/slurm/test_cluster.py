@@ -163,14 +163,13 @@ class Watch:
 
     def table(self) -> str:
         """What each job got, a line a job."""
-        lines = ["| job | rule | partition | CPUs | memory | GPUs | starts | end |", "|" + " --- |" * 8]
+        lines = ["| job | rule | partition | CPUs | memory | GPU | starts | end |", "|" + " --- |" * 8]
         for number, job in self.jobs.items():
-            gpus = re.search(r"gres/gpu=(\d+)", job["TRES"])
             task = f", task {job['ArrayTaskId']}" if "ArrayTaskId" in job else ""
             rule = job["Comment"].removeprefix("rule_").partition("_wildcards")[0]
             cells = [
                 *(number, f"`{rule}`{task}", job["Partition"], job["NumCPUs"], job["MinMemoryNode"]),
-                *(gpus[1] if gpus else "0", str(1 + int(job["Restarts"])), job["JobState"]),
+                *(job["GRES"] or "none", str(1 + int(job["Restarts"])), job["JobState"]),
             ]
             lines.append("| " + " | ".join(cells) + " |")
         return "\n".join(lines)
@@ -320,10 +319,10 @@ def test_each_job_got_what_it_asked_for(story: Story) -> None:
         assert jobs, rule
         for job in jobs:
             assert (job["Partition"], job["NumCPUs"], job["NumNodes"]) == ("gpu-l40s", cpus, "1"), job
-            assert "gres/gpu=1" in job["TRES"], job
+            assert re.fullmatch(r"gpu:l40s:1\(IDX:[01]\)", job["GRES"]), job
     for rule, cpus in (("data", "4"), ("vocabulary", "1")):
         (job,) = story.watch.of(rule)
-        assert (job["NumCPUs"], "gpu" in job["TRES"], job["MinMemoryNode"]) == (cpus, False, "4000M")
+        assert (job["NumCPUs"], job["GRES"], job["MinMemoryNode"]) == (cpus, "", "4000M")
     assert {job["TimeLimit"] for job in story.watch.of("train_captioner")} == {"12:00:00"}
 
 
