@@ -74,4 +74,4 @@ def test_spaces_share_their_axes(embedded):
     shown = [axes for axes in figure.axes if axes.axison]
     assert len(shown) == 4
     assert len({axes.get_xlim() for axes in shown}) == 1
-    assert shown[0].get_title(loc="left").startswith("raw: distance of the means")
+    assert shown[0].get_title(loc="left").startswith("raw\ndistance of the means")

@@ -150,8 +150,15 @@ def spaces(systems: Mapping[str, Embedded]) -> Figure:
     figure = new_figure(PAGE_WIDTH, 0.3 + rows * 2.5, layout=ConstrainedLayoutEngine(w_pad=0.06))
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for axes, (name, embedded) in zip(panels, systems.items(), strict=False):
-        title = f"{name}: distance of the means {_gap(embedded):.2f}"
-        _draw_components(axes, embedded.images, embedded.captions, title)
+        first, second = _draw_components(axes, embedded.images, embedded.captions, name)
+        # Every panel has components of its own, and inner panels have no labels on their axes.
+        axes.set_title(
+            f"{name}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
+            loc="left",
+            fontsize=SMALL_TEXT_SIZE,
+        )
+        axes.set_xlabel("first component")
+        axes.set_ylabel("second component")
         axes.label_outer(remove_inner_ticks=True)
     for axes in panels[len(systems) :]:
         axes.set_axis_off()
@@ -210,12 +217,15 @@ def first_pairs(embedded: Embedded, count: int) -> tuple[NDArray[np.intp], NDArr
     return images[:count].astype(np.intp), captions[:count]
 
 
-def _draw_components(axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str) -> None:
+def _draw_components(
+    axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
+) -> tuple[str, str]:
+    """Both clouds on their first two components, with labels. Returns what shares of the variance those hold."""
     clouds = (("captions", captions, ORANGE, "s"), ("images", images, BLUE, "o"))
     if images.shape[1] == captions.shape[1]:
         together = _analysis(np.concatenate((images, captions)))
         analyses = [together, together]
-        shares = [f"{share:.1%} of the variance" for share in together.explained_variance_ratio_]
+        shares = [f"{share:.1%}" for share in together.explained_variance_ratio_]
     else:
         analyses = [_analysis(captions), _analysis(images)]
         ratios = [analysis.explained_variance_ratio_ for analysis in analyses]
@@ -234,8 +244,9 @@ def _draw_components(axes: Axes, images: NDArray[np.float32], captions: NDArray[
             label=f"{len(vectors):,} {name}",
         )
     axes.set_title(title, loc="left")
-    axes.set_xlabel(f"first component ({shares[0]})")
-    axes.set_ylabel(f"second component ({shares[1]})")
+    axes.set_xlabel(f"first component ({shares[0]} of the variance)")
+    axes.set_ylabel(f"second component ({shares[1]} of the variance)")
+    return shares[0], shares[1]
 
 
 def _analysis(vectors: NDArray[np.float32]) -> PCA:
