@@ -18,13 +18,13 @@ import torch
 
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
-from vitcapr.features.backbones import Backbone, locate, model_image_size
-from vitcapr.features.extract import Photograph, extract_chunks
-from vitcapr.features.layout import ArrayLayout
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.preprocess import Preprocessing, read_preprocessing
-from vitcapr.features.seal import seal, write_part
-from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.features.extraction.extract import Photograph, extract_chunks
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.seal import seal, write_part
+from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.progress import Reporter
 
 

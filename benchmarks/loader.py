@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import zarr
 
-from vitcapr.features.layout import ArrayLayout, chunk_path
-from vitcapr.features.store import FeatureArray
+from vitcapr.features.store.layout import ArrayLayout, chunk_path
+from vitcapr.features.store.reader import FeatureArray
 
 
 def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[FeatureArray, np.ndarray]:

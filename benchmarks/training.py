@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make
-from vitcapr.features.loader import CaptionBatch
-from vitcapr.features.precision import autocast, resolve_device, resolve_dtype
-from vitcapr.features.store import FeatureArray
+from vitcapr.features.batches.loader import CaptionBatch
+from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import FeatureArray
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.attention import additive_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner

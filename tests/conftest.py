@@ -1,8 +1,12 @@
-"""How the tests are dealt out when several workers run them."""
+"""How the tests are dealt out when several workers run them, and that none fails for being slow."""
 
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("no-deadline")
+settings.load_profile("no-deadline")
 
 RUN = "tests/end_to_end/"
 """These tests look at one small run of the whole DAG, which is a session's fixture: two workers would make two."""

@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> Any:
     """``vitcapr.open_features`` without the cost of importing it for everyone else."""
     if name == "open_features":
-        from vitcapr.features.store import open_features
+        from vitcapr.features.store.reader import open_features
 
         return open_features
     raise AttributeError(f"module 'vitcapr' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from vitcapr.cli import search
 from vitcapr.errors import UserError
-from vitcapr.features.store import open_features
+from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 
 KINDS = ["words", "bert"]

@@ -8,10 +8,10 @@ import pytest
 
 from vitcapr.cli import train_head
 from vitcapr.errors import UserError
-from vitcapr.features.layout import ArrayLayout
-from vitcapr.features.pairing import pair_by_file, pair_by_id
-from vitcapr.features.seal import write_sealed
-from vitcapr.features.writer import StoreWriter, store_folder
+from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.seal import write_sealed
+from vitcapr.features.store.writer import StoreWriter, store_folder
 from vitcapr.model_folder import read_model
 
 IMAGES, WIDTH, CHUNK = 60, 8, 20

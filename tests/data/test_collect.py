@@ -79,7 +79,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(listing=listings)
 def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
     expected = usable_images(listing)

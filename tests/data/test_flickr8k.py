@@ -253,7 +253,7 @@ def test_random_splits_have_the_official_sizes():
     assert random_splits(names, 1, SIZES) != split_of
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(4, 400), st.integers(0, 3), st.data())
 def test_losing_an_image_moves_at_most_one_other_across_each_border(number, seed, data):
     names = [f"{i}.jpg" for i in range(number)]

@@ -31,7 +31,7 @@ def searches(draw):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     options=searches(),
     vocabulary=st.sampled_from([9, 40, 200]),

@@ -10,9 +10,9 @@ import torch
 from vitcapr.cli.decode import main
 from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.layout import ArrayLayout
-from vitcapr.features.seal import seal, write_part
-from vitcapr.features.writer import StoreWriter, store_folder
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.seal import seal, write_part
+from vitcapr.features.store.writer import StoreWriter, store_folder
 from vitcapr.model_folder import write_model
 from vitcapr.models.captioners import build_captioner
 from vitcapr.text.vocabulary import Vocabulary

@@ -16,7 +16,7 @@ from vitcapr.errors import UserError
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     images=st.integers(1, 12),
     vocabulary=st.sampled_from([9, 40, 200]),

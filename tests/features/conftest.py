@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, ViTConfig, ViTModel
 
 from vitcapr.cli import extract, seal
 from vitcapr.data.manifest import write_manifest
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.store.reader import FeatureStore, open_features
 
 # importlib mode leaves sys.path alone; the checkpoints of two halves are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from vitcapr.cli import extract_text, features, gc
 from vitcapr.errors import UserError
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.store.reader import FeatureStore, open_features
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 

@@ -10,8 +10,8 @@ from PIL import Image
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from vitcapr.features.backbones import Backbone, locate, model_image_size
-from vitcapr.features.preprocess import read_preprocessing
+from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size
+from vitcapr.features.encoders.preprocess import read_preprocessing
 
 NAME = "vit-tiny-patch16-224-augreg"
 

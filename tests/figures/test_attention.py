@@ -25,7 +25,7 @@ def naive_bilinear(weights, width, height):
     return out
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.floats(0, 1, width=32)),
     st.integers(5, 17),

@@ -85,7 +85,7 @@ def test_other_own_captions_do_not_count_against_the_best() -> None:
     assert found.i2t_precision.tolist() == [1, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_many_ties_in_blocks_of_any_size(data: st.DataObject) -> None:
     """Small integers give many equal scores; a tenth of them does not add up exactly in float32."""

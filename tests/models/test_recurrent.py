@@ -42,7 +42,7 @@ def test_words_by_time_step() -> None:
     assert order.places[order.inverse()].tolist() == list(range(8))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=7), padding=st.integers(0, 2))
 def test_values_and_gradients_equal_torchs(lengths: list[int], padding: int) -> None:
     mask = mask_of(lengths, padding)

@@ -13,9 +13,9 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 from vitcapr.cli import extract_text, vocabulary
 from vitcapr.data.manifest import write_manifest
-from vitcapr.features.layout import ArrayLayout
-from vitcapr.features.seal import seal, write_part
-from vitcapr.features.writer import StoreWriter, store_folder
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.seal import seal, write_part
+from vitcapr.features.store.writer import StoreWriter, store_folder
 
 IMAGES, PATCHES, WIDTH = 12, 4, 6
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]

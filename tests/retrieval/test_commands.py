@@ -11,7 +11,7 @@ import torch
 from vitcapr.cli import embed, train_retriever
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.store import open_features
+from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 
 FEATURES = {"kind": "features", "encoder": "bert"}

@@ -29,7 +29,7 @@ def test_captions_lie_end_to_end():
         built[-1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=9), max_size=20))
 def test_files_bring_back_the_same_captions_in_the_same_bytes(tmp_path_factory, captions):
     folder = tmp_path_factory.mktemp("tokens")

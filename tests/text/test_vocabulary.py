@@ -65,7 +65,7 @@ def test_captions_of_known_words_come_back(captions):
 words = st.text(st.characters(categories=["L"]), min_size=1, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.lists(words, max_size=8), min_size=1, max_size=20), st.integers(1, 3), st.booleans(), st.booleans())
 def test_files_bring_back_the_same_vocabulary(tmp_path_factory, captions, min_count, inclusive, unknown):
     try:

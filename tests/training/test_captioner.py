@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from vitcapr.errors import Preempted
-from vitcapr.features.loader import CaptionBatch
+from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable

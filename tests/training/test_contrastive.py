@@ -43,7 +43,7 @@ def batches(draw: st.DrawFn) -> tuple[Tensor, list[int]]:
 
 
 @given(batches(), st.sampled_from([0.05, 0.2, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_info_nce_is_the_naive_one(batch: tuple[Tensor, list[int]], temperature: float) -> None:
     similarity, owner = batch
     found = info_nce(similarity, torch.tensor(owner), torch.tensor(temperature))
@@ -51,7 +51,7 @@ def test_info_nce_is_the_naive_one(batch: tuple[Tensor, list[int]], temperature:
 
 
 @given(batches(), st.sampled_from([0.1, 0.2, 3.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_max_hinge_is_the_naive_one(batch: tuple[Tensor, list[int]], margin: float) -> None:
     similarity, owner = batch
     found = max_hinge(similarity, torch.tensor(owner), margin)
@@ -99,7 +99,7 @@ def test_a_single_image_has_nothing_to_learn_from() -> None:
 
 
 @given(batches(), st.floats(-5, 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_sigmoid_is_the_naive_one(batch: tuple[Tensor, list[int]], bias: float) -> None:
     """One question a pair; every caption of an image is a true one of it."""
     similarity, owner = batch

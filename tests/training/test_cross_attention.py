@@ -6,7 +6,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from vitcapr.features.captions import Captions
+from vitcapr.features.batches.captions import Captions
 from vitcapr.models.cross_attention import CrossEncoder
 from vitcapr.progress import Reporter
 from vitcapr.training.cross_attention import CrossEncoderTask, GroupPhase, Pool, neighbours

@@ -27,7 +27,7 @@ def test_a_caption_is_the_mean_of_its_known_words(tmp_path: Path) -> None:
 
 
 def test_a_linear_relation_is_learned() -> None:
-    from vitcapr.features.pairs import FeatureTexts
+    from vitcapr.features.batches.pairs import FeatureTexts
     from vitcapr.models.devise import Devise
     from vitcapr.training.devise import DeviseTask
 

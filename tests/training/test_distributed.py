@@ -18,7 +18,7 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from vitcapr.errors import Preempted
-from vitcapr.features.pairs import WordTexts
+from vitcapr.features.batches.pairs import WordTexts
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter

@@ -18,7 +18,7 @@ from vitcapr.config.base import parse
 from vitcapr.config.matcher import MatcherConfig
 from vitcapr.data.manifest import read_manifest, write_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.tokenised import TokenisedCaptions, TowerReader
+from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.text.tags import TAGS, TagTable
 from vitcapr.text.wordpiece import train_wordpiece

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from vitcapr.errors import Preempted
-from vitcapr.features.pairs import FeatureTexts, WordTexts
+from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from vitcapr.features.precision import autocast
+from vitcapr.features.encoders.precision import autocast
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.models.interface import Step
 from vitcapr.text.tokens import TokenTable

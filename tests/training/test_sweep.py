@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from vitcapr.errors import Preempted
-from vitcapr.features.pairs import FeatureTexts
+from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter

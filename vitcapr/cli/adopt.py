@@ -9,7 +9,7 @@ import typer
 from vitcapr.cli.stage import Log, ManifestFile, launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.store import open_features, read_sealed
+from vitcapr.features.store.reader import open_features, read_sealed
 from vitcapr.files import write_json
 from vitcapr.progress import Reporter
 

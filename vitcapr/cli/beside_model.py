@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.features.store import read_sealed
+from vitcapr.features.store.reader import read_sealed
 from vitcapr.files import sha256_file
 from vitcapr.model_folder import CARD
 

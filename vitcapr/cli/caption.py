@@ -23,10 +23,10 @@ from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs, open_photo
 from vitcapr.decoding.describe import describe
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.errors import UserError
-from vitcapr.features.image_towers import NO_GRID
-from vitcapr.features.photographs import PhotographEncoder, open_like
-from vitcapr.features.precision import autocast, resolve_device, resolve_dtype
-from vitcapr.features.store import read_sealed
+from vitcapr.features.encoders.image_towers import NO_GRID
+from vitcapr.features.encoders.photographs import PhotographEncoder, open_like
+from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import read_sealed
 from vitcapr.figures.attention import attended_words
 from vitcapr.figures.style import save_figure
 from vitcapr.model_folder import read_model

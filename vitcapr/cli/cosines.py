@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from vitcapr.data.manifest import Manifest
 from vitcapr.decoding.rerank import Floats, NBest, cosines_of
 from vitcapr.errors import UserError
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import open_features
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_file
 from vitcapr.model_folder import WEIGHTS
 from vitcapr.progress import Reporter

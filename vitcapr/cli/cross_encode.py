@@ -11,9 +11,9 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncodeSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.captions import captions_of
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import open_features
+from vitcapr.features.batches.captions import captions_of
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_file
 from vitcapr.metrics.reordered import Matches, first_matches
 from vitcapr.metrics.retrieval_files import check_pool, read_embeddings

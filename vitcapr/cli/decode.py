@@ -17,8 +17,8 @@ from vitcapr.decoding.describe import describe
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.results import write_attention, write_captions
 from vitcapr.errors import UserError
-from vitcapr.features.precision import autocast, dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner

@@ -10,7 +10,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.store import open_features
+from vitcapr.features.store.reader import open_features
 from vitcapr.figures.embedded import read_embeddings
 from vitcapr.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
 from vitcapr.figures.style import save_figure

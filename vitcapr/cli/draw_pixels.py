@@ -14,9 +14,9 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource, decode
 from vitcapr.data.manifest import read_manifest
-from vitcapr.features.augment import Augmentation, Draws, augment
-from vitcapr.features.pixels import PIXELS
-from vitcapr.features.store import open_features
+from vitcapr.features.batches.augment import Augmentation, Draws, augment
+from vitcapr.features.extraction.pixels import PIXELS
+from vitcapr.features.store.reader import open_features
 from vitcapr.figures.augmented import Encoded, augmentation_sheet, encoding_sheet
 from vitcapr.figures.style import save_figure
 from vitcapr.progress import Reporter

@@ -14,9 +14,9 @@ from vitcapr.config.rollout import RolloutSettings
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import locate, model_image_size
-from vitcapr.features.preprocess import Preprocessing, read_preprocessing
-from vitcapr.features.rollout import AttendingBackbone
+from vitcapr.features.encoders.backbones import locate, model_image_size
+from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.features.encoders.rollout import AttendingBackbone
 from vitcapr.figures.decoded import read_attention, read_captions
 from vitcapr.figures.examples import choose_long, read_picture, rows_of_split
 from vitcapr.figures.rollout import Looked, rank_correlation, rolled_out_and_attended

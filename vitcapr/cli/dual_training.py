@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig
-from vitcapr.features.loader import FeatureSource
-from vitcapr.features.pairs import FeatureAndWordTexts, FeatureTexts, Texts
-from vitcapr.features.precision import dtype_name
+from vitcapr.features.batches.loader import FeatureSource
+from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
+from vitcapr.features.encoders.precision import dtype_name
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.hard_negatives import MomentumQueue

@@ -12,8 +12,8 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import open_features
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.retrieval.embedder import open_retriever

@@ -11,7 +11,7 @@ from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
-from vitcapr.features.store import open_features
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import atomic_path
 from vitcapr.model_folder import read_model
 from vitcapr.models.devise import Devise

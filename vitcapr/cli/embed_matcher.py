@@ -15,8 +15,8 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import EmbedMatcherSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import open_features
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher

@@ -13,16 +13,16 @@ from vitcapr.config.features import ExtractSettings
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import locate, model_image_size, weights_digest
-from vitcapr.features.claims import claimed
-from vitcapr.features.extract import Photograph, extract_chunks
-from vitcapr.features.image_towers import NO_GRID, ImageTower, kind_of, load_image_tower
-from vitcapr.features.layout import FORMAT, ArrayLayout, chunk_range
-from vitcapr.features.loading import memory_line
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.preprocess import read_preprocessing
-from vitcapr.features.seal import write_part
-from vitcapr.features.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+from vitcapr.features.encoders.backbones import locate, model_image_size, weights_digest
+from vitcapr.features.encoders.image_towers import NO_GRID, ImageTower, kind_of, load_image_tower
+from vitcapr.features.encoders.loading import memory_line
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.encoders.preprocess import read_preprocessing
+from vitcapr.features.extraction.extract import Photograph, extract_chunks
+from vitcapr.features.store.claims import claimed
+from vitcapr.features.store.layout import FORMAT, ArrayLayout, chunk_range
+from vitcapr.features.store.seal import write_part
+from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter

@@ -11,13 +11,13 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
-from vitcapr.features.backbones import locate, model_image_size
-from vitcapr.features.extract import Photograph
-from vitcapr.features.layout import FORMAT
-from vitcapr.features.pixels import PIXELS, decode_chunks, pixel_layout
-from vitcapr.features.preprocess import read_preprocessing
-from vitcapr.features.seal import write_sealed
-from vitcapr.features.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.features.encoders.backbones import locate, model_image_size
+from vitcapr.features.encoders.preprocess import read_preprocessing
+from vitcapr.features.extraction.extract import Photograph
+from vitcapr.features.extraction.pixels import PIXELS, decode_chunks, pixel_layout
+from vitcapr.features.store.layout import FORMAT
+from vitcapr.features.store.seal import write_sealed
+from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.progress import Reporter
 

@@ -12,13 +12,18 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.text_encoder import ExtractTextSettings, TextEncoderConfig
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.claims import claimed
-from vitcapr.features.layout import FORMAT, ArrayLayout
-from vitcapr.features.loading import memory_line
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.seal import write_sealed
-from vitcapr.features.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder, text_encoder_digest
-from vitcapr.features.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+from vitcapr.features.encoders.loading import memory_line
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.encoders.text_encoders import (
+    TextEncoder,
+    load_text_encoder,
+    locate_text_encoder,
+    text_encoder_digest,
+)
+from vitcapr.features.store.claims import claimed
+from vitcapr.features.store.layout import FORMAT, ArrayLayout
+from vitcapr.features.store.seal import write_sealed
+from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.progress import Reporter
 

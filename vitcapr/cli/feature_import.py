@@ -8,8 +8,8 @@ import typer
 
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.foreign_files import open_foreign, read_ids
-from vitcapr.features.importing import import_features
+from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
+from vitcapr.features.exchange.importing import import_features
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root
 

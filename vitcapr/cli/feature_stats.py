@@ -10,8 +10,8 @@ import typer
 from dask.diagnostics import ProgressBar
 
 from vitcapr.errors import UserError
-from vitcapr.features.statistics import statistics, table
-from vitcapr.features.store import open_features
+from vitcapr.features.store.reader import open_features
+from vitcapr.features.store.statistics import statistics, table
 from vitcapr.files import write_json
 
 

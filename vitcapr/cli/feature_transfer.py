@@ -11,13 +11,13 @@ import typer
 
 from vitcapr.data.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.place import Place
-from vitcapr.features.remote import Remote, find_remote, identity_of
-from vitcapr.features.store import open_features, read_sealed
-from vitcapr.features.transfer import Advance, ranges_of
-from vitcapr.features.transfer import pull as pull_store
-from vitcapr.features.transfer import push as push_store
-from vitcapr.features.writer import store_folder
+from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
+from vitcapr.features.exchange.transfer import Advance, ranges_of
+from vitcapr.features.exchange.transfer import pull as pull_store
+from vitcapr.features.exchange.transfer import push as push_store
+from vitcapr.features.store.place import Place
+from vitcapr.features.store.reader import open_features, read_sealed
+from vitcapr.features.store.writer import store_folder
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root
 

@@ -11,9 +11,9 @@ from vitcapr.cli.feature_stats import stats
 from vitcapr.cli.feature_transfer import pull, push
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
-from vitcapr.features.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
-from vitcapr.features.store import FeatureArray, FeatureStore, open_features, read_sealed
-from vitcapr.features.verify import check_chunks
+from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
+from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features, read_sealed
+from vitcapr.features.store.verify import check_chunks
 from vitcapr.progress import Reporter
 
 main = typer.Typer(

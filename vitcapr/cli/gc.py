@@ -14,7 +14,7 @@ import typer
 
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
-from vitcapr.features.unused import unused_stores
+from vitcapr.features.store.unused import unused_stores
 from vitcapr.runs import Run, read_runs
 from vitcapr.shelf import shelf_of
 from vitcapr.workflow.configuration import read_yaml

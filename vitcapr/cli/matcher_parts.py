@@ -9,9 +9,9 @@ from torch import nn
 from vitcapr.config.matcher import MatcherTextConfig, TrainMatcherSettings
 from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
-from vitcapr.features.pixels import PIXELS
-from vitcapr.features.store import FeatureStore
-from vitcapr.features.tokenised import TowerReader
+from vitcapr.features.batches.tokenised import TowerReader
+from vitcapr.features.extraction.pixels import PIXELS
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import sha256_file
 from vitcapr.models.matcher import Matcher
 from vitcapr.retrieval.matcher_towers import build_matcher, image_part, scratch_part, text_part

@@ -7,7 +7,7 @@ import typer
 
 from vitcapr.cli.stage import Log, launch
 from vitcapr.data.manifest import read_manifest
-from vitcapr.features.seal import seal
+from vitcapr.features.store.seal import seal
 from vitcapr.progress import Reporter
 
 

@@ -20,9 +20,9 @@ from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
 from vitcapr.errors import UserError
-from vitcapr.features.photographs import PhotographEncoder, open_like
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.encoders.photographs import PhotographEncoder, open_like
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import write_text
 from vitcapr.model_folder import read_model
 from vitcapr.progress import Reporter

@@ -14,7 +14,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.features import TrainBackboneSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.precision import resolve_device, resolve_dtype
+from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
 from vitcapr.files import write_text
 from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter

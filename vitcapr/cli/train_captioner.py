@@ -14,8 +14,8 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.captioner import CaptionerConfig, PhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import WEIGHTS, read_model

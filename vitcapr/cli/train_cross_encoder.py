@@ -12,9 +12,9 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncoderConfig, CrossTrainingConfig, TrainCrossEncoderSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.captions import captions_of
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.batches.captions import captions_of
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.metrics.retrieval_files import check_pool, read_embeddings

@@ -12,9 +12,9 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.pairs import FeatureTexts
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import open_features
+from vitcapr.features.batches.pairs import FeatureTexts
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.models.devise import Devise
 from vitcapr.progress import Reporter

@@ -12,10 +12,10 @@ from vitcapr.cli.stage import Log, launch
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.features.pairing import Pairing, pair_by_file, pair_by_id
-from vitcapr.features.pairs import FeatureTexts
-from vitcapr.features.precision import resolve_device
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.batches.pairing import Pairing, pair_by_file, pair_by_id
+from vitcapr.features.batches.pairs import FeatureTexts
+from vitcapr.features.encoders.precision import resolve_device
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_file
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.model_folder import read_model

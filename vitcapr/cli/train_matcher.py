@@ -15,12 +15,12 @@ from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import MatcherTrainingConfig, TrainMatcherSettings
 from vitcapr.data.manifest import read_manifest
-from vitcapr.features.augment import Augmentation
-from vitcapr.features.photographs import preprocessing_of
-from vitcapr.features.pixel_batches import CaptionRows
-from vitcapr.features.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.store import open_features
-from vitcapr.features.tokenised import TokenisedCaptions
+from vitcapr.features.batches.augment import Augmentation
+from vitcapr.features.batches.pixel_batches import CaptionRows
+from vitcapr.features.batches.tokenised import TokenisedCaptions
+from vitcapr.features.encoders.photographs import preprocessing_of
+from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_bytes, sha256_file, write_json
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.matcher import Matcher, layer_rates

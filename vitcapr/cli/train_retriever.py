@@ -14,9 +14,9 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
-from vitcapr.features.precision import resolve_device, resolve_dtype
-from vitcapr.features.store import FeatureStore, open_features
+from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
+from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import DualEncoder

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from vitcapr.features.captions import Captions
-from vitcapr.features.loader import FeatureSource
+from vitcapr.features.batches.captions import Captions
+from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.model_folder import read_model
 from vitcapr.models.cross_attention import CrossEncoder, Memory, Reading
 

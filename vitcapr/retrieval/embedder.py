@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from vitcapr.errors import UserError
-from vitcapr.features.loader import GatheredArray
-from vitcapr.features.store import FeatureStore
+from vitcapr.features.batches.loader import GatheredArray
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
 from vitcapr.text.vocabulary import Vocabulary
@@ -174,7 +174,7 @@ class Retriever:
 
     def _features(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+        from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 
         made = self.card["text_encoder"]
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"

@@ -10,9 +10,9 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from vitcapr.errors import UserError
-from vitcapr.features.backbones import Backbone, locate, weights_digest
-from vitcapr.features.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
-from vitcapr.features.tokenised import TowerReader
+from vitcapr.features.batches.tokenised import TowerReader
+from vitcapr.features.encoders.backbones import Backbone, locate, weights_digest
+from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 from vitcapr.models.matcher import ImageTower, Matcher, Pool, TextTower
 from vitcapr.text.wordpiece import PAD
 

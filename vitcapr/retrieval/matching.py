@@ -12,11 +12,11 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from vitcapr.errors import UserError
-from vitcapr.features.photographs import preprocessing_of
-from vitcapr.features.pixels import PIXELS
-from vitcapr.features.precision import autocast
-from vitcapr.features.store import FeatureStore
-from vitcapr.features.tokenised import TokenisedCaptions, TowerReader, WordTags
+from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader, WordTags
+from vitcapr.features.encoders.photographs import preprocessing_of
+from vitcapr.features.encoders.precision import autocast
+from vitcapr.features.extraction.pixels import PIXELS
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import read_json
 from vitcapr.model_folder import read_model
 from vitcapr.models.matcher import Matcher, TextTower

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.features.precision import autocast
+from vitcapr.features.encoders.precision import autocast
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone_targets import AROUND, IGNORED, Names, Targets

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.features.loader import CaptionBatch, CaptionBatches
-from vitcapr.features.store import FeatureStore
+from vitcapr.features.batches.loader import CaptionBatch, CaptionBatches
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.training import distributed

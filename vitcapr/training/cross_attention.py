@@ -8,8 +8,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcapr.features.captions import Captions
-from vitcapr.features.loader import FeatureSource
+from vitcapr.features.batches.captions import Captions
+from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.models.cross_attention import CrossEncoder
 from vitcapr.training.contrastive import info_nce
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.features.loader import FeatureSource
-from vitcapr.features.pairs import FeatureTexts, PairBatch, PairBatches
+from vitcapr.features.batches.loader import FeatureSource
+from vitcapr.features.batches.pairs import FeatureTexts, PairBatch, PairBatches
 from vitcapr.models.devise import Devise
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import own_captions, true_pairs

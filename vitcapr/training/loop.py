@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.errors import Preempted, UserError
-from vitcapr.features.precision import autocast
+from vitcapr.features.encoders.precision import autocast
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
 from vitcapr.training.average import WeightAverage

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.features.augment import Augmentation
-from vitcapr.features.pixel_batches import CaptionRows, PixelBatch, PixelBatches
-from vitcapr.features.store import FeatureStore
-from vitcapr.features.tokenised import TokenisedCaptions
+from vitcapr.features.batches.augment import Augmentation
+from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
+from vitcapr.features.batches.tokenised import TokenisedCaptions
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.matcher import Matcher
 from vitcapr.retrieval.matching import embed_captions, embed_pixels
 from vitcapr.training import distributed

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.errors import UserError
-from vitcapr.features.precision import dtype_name
+from vitcapr.features.encoders.precision import dtype_name
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.model_folder import write_model
 from vitcapr.progress import Reporter

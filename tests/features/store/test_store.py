@@ -1,0 +1,222 @@
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import dask.array
+import numpy as np
+import pytest
+import tensorstore
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vitcapr
+from vitcapr.errors import UserError
+from vitcapr.features.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
+from vitcapr.features.store.reader import FeatureArray, open_features
+
+
+def write_array(folder: Path, values: np.ndarray, chunk: int) -> FeatureArray:
+    for start in range(0, len(values), chunk):
+        block = np.zeros((chunk, *values.shape[1:]), values.dtype)
+        block[: len(values[start : start + chunk])] = values[start : start + chunk]
+        path = chunk_path(folder, start // chunk, values.ndim)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(block.tobytes())
+    return FeatureArray(folder, values.shape, chunk, values.dtype)
+
+
+@pytest.fixture(scope="module")
+def values() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((23, 3, 2)).astype(np.float16)
+
+
+@pytest.fixture(scope="module")
+def array(values: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> FeatureArray:
+    return write_array(tmp_path_factory.mktemp("array"), values, 5)
+
+
+@given(rows=st.lists(st.integers(0, 22), max_size=60))
+def test_gather_is_numpy_indexing(array: FeatureArray, values: np.ndarray, rows: list[int]) -> None:
+    index = np.array(rows, dtype=np.int64)
+    np.testing.assert_array_equal(array.gather(index), values[index])
+    np.testing.assert_array_equal(array.gather(index.astype(np.uint64)), values[index])
+
+
+KEYS = st.one_of(
+    st.integers(-23, 22),
+    st.slices(23),
+    st.lists(st.integers(-23, 22), min_size=1, max_size=9),
+    st.tuples(st.slices(23), st.integers(0, 2)),
+    st.tuples(st.integers(-23, 22), st.slices(3), st.just(1)),
+    st.tuples(st.just(...), st.integers(0, 1)),
+    st.just(...),
+)
+
+
+@settings(max_examples=200)
+@given(key=KEYS)
+def test_brackets_are_numpy_brackets(array: FeatureArray, values: np.ndarray, key: Any) -> None:
+    np.testing.assert_array_equal(array[key], values[key])
+
+
+def test_masks_and_whole_arrays(array: FeatureArray, values: np.ndarray) -> None:
+    mask = values[:, 0, 0] > 0
+    np.testing.assert_array_equal(array[mask], values[mask])
+    np.testing.assert_array_equal(np.asarray(array), values)
+    assert (len(array), array.ndim, array.nbytes) == (23, 3, values.nbytes)
+    assert sum(1 for _ in array[::7]) == 4
+
+
+@pytest.mark.parametrize("rows", [[-1], [23], [0.5], [[1]]])
+def test_rows_that_are_not_rows_are_refused(array: FeatureArray, rows: list[Any]) -> None:
+    with pytest.raises(IndexError):
+        array.gather(np.array(rows))
+
+
+def test_a_row_number_out_of_range_ends_iteration(array: FeatureArray) -> None:
+    with pytest.raises(IndexError):
+        array[23]
+
+
+def test_a_short_chunk_is_one_line(tmp_path: Path, values: np.ndarray) -> None:
+    array = write_array(tmp_path, values, 5)
+    path = array.chunk_path(1)
+    path.write_bytes(path.read_bytes()[:-30])
+    np.testing.assert_array_equal(array.gather(np.array([5])), values[[5]])
+    with pytest.raises(UserError, match="cut short"):
+        array.gather(np.array([9]))
+
+
+@pytest.mark.parametrize("budget", [0, 3 * 5 * 12, 10**9], ids=["read", "both", "mapped"])
+def test_mapped_or_read_is_the_same_from_many_threads(tmp_path: Path, values: np.ndarray, budget: int) -> None:
+    write_array(tmp_path, values, 5)
+    array = FeatureArray(tmp_path, values.shape, 5, values.dtype, mappable=budget)
+    wrong = []
+
+    def read(seed: int) -> None:
+        for rows in np.random.default_rng(seed).integers(0, 23, (50, 7)):
+            if not np.array_equal(array.gather(rows), values[rows]):
+                wrong.append(rows)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert array._maps.mapped.sum() == min(5, budget // (5 * array.row_bytes))
+    kept = array.gather(np.array([4]))
+    array.close()
+    np.testing.assert_array_equal(kept, values[[4]])
+
+
+@given(ids=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1), min_size=1))
+def test_ids_survive(ids: list[str]) -> None:
+    assert decode_ids(encode_ids(ids)) == ids
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8"])
+def test_metadata_is_what_zarr_reads(tmp_path: Path, dtype: str) -> None:
+    layout = ArrayLayout((7, 2, 3), 4, dtype, ("image", "patch", "channel"))
+    (tmp_path / "zarr.json").write_text(json.dumps(layout.metadata()))
+    array = zarr.open_array(tmp_path, mode="r")
+    assert (array.shape, array.chunks, array.dtype) == ((7, 2, 3), (4, 2, 3), np.dtype(dtype))
+    assert array.compressors == ()
+    assert ArrayLayout.from_metadata(layout.metadata()) == layout
+
+
+def test_programs_that_know_nothing_of_us_read_the_store(experiment: Any) -> None:
+    store = experiment.run()
+    patches, cls = np.asarray(store["patches"]), store["cls"][:]
+    group = zarr.open_group(store.path, mode="r")
+    assert set(group.array_keys()) == {"patches", "cls", "image_id"}
+    assert group.attrs["backbone"] == "noise-vit"
+    np.testing.assert_array_equal(group["patches"][:], patches)
+    assert bytes(group["image_id"][3]).rstrip(b"\0").decode() == store.image_ids[3]
+    lazy = dask.array.from_zarr(str(store.path), component="cls")
+    np.testing.assert_array_equal(lazy.compute(), cls)
+    opened = tensorstore.open(
+        {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store.path / "patches")}}, open=True, read=True
+    ).result()
+    np.testing.assert_array_equal(opened.read().result(), patches)
+
+
+def test_two_lines_in_a_notebook(experiment: Any) -> None:
+    path = experiment.run().manifest_path
+    features = vitcapr.open_features(str(path.parent))
+    assert features["patches"][features.image_ids.index("4_ä")].shape == (4, 8)
+    assert set(features) == {"patches", "cls"}
+    assert "grid 2 x 2, 11 images" in repr(features)
+    assert features.attributes["preprocessing"]["interpolation"] == "bilinear"
+
+
+def test_a_store_can_move_with_its_results(experiment: Any) -> None:
+    store = experiment.run()
+    expected = store["cls"][:]
+    moved = (experiment.root / "results").rename(experiment.root / "elsewhere")
+    again = open_features(moved / store.manifest_path.relative_to(experiment.root / "results"))
+    np.testing.assert_array_equal(again["cls"][:], expected)
+
+
+def test_opening_checks_size_and_ids(experiment: Any) -> None:
+    store = experiment.run()
+    path = store["cls"].chunk_path(2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(UserError, match=r"chunk 2 of 'cls' has 63 bytes instead of 64"):
+        open_features(store.manifest_path)
+    path.write_bytes(whole)
+    ids = chunk_path(store.path / "image_id", 0, 2)
+    ids.write_bytes(b"z" + ids.read_bytes()[1:])
+    with pytest.raises(UserError, match="ids of the feature store"):
+        open_features(store.manifest_path)
+
+
+def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        open_features(tmp_path / "absent.json")
+    with pytest.raises(UserError, match="not a sealed feature manifest"):
+        open_features(experiment.manifest)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from vitcapr.features.store.reader import FeatureArray
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+array = FeatureArray(Path(sys.argv[1]), (int(sys.argv[2]), 196, 768), 64, np.dtype("<f2"))
+rows = np.random.default_rng(0).permutation(len(array))
+total = sum(int(np.count_nonzero(array.gather(batch))) for batch in np.array_split(rows, len(rows) // 64))
+print(total, array.nbytes)
+"""
+
+
+@pytest.mark.slow
+def test_a_store_larger_than_the_memory_allowed_is_read_whole(tmp_path: Path) -> None:
+    """3 GB of ViT-B patches, as sparse files, read at random by a process with 1.5 GB of address space."""
+    images, limit = 10_000, 1_500_000_000
+    array = FeatureArray(tmp_path, (images, 196, 768), 64, np.dtype("<f2"))
+    assert array.nbytes > 1.9 * limit
+    for index in range(array.chunks):
+        path = array.chunk_path(index)
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            file.truncate(64 * array.row_bytes)
+            for row in range(min(64, images - index * 64)):
+                file.seek(row * array.row_bytes)
+                file.write(b"\1\1")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path), str(images), str(limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(images), str(array.nbytes)]

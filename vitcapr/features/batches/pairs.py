@@ -1,0 +1,208 @@
+"""Batches for contrastive training: images drawn at random from a store, each with some or all of its captions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from vitcapr.features.batches.loader import CaptionBatch, CaptionBatches, FeatureSource, GatheredArray
+
+PairTexts = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class PairBatch:
+    """B images and their M captions.
+
+    Attributes:
+        features: array name -> tensor of B rows in the store's dtype.
+        texts: what the text tower takes: words (M, T) int64, padded with 0, or features (M, D) in their store's dtype,
+            or both, features first.
+        image_index: (M,) int64, which of the B images each caption belongs to; increasing.
+        rows: (B,) int64, the images' rows in the store.
+    """
+
+    features: dict[str, torch.Tensor]
+    texts: PairTexts
+    image_index: torch.Tensor
+    rows: torch.Tensor
+
+
+class Texts(Protocol):
+    """The captions of a data set in the form that a text tower takes."""
+
+    @property
+    def table(self) -> Mapping[str, np.ndarray]:
+        """``ids``, ``offsets``, ``image_row``: what :class:`CaptionBatches` reads."""
+        ...
+
+    @property
+    def max_length(self) -> int | None: ...
+
+    def of(self, ids: torch.Tensor) -> PairTexts:
+        """The texts of captions given as rows of ``ids``, (M, T) int64."""
+        ...
+
+
+class WordTexts:
+    """Captions as word numbers. ``table``: the arrays of ``tokens.npz``."""
+
+    def __init__(self, table: Mapping[str, np.ndarray], max_length: int) -> None:
+        self.table, self.max_length = table, max_length
+
+    def of(self, ids: torch.Tensor) -> torch.Tensor:
+        return _cut(ids)
+
+
+class FeatureTexts:
+    """Captions as rows of a store of text features.
+
+    Args:
+        array: (M, D), a row a caption of the data set.
+        caption_row, image_row: (n,) the captions to use: their rows in ``array``, and those of their images.
+    """
+
+    max_length = None
+
+    def __init__(self, array: GatheredArray, caption_row: np.ndarray, image_row: np.ndarray) -> None:
+        self._array = array
+        # A caption of one "word": its row.
+        self.table = {
+            "ids": np.asarray(caption_row),
+            "offsets": np.arange(len(caption_row) + 1),
+            "image_row": image_row,
+        }
+
+    def of(self, ids: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(self._array.gather(ids[:, 0].numpy()))
+
+    def features_of(self, captions: np.ndarray) -> torch.Tensor:
+        """The features of captions given by their places in the table."""
+        return torch.from_numpy(self._array.gather(self.table["ids"][captions]))
+
+
+class FeatureAndWordTexts:
+    """Captions as rows of a store of text features and as word numbers.
+
+    Args:
+        array: (M, D), a row a caption of the data set.
+        caption_row: (n,) the rows in ``array`` of the captions of ``words``.
+        words: the arrays of ``tokens.npz``.
+        max_length: longest caption in words; longer ones are cut.
+    """
+
+    def __init__(
+        self, array: GatheredArray, caption_row: np.ndarray, words: Mapping[str, np.ndarray], max_length: int
+    ) -> None:
+        self._array, self._caption_row = array, np.asarray(caption_row)
+        offsets = np.asarray(words["offsets"])
+        # Before its words stands the row of its feature.
+        self.table = {
+            "ids": np.insert(np.asarray(words["ids"], np.int64), offsets[:-1], self._caption_row),
+            "offsets": offsets + np.arange(len(offsets)),
+            "image_row": words["image_row"],
+        }
+        self.max_length = max_length + 1
+
+    def of(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.from_numpy(self._array.gather(ids[:, 0].numpy())), _cut(ids[:, 1:])
+
+    def features_of(self, captions: np.ndarray) -> torch.Tensor:
+        """The features of captions given by their places in the table."""
+        return torch.from_numpy(self._array.gather(self._caption_row[captions]))
+
+
+def _cut(ids: torch.Tensor) -> torch.Tensor:
+    """Without the padding that no caption of the batch needs."""
+    return ids[:, : int((ids != 0).sum(1).max())] if len(ids) else ids
+
+
+class PairBatches:
+    """One epoch of batches, the same for the same seed and epoch; iterate to read them.
+
+    Images come in the order of :class:`CaptionBatches`, which reads them ahead.
+
+    Args:
+        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
+        rows, batch_images, arrays, seed, epoch, shuffle, start_batch, share: as in :class:`CaptionBatches`.
+    """
+
+    def __init__(
+        self,
+        store: FeatureSource,
+        texts: Texts,
+        rows: np.ndarray,
+        batch_images: int,
+        *,
+        arrays: tuple[str, ...],
+        captions_per_image: int | None = None,
+        seed: int = 0,
+        epoch: int = 0,
+        shuffle: bool = True,
+        start_batch: int = 0,
+        share: tuple[int, int] = (0, 1),
+    ) -> None:
+        self._texts, self._captions, self._start_batch = texts, captions_per_image, start_batch
+        self._rank = share[0]
+        self._seed = (seed, epoch)
+        self._images = CaptionBatches(
+            store,
+            texts.table,
+            rows,
+            batch_images,
+            seed=seed,
+            epoch=epoch,
+            max_length=texts.max_length,
+            arrays=arrays,
+            shuffle=shuffle,
+            start_batch=start_batch,
+            share=share,
+        )
+
+    def __len__(self) -> int:
+        """Batches in the whole epoch, those before ``start_batch`` included."""
+        return len(self._images)
+
+    def __iter__(self) -> Iterator[PairBatch]:
+        for number, batch in enumerate(self._images, start=self._start_batch):
+            kept = self._drawn(batch, number)
+            yield PairBatch(batch.features, self._texts.of(batch.tokens[kept]), batch.image_index[kept], batch.rows)
+
+    def _drawn(self, batch: CaptionBatch, number: int) -> torch.Tensor:
+        """The captions of the batch to keep, increasing."""
+        image = batch.image_index.numpy()
+        if self._captions is None:
+            return torch.arange(len(image))
+        # A batch has a generator of its own, so that training continued at any batch draws the same; it draws for all
+        # the batch's captions, so that several processes together keep those that one would.
+        parts = self._images.captions_in_parts(number)
+        first = sum(parts[: self._rank])
+        lot = np.random.default_rng([*self._seed, number]).random(sum(parts))[first : first + len(image)]
+        order = np.lexsort((lot, image))
+        place = np.arange(len(image)) - np.searchsorted(image, image)
+        return torch.from_numpy(np.sort(order[place < self._captions]))
+
+
+def draw_pairs(image_row: np.ndarray, rows: np.ndarray, pairs: int | None, seed: int) -> np.ndarray:
+    """Which captions stay when ``pairs`` of those of the images ``rows`` are drawn at random.
+
+    Captions of other images stay all. A larger draw of the same seed holds the smaller one; None draws all.
+
+    Args:
+        image_row: (M,), the image of each caption.
+
+    Returns:
+        (M,) bool.
+
+    Raises:
+        ValueError: there are fewer captions than pairs.
+    """
+    drawn_from = np.isin(image_row, rows)
+    kept = ~drawn_from
+    captions = np.flatnonzero(drawn_from)
+    if pairs is not None and pairs > len(captions):
+        raise ValueError(f"{pairs} pairs of {len(captions)} captions")
+    kept[np.random.default_rng(seed).permutation(captions)[:pairs]] = True
+    return kept

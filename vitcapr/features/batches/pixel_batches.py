@@ -1,0 +1,138 @@
+"""Batches of decoded pictures for training that goes through the image model itself.
+
+>>> store = open_features("results/bert-vit/pixels/vit/manifest.json")  # doctest: +SKIP
+>>> captions = CaptionRows.of_table(manifest.captions_of("train"))  # doctest: +SKIP
+>>> batches = PixelBatches(store, captions, manifest.rows("train"), 20, augmentation=Augmentation())  # doctest: +SKIP
+>>> for batch in batches:  # doctest: +SKIP
+...     loss = step(batch.pixels, tokens_of(batch.caption_rows), batch.image_index)
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+import torch
+
+from vitcapr.features.batches.augment import Augmentation, Draws, augment
+from vitcapr.features.batches.pairs import PairBatches
+from vitcapr.features.encoders.photographs import preprocessing_of
+from vitcapr.features.extraction.pixels import PIXELS
+from vitcapr.features.store.reader import FeatureStore
+
+
+@dataclass(frozen=True)
+class PixelBatch:
+    """B images and their M captions.
+
+    Attributes:
+        pixels: (B, 3, S, S), normalised as the image model wants it, on the device asked for.
+        caption_rows: (M,) int64, the captions' rows in ``captions.parquet``.
+        image_index: (M,) int64, which of the B images each caption belongs to; increasing.
+        rows: (B,) int64, the images' rows in the store and in ``images.parquet``.
+    """
+
+    pixels: torch.Tensor
+    caption_rows: torch.Tensor
+    image_index: torch.Tensor
+    rows: torch.Tensor
+
+
+class CaptionRows:
+    """Captions that are known by their row: what reads them, cuts them into pieces itself.
+
+    Args:
+        caption_row, image_row: (n,) the captions to use: their rows in ``captions.parquet``, and those of their images.
+    """
+
+    max_length = None
+
+    def __init__(self, caption_row: np.ndarray, image_row: np.ndarray) -> None:
+        # A caption of one "word": its row.
+        self.table = {
+            "ids": np.asarray(caption_row),
+            "offsets": np.arange(len(caption_row) + 1),
+            "image_row": np.asarray(image_row),
+        }
+
+    @classmethod
+    def of_table(cls, captions: pd.DataFrame) -> Self:
+        """The captions of a table that ``Manifest.captions_of`` gives."""
+        return cls(captions["caption_row"].to_numpy(), captions["image_row"].to_numpy())
+
+    def of(self, ids: torch.Tensor) -> torch.Tensor:
+        """The rows of captions given as rows of ``ids``, (M,) int64."""
+        return ids[:, 0]
+
+
+class PixelBatches:
+    """One epoch of batches, the same for the same seed and epoch; iterate to read them.
+
+    A thread reads the next batches. Augmentation and normalisation happen on ``device``, when a batch is asked for, so
+    that on a GPU 8-bit pixels travel and on a CPU the model's threads are not shared.
+
+    Args:
+        store: an open pixel store.
+        captions: those to draw from; images without any are skipped.
+        rows: the images to draw from, for instance those of the training split.
+        batch_images: B; the last batch may be smaller.
+        augmentation: None changes nothing, as for validation.
+        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
+        seed, epoch: decide the order, the captions drawn and the augmentation.
+        shuffle: False keeps the order of ``rows``.
+        start_batch: the first batch to yield, to continue an epoch that was broken off.
+        share: as in :class:`PairBatches`.
+        device, dtype: of the pixels that are yielded.
+
+    Raises:
+        ValueError: a row is not in the store, or no image has a caption.
+    """
+
+    def __init__(
+        self,
+        store: FeatureStore,
+        captions: CaptionRows,
+        rows: np.ndarray,
+        batch_images: int,
+        *,
+        augmentation: Augmentation | None = None,
+        captions_per_image: int | None = 1,
+        seed: int = 0,
+        epoch: int = 0,
+        shuffle: bool = True,
+        start_batch: int = 0,
+        share: tuple[int, int] = (0, 1),
+        device: torch.device | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self._augmentation, self._seed, self._epoch = augmentation, seed, epoch
+        self._device, self._dtype = device or torch.device("cpu"), dtype
+        self._preprocessing = preprocessing_of(store.attributes)
+        self._batches = PairBatches(
+            store,
+            captions,
+            rows,
+            batch_images,
+            arrays=(PIXELS,),
+            captions_per_image=captions_per_image,
+            seed=seed,
+            epoch=epoch,
+            shuffle=shuffle,
+            start_batch=start_batch,
+            share=share,
+        )
+
+    def __len__(self) -> int:
+        """Batches in the whole epoch, those before ``start_batch`` included."""
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[PixelBatch]:
+        for batch in self._batches:
+            assert isinstance(batch.texts, torch.Tensor)
+            pixels = batch.features[PIXELS].to(self._device, non_blocking=True)
+            if self._augmentation is not None and len(batch.rows):
+                draws = Draws.of(self._augmentation, self._seed, self._epoch, batch.rows.tolist())
+                pixels = augment(pixels, draws, self._augmentation.radius)
+            normalised = self._preprocessing.normalise(pixels, self._dtype)
+            yield PixelBatch(normalised, batch.texts, batch.image_index, batch.rows)

@@ -1,0 +1,183 @@
+"""The image half of a checkpoint, whatever its kind, as a function from pixels to the arrays of a store.
+
+``hidden`` is the vision transformer's last layer: a CLS vector and a vector a patch. ``aligned`` is the vector that the
+checkpoint compares with that of a caption: CLIP's and SigLIP's, or the image-text contrastive one of BLIP-2 (J. Li et
+al. 2023, section 3.1). ``qformer`` is BLIP-2's query tokens before any projection.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+from transformers import Blip2VisionModelWithProjection, CLIPVisionModelWithProjection, SiglipVisionModel
+
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.backbones import Backbone, patch_grid
+from vitcapr.features.encoders.loading import load_part, model_type, read_config
+
+Kind = Literal["auto", "vit", "clip", "siglip", "blip-2"]
+Output = Literal["hidden", "aligned", "qformer"]
+Pool = Literal["mean", "max", "first"]
+
+OUTPUTS: Mapping[str, tuple[Output, ...]] = {
+    "vit": ("hidden",),
+    "clip": ("hidden", "aligned"),
+    "siglip": ("hidden", "aligned"),
+    "blip-2": ("hidden", "aligned", "qformer"),
+}
+NO_GRID = (0, 0)
+_ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
+
+
+class ImageTower(Protocol):
+    """What fills a store: pixels ``(B, 3, H, W)`` become arrays of B rows.
+
+    Attributes:
+        grid: rows and columns of patches; nought by nought where ``patches`` are no places of the picture.
+        shapes: of each array, a row of it.
+    """
+
+    dtype: torch.dtype
+    device: torch.device
+    grid: tuple[int, int]
+
+    @property
+    def model(self) -> torch.nn.Module: ...
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
+
+    def features(self, pixels: Tensor) -> dict[str, Tensor]: ...
+
+
+class Tower:
+    """An image half that :func:`load_image_tower` put together from a model and what to do with it."""
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        run: Callable[[Tensor], dict[str, Tensor]],
+        grid: tuple[int, int],
+        size: tuple[int, int],
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        self.model, self._run, self.grid, self.device, self.dtype = model, run, grid, device, dtype
+        probe = self.features(torch.zeros(1, 3, *size, dtype=dtype, device=device))
+        self.shapes = {name: tuple(array.shape[1:]) for name, array in probe.items()}
+
+    @torch.inference_mode()
+    def features(self, pixels: Tensor) -> dict[str, Tensor]:
+        return self._run(pixels)
+
+
+def kind_of(folder: Path, kind: Kind, output: Output) -> str:
+    """The kind of the checkpoint, a key of :data:`OUTPUTS`.
+
+    Raises:
+        UserError: it is not the kind asked for, or has no such output.
+    """
+    found = model_type(folder)
+    named = found if found in OUTPUTS else "vit"
+    if kind not in ("auto", named):
+        raise UserError(f"the backbone is of kind {named} ({found}), not {kind}", where=folder, remedy="set kind: auto")
+    if output not in OUTPUTS[named]:
+        what = f"a backbone of kind {named} ({found}) has no output '{output}'"
+        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[named])}")
+    return named
+
+
+def load_image_tower(
+    folder: Path,
+    *,
+    kind: Kind = "auto",
+    output: Output = "hidden",
+    pool: Pool = "mean",
+    size: tuple[int, int],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> ImageTower:
+    """Load the image half, and nothing else, of the checkpoint in ``folder``.
+
+    Arrays by kind and output:
+
+    - hidden: ``cls (D,)`` and ``patches (P, D)``. SigLIP has no CLS token: its ``cls`` is that of its attention-pooling
+      head or, where it has none, the patches' mean.
+    - CLIP, SigLIP aligned: ``cls (E,)`` alone, not normalised, as ``get_image_features`` gives it.
+    - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, these pooled.
+    - BLIP-2 aligned: ``patches (32, E)``, the projected tokens, each of length 1, and ``cls (E,)``, their mean. BLIP-2
+      itself scores an image by the *greatest* cosine over the tokens; the cosine with ``cls`` is in proportion to the
+      mean over them.
+
+    Args:
+        pool: of the query tokens; the other outputs do not ask.
+        size: height and width of the pictures.
+
+    Raises:
+        UserError: the checkpoint is of another kind, has no such output, lacks weights or cannot take this size.
+    """
+    named = kind_of(folder, kind, output)
+    if output == "hidden" and named != "siglip":
+        return Backbone(folder, size, dtype, device)
+    config = read_config(folder)
+    vision = config.vision_config
+    grid, resized = patch_grid(vision, size, folder)
+    options = {"interpolate_pos_encoding": True} if resized else {}
+    if named == "blip-2":
+        return _blip2(folder, config, output, pool, size, dtype, device, options)
+    part, strip = (CLIPVisionModelWithProjection, None) if named == "clip" else (SiglipVisionModel, "vision_model")
+    model = load_part(part, folder, config=vision, dtype=dtype, strip=strip).to(device)
+    if output == "hidden":
+        return Tower(model, lambda pixels: _siglip_hidden(model(pixels, **options)), grid, size, device, dtype)
+    if named == "siglip" and not model.use_head:
+        raise UserError("this SigLIP has no pooling head, so no aligned vector", where=folder, remedy="output: hidden")
+    vector = "image_embeds" if named == "clip" else "pooler_output"
+    return Tower(model, lambda pixels: {"cls": model(pixels, **options)[vector]}, NO_GRID, size, device, dtype)
+
+
+def _siglip_hidden(output: Any) -> dict[str, Tensor]:
+    patches = output.last_hidden_state
+    return {"patches": patches, "cls": patches.mean(1) if output.pooler_output is None else output.pooler_output}
+
+
+def _blip2(
+    folder: Path,
+    config: Any,
+    output: Output,
+    pool: Pool,
+    size: tuple[int, int],
+    dtype: torch.dtype,
+    device: torch.device,
+    options: Mapping[str, Any],
+) -> Tower:
+    aligned = output == "aligned"
+    model = load_part(
+        Blip2VisionModelWithProjection,
+        folder,
+        config=config,
+        dtype=dtype,
+        optional=() if aligned else ("vision_projection",),
+        remedy=_ITC_REMEDY if aligned else "fetch the checkpoint again",
+    ).to(device)
+
+    def tokens_of(pixels: Tensor) -> Tensor:
+        seen = model.vision_model(pixels, **options).last_hidden_state
+        whole = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
+        queries = model.query_tokens.expand(len(seen), -1, -1)
+        tokens: Tensor = model.qformer(
+            query_embeds=queries, encoder_hidden_states=seen, encoder_attention_mask=whole
+        ).last_hidden_state
+        return tokens
+
+    def run(pixels: Tensor) -> dict[str, Tensor]:
+        tokens = tokens_of(pixels)
+        if aligned:
+            tokens = normalize(model.vision_projection(tokens.to(model.vision_projection.weight.dtype)), dim=-1)
+            return {"patches": tokens, "cls": tokens.mean(1)}
+        pooled = {"mean": lambda: tokens.mean(1), "max": lambda: tokens.amax(1), "first": lambda: tokens[:, 0]}
+        return {"patches": tokens, "cls": pooled[pool]()}
+
+    return Tower(model, run, NO_GRID, size, device, dtype)

@@ -1,0 +1,94 @@
+"""Features of photographs that are in no data set, by the very steps that filled a store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.backbones import locate, weights_digest
+from vitcapr.features.encoders.image_towers import ImageTower, load_image_tower
+from vitcapr.features.encoders.precision import DTYPES
+from vitcapr.features.encoders.preprocess import Preprocessing
+
+
+class PhotographEncoder:
+    """Preprocessing, backbone and rounding of a store, for pictures in memory; made by :func:`open_like`.
+
+    Attributes:
+        grid: rows and columns of patches; nought by nought where the features have no places in the picture.
+        dim: D, the width of the features.
+    """
+
+    def __init__(self, preprocessing: Preprocessing, backbone: ImageTower, store_dtype: str) -> None:
+        self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, DTYPES[store_dtype]
+        self.grid, self.dim = backbone.grid, backbone.shapes["cls"][0]
+
+    @torch.inference_mode()
+    def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
+        """``cls: (B, D)`` and, where the store has them, ``patches: (B, P, D)``, float32 on the backbone's device, as
+        a store gives them back.
+
+        Args:
+            pictures: B RGB pictures of any sizes, in one forward pass.
+        """
+        pixels = torch.from_numpy(np.stack([self._prepared(picture) for picture in pictures]))
+        pixels = pixels.to(self._backbone.device)
+        features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
+        return {name: array.to(self._store_dtype).float() for name, array in features.items()}
+
+    def seen(self, picture: Image.Image) -> Image.Image:
+        """What of the picture the patches tile: all of it or, where the middle is cut out, what the model sees."""
+        return picture if self._preprocessing.crop is None else Image.fromarray(self._prepared(picture))
+
+    def _prepared(self, picture: Image.Image) -> np.ndarray:
+        pixels = np.empty((*self._preprocessing.size, 3), np.uint8)
+        self._preprocessing.prepare(picture, pixels)
+        return pixels
+
+
+def open_like(attributes: Mapping[str, Any], device: torch.device, source: str | None = None) -> PhotographEncoder:
+    """What computes the features of a photograph as those of a store were computed.
+
+    Args:
+        attributes: the store's: backbone, revision, weights digest, preprocessing and dtypes.
+        source: hub id or folder of the backbone, where it is not found by the name that the store has for it.
+
+    Raises:
+        UserError: the backbone is not found, or has other weights than the store's.
+    """
+    name, revision = source or attributes["backbone"], attributes["revision"] or "main"
+    folder = locate(name, revision).folder
+    if weights_digest(folder) != attributes["weights_sha256"]:
+        raise UserError(
+            "this backbone is not the one that the features were computed with: its weights differ",
+            where=folder,
+            remedy=f"give the folder of {attributes['backbone']} with --backbone",
+        )
+    preprocessing = preprocessing_of(attributes)
+    backbone = load_image_tower(
+        folder,
+        output=attributes.get("output", "hidden"),
+        pool=attributes.get("query_pool") or "mean",
+        size=preprocessing.size,
+        dtype=DTYPES[attributes["dtype"]],
+        device=device,
+    )
+    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
+
+
+def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
+    """What made the pixels of a store, from its attributes."""
+    values = attributes["preprocessing"]
+    crop = values["crop"]
+    return Preprocessing(
+        resize=tuple(values["resize"]),
+        crop=None if crop is None else (crop[0], crop[1]),
+        interpolation=values["interpolation"],
+        scale=values["scale"],
+        mean=(values["mean"][0], values["mean"][1], values["mean"][2]),
+        std=(values["std"][0], values["std"][1], values["std"][2]),
+    )

@@ -1,0 +1,204 @@
+"""The frozen text half of a checkpoint as a function from sentences to vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.backbones import Checkpoint, locate, weights_digest
+from vitcapr.features.encoders.loading import LOCAL
+from vitcapr.features.encoders.precision import resolve_dtype
+from vitcapr.features.encoders.text_towers import Output, TextTower, load_text_tower
+from vitcapr.files import sha256_bytes, sha256_file
+
+Pool = Literal["mean", "cls", "last"]
+
+_TOKENIZER = [
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
+]
+
+
+class TextEncoder:
+    """``encode`` turns sentences into vectors; made by :func:`load_text_encoder`.
+
+    Attributes:
+        dim: the length D of a vector.
+        dtype: of weights and arithmetic.
+    """
+
+    def __init__(
+        self, tokenizer: Any, tower: TextTower, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
+    ) -> None:
+        """Args:
+        pool: of the hidden states; a tower with a vector of its own is not pooled.
+        longest: tokens of a sentence, special ones included; more are cut.
+        """
+        self._tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
+        self._model = tower.model.to(device)
+        self.dtype, self._device = dtype, device
+        self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The network itself, frozen and in evaluation mode; for what trains it further."""
+        return self._model
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers that belongs to it."""
+        return self._tokenizer
+
+    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
+        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
+        return self.encode_tokens(self.tokenize(texts), batch)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token numbers of each sentence, special ones included, cut to the greatest length."""
+        if not texts:
+            return []
+        cut = self._tokenizer(
+            list(texts), truncation=True, max_length=self._longest, return_attention_mask=False, verbose=False
+        )
+        ids: list[list[int]] = cut["input_ids"]
+        return ids
+
+    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:
+        """The vector of each sentence.
+
+        Sentences of similar length go together, so that little is computed for padding, and padding counts for
+        nothing: but for rounding, the vector of a sentence does not depend on those beside it.
+
+        Args:
+            batch: sentences in one forward pass.
+
+        Returns:
+            (n, D) float32, in the order given: the mean over the real tokens, the first or the last of them, or the
+            vector that the model itself has for a sentence.
+        """
+        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+        vectors = np.empty((len(tokens), self.dim), np.float32)
+        for first in range(0, len(order), batch):
+            chosen = order[first : first + batch]
+            vectors[chosen] = self._forward([tokens[index] for index in chosen])
+        return vectors
+
+    @torch.inference_mode()
+    def _forward(self, tokens: list[list[int]]) -> np.ndarray:
+        length = self._tower.padded_to
+        padded = self._tokenizer.pad(
+            {"input_ids": tokens},
+            padding="longest" if length is None else "max_length",
+            max_length=length,
+            padding_side="right",
+            return_tensors="pt",
+        )
+        mask = padded["attention_mask"].to(self._device)
+        masked = {"attention_mask": mask} if length is None else {}
+        output = self._model(input_ids=padded["input_ids"].to(self._device), **masked)
+        if self._tower.vector is not None:
+            pooled = self._tower.vector(output).float()
+        else:
+            pooled = pool_tokens(output.last_hidden_state.float(), mask, self._pool)
+        vectors: np.ndarray = pooled.cpu().numpy()
+        return vectors
+
+
+def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
+    """One vector a sentence.
+
+    Args:
+        hidden: (B, T, D), the padding on the right.
+        mask: (B, T), 1 for a real token; every sentence has one.
+        pool: ``mean`` over the real tokens, or their ``cls`` (first) or ``last``.
+    """
+    if pool == "cls":
+        return hidden[:, 0]
+    if pool == "last":
+        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+    real = mask[..., None].to(hidden.dtype)
+    return (hidden * real).sum(1) / real.sum(1)
+
+
+def locate_text_encoder(source: str, revision: str) -> Checkpoint:
+    """Find ``source`` as :func:`vitcapr.features.encoders.backbones.locate` does, its tokenizer with it.
+
+    Raises:
+        UserError: it is nowhere.
+    """
+    checkpoint = locate(source, revision)
+    if checkpoint.revision is not None:
+        try:
+            snapshot_download(source, revision=checkpoint.revision, allow_patterns=_TOKENIZER)
+        except (HfHubHTTPError, OSError) as error:
+            remedy = "run where the hub can be reached"
+            raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
+    return checkpoint
+
+
+def text_encoder_digest(folder: Path) -> str:
+    """sha256 of configuration, weights and tokenizer.
+
+    Raises:
+        UserError: there are no safetensors.
+    """
+    files = sorted({path for pattern in _TOKENIZER for path in folder.glob(pattern)})
+    lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
+    return sha256_bytes("\n".join(lines).encode())
+
+
+def load_text_encoder(
+    source: str,
+    *,
+    revision: str,
+    pool: Pool,
+    dtype: str,
+    device: torch.device,
+    max_length: int,
+    output: Output = "hidden",
+) -> TextEncoder:
+    """Load the text half of a checkpoint and its tokenizer: BERT and its relatives, T5, CLIP, SigLIP, BLIP-2.
+
+    Args:
+        source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
+        pool: of hidden states: ``mean`` over the real tokens, special ones included, ``cls``, the first, or ``last``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        max_length: tokens of a sentence, special ones included; more are cut.
+        output: see :func:`vitcapr.features.encoders.text_towers.load_text_tower`.
+
+    Raises:
+        UserError: it is nowhere, has code of its own or pickled weights, has no tokenizer, no such output, or reads
+            fewer tokens.
+    """
+    folder = locate_text_encoder(source, revision).folder
+    if not any(folder.glob("model*.safetensors")):
+        what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
+        raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
+    arithmetic = resolve_dtype(dtype, device)
+    tokenizer = _tokenizer(folder, dict(LOCAL))
+    tower = load_text_tower(folder, output, arithmetic)
+    if tower.room is not None and max_length > tower.room:
+        what = f"max_length {max_length} is more than the {tower.room} tokens that the text encoder reads"
+        raise UserError(what, where=folder, remedy=f"set max_length to {tower.room} or less")
+    return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
+
+
+def _tokenizer(folder: Path, local: dict[str, Any]) -> Any:
+    if not any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)):
+        what = "the text encoder has no tokenizer"
+        raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+    except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
+        what = f"the tokenizer cannot be opened: {str(error)[:120]}"
+        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+    if tokenizer.pad_token is None:
+        raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
+    return tokenizer

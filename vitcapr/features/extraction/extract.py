@@ -1,0 +1,198 @@
+"""Photographs through a backbone into the chunks of a store; decoding, forward pass and writing overlap.
+
+Threads decode and resize the next batches (Pillow lets go of the interpreter while it does), this thread runs the
+model, and one more thread casts to bytes, digests and writes. Everything that waits is bounded: two batches ahead of
+the model, one chunk behind it.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from vitcapr.data.images import BadImage, ImageSource, decode
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.image_towers import ImageTower
+from vitcapr.features.encoders.precision import DTYPES
+from vitcapr.features.encoders.preprocess import Preprocessing
+from vitcapr.features.store.writer import StoreWriter
+from vitcapr.progress import Tracker
+
+_BATCHES_AHEAD = 2
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """An image file as the manifest knows it; ``pixels`` is width times height."""
+
+    image_id: str
+    path: str
+    pixels: int
+    sha256: str
+
+
+@dataclass
+class _Batch:
+    """Images ``first`` to ``last`` (rows of the store), all in one chunk, on their way through decoding."""
+
+    chunk: int
+    first: int
+    last: int
+    pixels: np.ndarray
+    decoding: list["Future[None]"]
+
+
+class _Decoder:
+    """Yields batches in order, the next ones being decoded meanwhile by ``workers`` threads."""
+
+    def __init__(
+        self,
+        source: ImageSource,
+        photographs: Sequence[Photograph],
+        preprocessing: Preprocessing,
+        spans: Sequence[tuple[int, int, int]],
+        workers: int,
+    ) -> None:
+        self._source, self._photographs, self._preprocessing = source, photographs, preprocessing
+        self._spans = deque(spans)
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
+        self._ahead: deque[_Batch] = deque()
+
+    def _submit(self) -> None:
+        chunk, first, last = self._spans.popleft()
+        pixels = np.empty((last - first, *self._preprocessing.size, 3), np.uint8)
+        decoding = [
+            self._pool.submit(self._decode, self._photographs[row], pixels[row - first]) for row in range(first, last)
+        ]
+        self._ahead.append(_Batch(chunk, first, last, pixels, decoding))
+
+    def _decode(self, photograph: Photograph, out: np.ndarray) -> None:
+        try:
+            content = self._source.read(photograph.path)
+            if hashlib.sha256(content).hexdigest() != photograph.sha256:
+                raise UserError(
+                    f"image '{photograph.image_id}' is not the file it was when the manifest was made",
+                    where=photograph.path,
+                    remedy="run the data stage again",
+                )
+            self._preprocessing.prepare(decode(content, photograph.pixels), out)
+        except BadImage as error:
+            raise UserError(
+                f"image '{photograph.image_id}' cannot be read any more: {error.reason}",
+                where=photograph.path,
+                remedy="run the data stage again, which leaves damaged images out",
+            ) from error
+
+    def __iter__(self) -> Iterator[_Batch]:
+        while self._spans or self._ahead:
+            while self._spans and len(self._ahead) < _BATCHES_AHEAD:
+                self._submit()
+            batch = self._ahead.popleft()
+            for future in batch.decoding:
+                future.result()
+            if self._spans:
+                self._submit()
+            yield batch
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def batches_of(chunks: Sequence[int], images: int, chunk: int, batch: int) -> list[tuple[int, int, int]]:
+    """``(chunk, first row, last row)`` of each forward pass: never across chunks, so that a chunk's numbers are
+    the same whichever chunks are computed in the same run."""
+    spans = []
+    for index in chunks:
+        end = min((index + 1) * chunk, images)
+        spans += [(index, first, min(first + batch, end)) for first in range(index * chunk, end, batch)]
+    return spans
+
+
+def extract_chunks(
+    chunks: Sequence[int],
+    photographs: Sequence[Photograph],
+    source: ImageSource,
+    preprocessing: Preprocessing,
+    backbone: ImageTower,
+    writer: StoreWriter,
+    batch: int,
+    workers: int,
+    tracker: Tracker,
+) -> None:
+    """Compute and write the chunks with the numbers ``chunks``, in order.
+
+    Args:
+        photographs: all images of the store, in row order.
+        batch: images in one forward pass.
+        workers: threads that decode.
+        tracker: is advanced by images.
+
+    Raises:
+        UserError: an image is damaged or changed, a feature is not finite, or the disk is full. Chunks finished
+            before stay finished.
+    """
+    layout = next(iter(writer.layouts.values()))
+    spans = batches_of(chunks, len(photographs), layout.chunk, batch)
+    decoder = _Decoder(source, photographs, preprocessing, spans, workers)
+    writing = ThreadPoolExecutor(1, thread_name_prefix="write")
+    written: Future[None] | None = None
+    buffers: dict[str, np.ndarray] = {}
+    try:
+        for work in decoder:
+            if not buffers:
+                buffers = {
+                    name: np.zeros((array.chunk, *array.shape[1:]), array.dtype)
+                    for name, array in writer.layouts.items()
+                }
+            start = work.first - work.chunk * layout.chunk
+            _forward(work, start, photographs, preprocessing, backbone, buffers, layout.dtype)
+            tracker.advance(work.last - work.first)
+            if work.last == min((work.chunk + 1) * layout.chunk, len(photographs)):
+                if written is not None:
+                    written.result()
+                written = writing.submit(writer.write, work.chunk, buffers)
+                buffers = {}
+        if written is not None:
+            written.result()
+    finally:
+        decoder.close()
+        writing.shutdown()
+
+
+def _forward(
+    work: _Batch,
+    start: int,
+    photographs: Sequence[Photograph],
+    preprocessing: Preprocessing,
+    backbone: ImageTower,
+    buffers: dict[str, np.ndarray],
+    store_dtype: str,
+) -> None:
+    """Fill the rows from ``start`` of the chunk's buffers with the features of one batch."""
+    with torch.inference_mode():
+        pixels = torch.from_numpy(work.pixels).to(backbone.device)
+        for name, features in backbone.features(preprocessing.normalise(pixels, backbone.dtype)).items():
+            stored = features.to(DTYPES[store_dtype])
+            if not bool(torch.isfinite(stored).all()):
+                _name_the_image(features, stored, photographs[work.first : work.last])
+            target = torch.from_numpy(buffers[name][start : start + len(stored)])
+            target.copy_(stored)
+
+
+def _name_the_image(features: torch.Tensor, stored: torch.Tensor, photographs: Sequence[Photograph]) -> None:
+    """Raises:
+    UserError: names the first image with a feature that is not finite.
+    """
+    finite = torch.isfinite(stored).flatten(1).all(dim=1).tolist()
+    position = finite.index(False)
+    overflow = bool(torch.isfinite(features[position]).all())
+    raise UserError(
+        f"the features of image '{photographs[position].image_id}' are "
+        + ("too large for the store's dtype" if overflow else "not finite"),
+        where=photographs[position].path,
+        remedy="set store_dtype: float32" if overflow else "set the backbone's dtype to float32, or check its weights",
+    )

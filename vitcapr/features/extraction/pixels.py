@@ -1,0 +1,78 @@
+"""Decoded pictures in a store: for models that are trained through the network that looks at them.
+
+A store of 8-bit pixels is laid out, written, sealed and read as one of features. What is in it is what a checkpoint's
+processor makes of each picture before it normalises; the mean and deviation stand in the attributes.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from PIL import Image
+
+from vitcapr.data.images import BadImage, ImageSource, decode
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.preprocess import Preprocessing
+from vitcapr.features.extraction.extract import Photograph
+from vitcapr.features.store.layout import ArrayLayout
+from vitcapr.features.store.writer import StoreWriter
+from vitcapr.progress import Tracker
+
+PIXELS = "pixels"
+"""The array of a pixel store: (N, S, S, 3) uint8."""
+
+
+def pixel_layout(images: int, size: tuple[int, int], chunk: int) -> ArrayLayout:
+    return ArrayLayout((images, *size, 3), chunk, "uint8", ("image", "row", "column", "channel"))
+
+
+def decode_chunks(
+    chunks: Sequence[int],
+    photographs: Sequence[Photograph],
+    source: ImageSource,
+    preprocessing: Preprocessing,
+    writer: StoreWriter,
+    workers: int,
+    tracker: Tracker,
+) -> None:
+    """Decode, resize and write the chunks with the numbers ``chunks``, in order.
+
+    Args:
+        photographs: all images of the store, in row order.
+        workers: threads that decode (Pillow lets go of the interpreter while it does).
+        tracker: is advanced by images.
+
+    Raises:
+        UserError: an image is damaged or changed, or the disk is full. Chunks finished before stay finished.
+    """
+    layout = writer.layouts[PIXELS]
+
+    def prepare(photograph: Photograph, out: np.ndarray) -> None:
+        preprocessing.prepare(_open(photograph, source), out)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="decode") as pool:
+        for index in chunks:
+            mine = photographs[index * layout.chunk : (index + 1) * layout.chunk]
+            pixels = np.zeros((layout.chunk, *layout.shape[1:]), np.uint8)
+            for _ in pool.map(prepare, mine, pixels[: len(mine)]):
+                tracker.advance()
+            writer.write(index, {PIXELS: pixels})
+
+
+def _open(photograph: Photograph, source: ImageSource) -> Image.Image:
+    try:
+        content = source.read(photograph.path)
+        if hashlib.sha256(content).hexdigest() != photograph.sha256:
+            raise UserError(
+                f"image '{photograph.image_id}' is not the file it was when the manifest was made",
+                where=photograph.path,
+                remedy="run the data stage again",
+            )
+        return decode(content, photograph.pixels)
+    except BadImage as error:
+        raise UserError(
+            f"image '{photograph.image_id}' cannot be read any more: {error.reason}",
+            where=photograph.path,
+            remedy="run the data stage again, which leaves damaged images out",
+        ) from error

@@ -1,0 +1,326 @@
+"""The sealed feature store: a plain Zarr v3 group whose chunk files are read directly.
+
+A chunk holds whole images, is not compressed and is written whole, so its file *is* a little-endian C-order array.
+Any Zarr reader opens the group; this one gathers rows at the speed of a memory map. It never keeps the store in
+memory: rows are copied out of the files, which are mapped only as far as the machine's memory goes.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.features.store.chunk_maps import ChunkMaps, mappable_bytes
+from vitcapr.features.store.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
+from vitcapr.files import read_json, sha256_file
+
+
+def repair(array: str) -> str:
+    """What to do about a damaged array of that name."""
+    captions = array in ("text", "caption_id")
+    again = "extract_text --until extract_text" if captions else "extract --until seal"
+    return (
+        "see what else is damaged with vitcapr features verify, delete it, and run "
+        f"snakemake --forcerun {again}: only what is missing is computed again; pull a pulled store again"
+    )
+
+
+class FeatureArray:
+    """One array of a store, ``(N, ...)``, read from its chunk files as rows are asked for.
+
+    ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        shape: tuple[int, ...],
+        chunk: int,
+        dtype: np.dtype[Any],
+        mappable: int | None = None,
+        present: np.ndarray | None = None,
+    ) -> None:
+        """Args:
+        directory: the array's folder in the Zarr group.
+        chunk: rows in a chunk file.
+        mappable: bytes of it that may be mapped; None leaves that to the machine's memory.
+        present: (chunks,) bool, which chunks a partial store has; None for all.
+        """
+        self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
+        self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
+        self.chunks = -(-shape[0] // chunk)
+        self._present = None if present is None or present.all() else present
+        self._mappable = mappable_bytes() if mappable is None else mappable
+        self._maps = self._no_maps()
+
+    def _no_maps(self) -> ChunkMaps:
+        return ChunkMaps(self.chunk_path, len(self), (self.chunk, *self.shape[1:]), self.dtype, self._mappable)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.shape[0] * self.row_bytes
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"FeatureArray({self.directory.name}, shape={self.shape}, dtype={self.dtype}, chunk={self.chunk})"
+
+    @property
+    def rows_here(self) -> list[tuple[int, int]]:
+        """The rows that can be read, as ranges, ends excluded; all of them but in a partial store."""
+        if self._present is None:
+            return [(0, len(self))]
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], self._present, [False])).astype(np.int8)))
+        return [(int(a) * self.chunk, min(int(b) * self.chunk, len(self))) for a, b in edges.reshape(-1, 2)]
+
+    def chunk_path(self, index: int) -> Path:
+        return chunk_path(self.directory, index, self.ndim)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of the array, in the order asked for.
+
+        Args:
+            rows: (n,) integers from 0 to N-1; any order, repetitions allowed.
+
+        Returns:
+            (n, ...) array of this array's dtype, a copy.
+
+        Raises:
+            IndexError: a row is not in the array.
+            UserError: a chunk is missing or cut short, or a partial store does not have a row.
+        """
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
+        rows = rows.astype(np.intp, copy=False)
+        if rows.size and rows.min() < 0:
+            raise IndexError(f"row {rows.min()} of an array of {len(self)} rows")
+        if self._present is not None:
+            self._refuse_absent(rows)
+        maps = self._maps
+        places = maps.places.take(rows)
+        if maps.complete:
+            return maps.rows.take(places, axis=0)
+        chunks = rows // self.chunk
+        maps.map(chunks)
+        mapped = maps.mapped[chunks]
+        if mapped.all():
+            return maps.rows.take(places, axis=0)
+        out = np.empty((rows.size, *self.shape[1:]), self.dtype)
+        for at in np.flatnonzero(mapped).tolist():
+            out[at] = maps.rows[places[at]]
+        for index in np.unique(chunks[~mapped]).tolist():
+            wanted = np.flatnonzero((chunks == index) & ~mapped)
+            _read(self.chunk_path(index), self.directory.name, rows[wanted] % self.chunk, wanted, out)
+        return out
+
+    def _refuse_absent(self, rows: np.ndarray) -> None:
+        absent = rows[~self._present[rows // self.chunk]] if self._present is not None else rows[:0]
+        if absent.size:
+            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
+            remedy = "pull the rest with vitcapr features pull"
+            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
+            raise UserError(what, where=self.directory.parent, remedy=remedy)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if first is Ellipsis:
+            return np.asarray(self.gather(np.arange(len(self)))[key])
+        if isinstance(first, (int, np.integer)):
+            if not -len(self) <= first < len(self):
+                raise IndexError(f"row {first} of an array of {len(self)} rows")
+            row = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
+            return np.asarray(row[tuple(rest)]) if rest else row
+        if isinstance(first, slice):
+            rows = np.arange(*first.indices(len(self)), dtype=np.int64)
+        else:
+            rows = np.asarray(first)
+            rows = np.flatnonzero(rows) if rows.dtype == bool else np.where(rows < 0, rows + len(self), rows)
+        picked = self.gather(rows)
+        return picked[(slice(None), *rest)] if rest else picked
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("a feature array is on disk; it cannot become an array in memory without a copy")
+        whole = self.gather(np.arange(len(self)))
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def close(self) -> None:
+        """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
+        self._maps = self._no_maps()
+
+
+def _read(path: Path, array: str, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
+    """Copy the rows numbered ``rows: (n,)`` of a chunk file of ``array`` to ``out[at]``."""
+    view = out.reshape(-1).view(np.uint8).data
+    size = out[0].nbytes
+    try:
+        file = path.open("rb", buffering=0)
+    except FileNotFoundError as error:
+        what = "a chunk of the feature store is missing"
+        raise UserError(what, where=path, remedy=repair(array)) from error
+    with file:
+        for row, to in zip(rows.tolist(), at.tolist(), strict=True):
+            place, offset = view[to * size : (to + 1) * size], row * size
+            while place:
+                got = os.preadv(file.fileno(), [place], offset)
+                if not got:
+                    raise UserError("a chunk of the feature store is cut short", where=path, remedy=repair(array))
+                place, offset = place[got:], offset + got
+
+
+class FeatureStore(Mapping[str, FeatureArray]):
+    """A sealed store, its structure checked; made by :func:`open_features`.
+
+    ``store["patches"]`` is ``(N, P, D)`` and ``store["cls"]`` ``(N, D)``; rows are those of ``images.parquet``.
+    A store of captions has ``store["text"]``, ``(M, D)``; its rows are those of ``captions.parquet``.
+
+    Attributes:
+        arrays: the arrays by name.
+        attributes: backbone, revision, weights digest, preprocessing, arithmetic: where the numbers come from.
+        grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``. Nought by
+            nought in a store of captions.
+        identity: what a row is, ``image_id`` or ``caption_id``.
+        ids: the id of each row.
+        fingerprint: sha256 of everything that decides the numbers.
+        partial: some of the chunks or arrays are elsewhere; ``rows_here`` of an array says which rows it has.
+        checksums: array name -> sha256 of each chunk file.
+        path: the Zarr group.
+        manifest_path: the sealed manifest.
+    """
+
+    def __init__(self, manifest_path: Path, manifest: Mapping[str, Any]) -> None:
+        self.manifest_path = manifest_path
+        self.path = (manifest_path.parent / manifest["store"]).resolve()
+        self.fingerprint: str = manifest["fingerprint"]
+        self.attributes: dict[str, Any] = manifest["attributes"]
+        rows, columns = manifest.get("grid", (0, 0))
+        self.grid: tuple[int, int] = (rows, columns)
+        self.chunk: int = manifest["chunk"]
+        self.partial: bool = manifest.get("partial", False)
+        self.checksums: dict[str, list[str | None]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
+        self.arrays = {
+            name: FeatureArray(
+                self.path / name,
+                tuple(a["shape"]),
+                self.chunk,
+                np.dtype(a["dtype"]).newbyteorder("<"),
+                present=np.array([digest is not None for digest in a["checksums"]]),
+            )
+            for name, a in manifest["arrays"].items()
+        }
+        self._check()
+        self.identity = next(name for name in IDENTITIES if name in manifest)
+        self.ids = self._read_ids(manifest[self.identity])
+
+    def _check(self) -> None:
+        """Every chunk file that was sealed stands and has its full size."""
+        for name, array in self.arrays.items():
+            for index, digest in enumerate(self.checksums[name]):
+                if digest is None:
+                    continue
+                path = array.chunk_path(index)
+                try:
+                    size = path.stat().st_size
+                except FileNotFoundError as error:
+                    what = f"chunk {index} of '{name}' is missing from the feature store"
+                    raise UserError(what, where=path, remedy=repair(name)) from error
+                if size != self.chunk * array.row_bytes:
+                    what = f"chunk {index} of '{name}' has {size} bytes instead of {self.chunk * array.row_bytes}"
+                    raise UserError(what, where=path, remedy=repair(name))
+
+    def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
+        path = chunk_path(self.path / self.identity, 0, 2)
+        if not path.is_file() or sha256_file(path) != recorded["checksum"]:
+            what = "the ids of the feature store's rows are missing or altered"
+            raise UserError(what, where=path, remedy=repair(self.identity))
+        return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
+
+    def __getitem__(self, name: str) -> FeatureArray:
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def image_ids(self) -> list[str]:
+        """The image of each row; empty in a store of captions."""
+        return self.ids if self.identity == "image_id" else []
+
+    @property
+    def images(self) -> int:
+        return len(self.image_ids)
+
+    @property
+    def block(self) -> int:
+        """Rows that are best read together: 1, any row is as good as another."""
+        return 1
+
+    def __repr__(self) -> str:
+        what = (
+            f"grid {self.grid[0]} x {self.grid[1]}, {self.images} images"
+            if self.images
+            else f"{len(self.ids)} captions"
+        )
+        lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
+        return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
+
+    def close(self) -> None:
+        for array in self.arrays.values():
+            array.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The content of a sealed ``manifest.json``.
+
+    Raises:
+        UserError: it is not one, or of a format this version does not read.
+    """
+    return check_sealed(read_json(path), path)
+
+
+def check_sealed(content: Any, where: object) -> dict[str, Any]:
+    """``content`` of a manifest, if it is a sealed one.
+
+    Raises:
+        UserError: it is not, or of a format this version does not read.
+    """
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else None
+        raise UserError(
+            "not a sealed feature manifest", where=where, remedy=f"expected format {FORMAT}, found {found or 'none'}"
+        )
+    return content
+
+
+def open_features(path: str | Path) -> FeatureStore:
+    """Open a sealed store by its ``manifest.json``, or the folder that holds it, and check that it is whole.
+
+    >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
+    >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
+
+    Raises:
+        UserError: no sealed manifest there, or the store misses a chunk.
+    """
+    manifest = Path(path)
+    if manifest.is_dir():
+        manifest = manifest / "manifest.json"
+    content = read_sealed(manifest)
+    return FeatureStore(manifest, content)
