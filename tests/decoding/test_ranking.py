@@ -1,11 +1,10 @@
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.decoding.ranking import top_k
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_is_the_stable_sort(data):
     size = data.draw(st.sampled_from([1, 5, 63, 64, 65, 300, 1000]))

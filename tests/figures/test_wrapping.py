@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.figures.wrapping import shorten, text_width, wrap
@@ -6,7 +6,6 @@ from vitcapr.figures.wrapping import shorten, text_width, wrap
 letters = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30)
 
 
-@settings(deadline=None)
 @given(st.lists(letters, max_size=12), st.floats(20, 150))
 def test_every_line_fits_and_no_letter_is_lost(words, width):
     lines = wrap(" ".join(words), width, 7)
@@ -14,7 +13,6 @@ def test_every_line_fits_and_no_letter_is_lost(words, width):
     assert "".join(lines).replace(" ", "") == "".join(words)
 
 
-@settings(deadline=None)
 @given(letters, st.floats(20, 150))
 def test_shortened_text_fits(text, width):
     short = shorten(text, width, 8)

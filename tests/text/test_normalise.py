@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.text.normalise import clean, words_of
@@ -49,7 +49,6 @@ def test_a_caption_without_letters_has_no_words(text):
     assert words_of(text) == []
 
 
-@settings(deadline=None)
 @given(st.text(), st.sampled_from(["space", "remove"]))
 def test_cleaned_text_is_letters_and_space_and_cleaning_it_again_changes_nothing(text, non_letters):
     cleaned = clean(text, non_letters)
@@ -57,7 +56,6 @@ def test_cleaned_text_is_letters_and_space_and_cleaning_it_again_changes_nothing
     assert clean(cleaned, non_letters) == cleaned
 
 
-@settings(deadline=None)
 @given(st.text(), st.sampled_from(["space", "remove", "keep"]), st.booleans())
 def test_words_are_neither_empty_nor_spaced(text, non_letters, drop_one_letter):
     words = words_of(text, non_letters=non_letters, drop_one_letter=drop_one_letter)

@@ -54,7 +54,6 @@ def test_a_number_outside_the_vocabulary_is_an_error():
         build().decode([7])
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["a", "dog", "sits"]), max_size=6)))
 def test_captions_of_known_words_come_back(captions):
     vocabulary = build()
