@@ -6,8 +6,6 @@ import sys
 from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
-from vitcapr.provenance import write_code_table
-from vitcapr.runs import CODE_TABLE
 from vitcapr.workflow.experiment import Experiment
 from vitcapr.workflow.machine import leave_sigusr1_to_the_stages, use_this_python
 from vitcapr.workflow.selection import one_of
@@ -25,10 +23,6 @@ except UserError as error:
 
 use_this_python()
 leave_sigusr1_to_the_stages()
-
-
-onstart:
-    write_code_table(CODE_TABLE)
 
 
 report: "workflow/report/workflow.rst"

@@ -57,6 +57,29 @@ rule ground:
         " --settings {params.settings:q} --log {log:q}"
 
 
+rule check_facts:
+    input:
+        captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/facts.json",
+    log:
+        "results/{experiment}/logs/check_facts/{captioner}.{decoding}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        settings=experiment.metrics.check_facts.settings,
+        made_from=experiment.metrics.check_facts.made_from,
+    shell:
+        "python -m vitcapr.cli.check_facts --captions {input.captions:q} --manifest {input.manifest:q}"
+        " --split {wildcards.split} --model {wildcards.captioner} --decoding {wildcards.decoding}"
+        " --output {output.metrics:q} --settings {params.settings:q} --log {log:q}"
+
+
 rule summary:
     input:
         metrics=experiment.metrics.files,

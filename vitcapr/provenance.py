@@ -4,17 +4,16 @@ The import graph comes from grimp, which reads the sources and imports nothing, 
 the hashes of every stage without loading torch.
 """
 
-import ast
 import hashlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, write_json
+from vitcapr.syntax import TreeDigests
 
 if TYPE_CHECKING:
     import grimp
@@ -41,88 +40,34 @@ SPOKEN = frozenset({f"{PACKAGE}.errors", f"{PACKAGE}.progress", f"{PACKAGE}.cli.
 
 
 @cache
-def stage_code(module: str, package: str = PACKAGE) -> dict[str, str]:
+def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = None) -> dict[str, str]:
     """Everything that ``module`` runs: a digest for each module of the package, a version for each library.
 
     Two equal dictionaries mean that the stage computes the same; the differing keys name what was edited.
 
     Args:
         module: for instance ``vitcapr.cli.decode``.
+        remembered: a file of :class:`~vitcapr.syntax.TreeDigests`, so that every job need not parse the whole package.
 
     Raises:
         UserError: there is no such module, or a library it imports is not installed.
     """
     modules, libraries = _closure(module, package)
-    code = {name: _module_digest(name) for name in sorted(modules)}
+    digests = _digests(remembered)
+    code = {name: digests.of(_path(name)) for name in sorted(modules)}
+    digests.remember()
     return code | {name: _release(name) for name in sorted(libraries)}
 
 
-def write_code_table(path: Path, package: str = PACKAGE) -> None:
-    """Keep the :func:`stage_code` of every command, so that a job need not read the whole package to know its own."""
-    modules = sorted(name for name in _graph(package).modules if name.startswith(f"{package}.cli."))
-    stages = {module: stage_code(module, package) for module in modules}
-    reached = {name for code in stages.values() for name in code if name.startswith(f"{package}.")}
-    write_json(path, {"stages": stages, "files": {name: _state(name) for name in sorted(reached)}})
-
-
-def stage_code_from(path: Path, module: str, package: str = PACKAGE) -> dict[str, str]:
-    """:func:`stage_code`, from the table at ``path`` where that is there and no file has changed since."""
-    if path.is_file():
-        table = read_json(path)
-        code: dict[str, str] = table["stages"].get(module, {})
-        known = {name: state for name, state in table["files"].items() if name in code}
-        if code and all(_state(name) == state for name, state in known.items()):
-            return code
-    return stage_code(module, package)
-
-
-def code_hash(module: str, package: str = PACKAGE) -> str:
-    """One hash of :func:`stage_code`, for a card."""
-    entries = "\n".join(f"{name} {value}" for name, value in stage_code(module, package).items())
+def code_hash(code: Mapping[str, str]) -> str:
+    """One hash of a :func:`stage_code`."""
+    entries = "\n".join(f"{name} {value}" for name, value in code.items())
     return hashlib.sha256(entries.encode()).hexdigest()
 
 
 def library_versions() -> dict[str, str]:
     """The installed release of every library in :data:`LIBRARIES`."""
     return {name: _release(name) for name in sorted(LIBRARIES)}
-
-
-def tree_digest(source: str) -> str:
-    """16 hexadecimal digits that stay the same under comments, docstrings, blank lines and layout."""
-    digest = hashlib.sha256()
-    for piece in _spell(ast.parse(source)):
-        digest.update(piece.encode())
-        digest.update(b"\x00")
-    return digest.hexdigest()[:16]
-
-
-def _spell(node: ast.AST) -> Iterator[str]:
-    """The tree in prefix order; empty fields are left out, for newer Pythons add some."""
-    yield type(node).__name__
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if value is None and not (field == "value" and isinstance(node, ast.Constant)):
-            continue
-        if isinstance(value, ast.AST):
-            yield field
-            yield from _spell(value)
-        elif isinstance(value, list):
-            kept = [item for item in value if not _is_bare_string(item)]
-            if kept:
-                yield f"{field}["
-                for item in kept:
-                    if isinstance(item, ast.AST):
-                        yield from _spell(item)
-                    else:
-                        yield repr(item)
-                yield "]"
-        else:
-            yield f"{field}={value!r}"
-
-
-def _is_bare_string(node: object) -> bool:
-    """A docstring, of whatever it stands under: a string that nothing is done with."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
@@ -173,22 +118,13 @@ def _path(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def _state(module: str) -> list[int] | None:
-    """Time and size of a module's file; None for one that is no longer there."""
-    try:
-        state = _path(module).stat()
-    except FileNotFoundError:
-        return None
-    return [state.st_mtime_ns, state.st_size]
-
-
 def _is_package(module: str) -> bool:
     return _path(module).name == "__init__.py"
 
 
 @cache
-def _module_digest(module: str) -> str:
-    return tree_digest(_path(module).read_text(encoding="utf-8"))
+def _digests(remembered: Path | None) -> TreeDigests:
+    return TreeDigests(remembered)
 
 
 @cache

@@ -14,8 +14,8 @@ from vitcapr.files import read_json, sha256_file
 
 FORMAT = "vitcapr-run-1"
 RUNS, LOGS = "runs", "logs"
-CODE_TABLE = Path("results/.code.json")
-"""Written when a run of the DAG starts; see :func:`vitcapr.provenance.write_code_table`."""
+CODE_DIGESTS = Path("results/.code.json")
+"""What :func:`vitcapr.provenance.stage_code` remembers from one process to the next."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ run; the stage of a rule from the rule files. That this agrees with Snakemake is
 """
 
 import functools
-import hashlib
 import importlib.metadata
 import re
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 
 from vitcapr import provenance
+from vitcapr.syntax import TreeDigests
 from vitcapr.workflow.experiment import Experiment, load_experiment
 
 MADE_FROM = re.compile(
@@ -96,7 +96,7 @@ def standing_in(root: Path) -> Iterator[None]:
         patch.delenv("VITCAPR_DATA", raising=False)
         patch.delenv("VITCAPR_BACKBONES", raising=False)
         patch.setattr(provenance, "_folder", lambda _: root / "vitcapr")
-        patch.setattr(provenance, "_module_digest", functools.cache(lambda name: _digest(provenance._path(name))))
+        patch.setattr(provenance, "_digests", lambda _: _DIGESTS)
         patch.setattr(provenance, "_release", functools.cache(provenance._release.__wrapped__))
         patch.setattr(provenance, "_closure", _closure)
         patch.setattr("vitcapr.workflow.stage.stage_code", functools.cache(provenance.stage_code.__wrapped__))
@@ -106,12 +106,7 @@ def standing_in(root: Path) -> Iterator[None]:
 
 
 _closure = functools.cache(provenance._closure)
-_tree_digest = functools.cache(lambda _, source: provenance.tree_digest(source))
-
-
-def _digest(path: Path) -> str:
-    source = path.read_text(encoding="utf-8")
-    return _tree_digest(hashlib.sha256(source.encode()).digest(), source)
+_DIGESTS = TreeDigests()
 
 
 def _stage(experiment: Experiment, expression: str) -> Any:

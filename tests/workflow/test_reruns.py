@@ -24,6 +24,10 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         "rerank_oracle plain/oracle/test",
         "compare plain/reranked/test",
         "compare plain/oracle/test",
+        "check_facts plain/greedy/test",
+        "check_facts plain/beam/test",
+        "check_facts plain/reranked/test",
+        "check_facts plain/oracle/test",
         "score plain/greedy/test",
         "score plain/beam/test",
         "score plain/reranked/test",
@@ -57,6 +61,8 @@ def test_one_decodings_beam_concerns_only_that_decoding(two: Any) -> None:
         "decode plain/greedy/test",
         "score attention/greedy/test",
         "score plain/greedy/test",
+        "check_facts attention/greedy/test",
+        "check_facts plain/greedy/test",
         "draw_captions test",
         "summary",
     }
@@ -76,6 +82,7 @@ def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
         "train_captioner second",
         "decode second/greedy/test",
         "score second/greedy/test",
+        "check_facts second/greedy/test",
         "draw_captions test",
         "draw_curves",
         "draw_gpu",
@@ -86,9 +93,9 @@ def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
 def test_status_names_the_edited_module(two: Any) -> None:
     two.append(BEAM, "\nMORE = 1\n")
     said = two.status()
-    assert said.startswith("two: 31 jobs to run\n")
+    assert said.startswith("two: 39 jobs to run\n")
     assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)\n", said)
-    assert "and 25 that follow from these" in said
+    assert "and 33 that follow from these" in said
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:

@@ -63,6 +63,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "score_pools": "Embeddings -> Recall@K of queries set apart against pools of candidates.",
         "compare": "Two scored systems -> what changed, and how surely.",
         "ground": "Attention -> the share of it that falls on the object.",
+        "check_facts": "Captions of scenes -> the share of their claims that are so.",
         "draw_curves": "Training curves.",
         "draw_losses": "Losses of matchers side by side.",
         "draw_captions": "Captioned images.",

@@ -19,8 +19,8 @@ from typing import Any
 from vitcapr.energy import Meter
 from vitcapr.files import sha256_file, write_json
 from vitcapr.progress import Reporter
-from vitcapr.provenance import LIBRARIES, stage_code_from
-from vitcapr.runs import CODE_TABLE, FORMAT, described, record_of_log
+from vitcapr.provenance import LIBRARIES, stage_code
+from vitcapr.runs import CODE_DIGESTS, FORMAT, described, record_of_log
 from vitcapr.shelf import Entry, key_of, shelf_of
 
 _KEYS = ("log", "settings")
@@ -82,7 +82,7 @@ def recorded(command: Callable[..., Any], module: str, writes: Sequence[str] = (
             command(**values)
             return
         call = Call(module, values, writes)
-        code = stage_code_from(CODE_TABLE, module)
+        code = stage_code(module, remembered=CODE_DIGESTS)
         before = _states(call.files())
         key = _key(call, code, before) if writes else None
         shelf = shelf_of(record.parents[-2]) if writes else None

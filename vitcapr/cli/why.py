@@ -11,7 +11,7 @@ from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.provenance import stage_code
-from vitcapr.runs import Run
+from vitcapr.runs import CODE_DIGESTS, Run
 from vitcapr.workflow.changes import code_changes, leaves
 from vitcapr.workflow.lineage import Lineage
 
@@ -106,7 +106,7 @@ def _code(run: Run) -> Iterator[str]:
     modules = sum(name.startswith("vitcapr.") for name in code)
     digest = sha256_bytes(canonical_json(code).encode())[:16]
     try:
-        changes = list(code_changes(code, stage_code(f"vitcapr.cli.{run.stage}")))
+        changes = list(code_changes(code, stage_code(f"vitcapr.cli.{run.stage}", remembered=CODE_DIGESTS)))
     except UserError:
         changes = ["the stage is no more"]
     yield f"{digest}, of {modules} modules, {'the same now' if not changes else 'other now: ' + '; '.join(changes)}"

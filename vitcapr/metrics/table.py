@@ -24,6 +24,18 @@ GROUNDING = {
     "pointing_game_chance": "by chance",
     "object_hallucination": "objects made up",
 }
+FACTS = {
+    "facts_true": "true captions",
+    "facts_told": "facts told",
+    "facts_objects": "objects",
+    "facts_counts": "counts",
+    "facts_sizes": "sizes",
+    "facts_textures": "textures",
+    "facts_colors": "colours",
+    "facts_relations": "relations",
+    "facts_places": "places",
+}
+"""See :mod:`vitcapr.metrics.facts`."""
 LANGUAGE = {
     "length_mean": "words each",
     "distinct_2": "distinct pairs",
@@ -88,6 +100,7 @@ def sections(summary: pd.DataFrame) -> Iterator[Section]:
             ("Image to text, percent and ranks", IMAGE_TO_TEXT, True),
             ("Text to image, percent and ranks", TEXT_TO_IMAGE, True),
             ("Attention and objects, in percent", GROUNDING, True),
+            ("Claims of the captions that are right, in percent", FACTS, True),
             ("Language of the captions, as fractions and counts", LANGUAGE, False),
         ):
             shown = {name: label for name, label in names.items() if name in set(part["metric"])}

@@ -26,9 +26,11 @@ class MetricStages:
     @property
     def files(self) -> list[str]:
         grounded = self.captioning.attentive_files("metrics", "grounding.json") if self.chosen.has_objects else []
+        checked = self.captioning.files("metrics", "facts.json") if self.chosen.tells_facts else []
         return [
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,
+            *checked,
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
             *self.pools,
             *self.matching.files,
@@ -44,6 +46,14 @@ class MetricStages:
         # Grounding has no scorers of its own to choose: only the bootstrap concerns it.
         return Stage(
             "ground",
+            self._score_settings,
+            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
+        )
+
+    @cached_property
+    def check_facts(self) -> Stage:
+        return Stage(
+            "check_facts",
             self._score_settings,
             incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
         )

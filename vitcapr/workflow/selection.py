@@ -230,6 +230,11 @@ class Selection:
         """Whether the data set says which object is where."""
         return self.config.data.dataset == "scenes"
 
+    @property
+    def tells_facts(self) -> bool:
+        """Whether the captions can be checked claim by claim."""
+        return self.has_objects and self.config.text.language == "en"
+
     def is_trained(self, backbone: str) -> bool:
         return self.config.backbones[backbone].source == TRAINED
 

@@ -9,6 +9,7 @@ from vitcapr.config.base import Section
 from vitcapr.data.digests import content_digest
 from vitcapr.files import canonical_json
 from vitcapr.provenance import code_hash, stage_code
+from vitcapr.runs import CODE_DIGESTS
 
 RESULTS = Path("results")
 DIGEST_CACHE = RESULTS / ".digests.json"
@@ -53,11 +54,11 @@ class Stage:
 
     def code_hash(self, wildcards: Wildcards, threads: int) -> str:  # noqa: ARG002
         """For a command that keeps unfinished work beside its outputs and must know which code it is from."""
-        return code_hash(f"vitcapr.cli.{self.module}")
+        return code_hash(self.code)
 
     @property
     def code(self) -> dict[str, str]:
-        return stage_code(f"vitcapr.cli.{self.module}")
+        return stage_code(f"vitcapr.cli.{self.module}", remembered=CODE_DIGESTS)
 
 
 def _remove(values: dict[str, Any], key: list[str]) -> None:

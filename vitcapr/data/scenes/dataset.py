@@ -21,6 +21,7 @@ from vitcapr.data.scenes.scene import Scene, sample_scene, stream
 from vitcapr.files import sha256_bytes
 from vitcapr.progress import Reporter
 
+DATASET = "scenes"
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 TASK = 16
 COMPRESSION = 3
@@ -96,7 +97,7 @@ def write_scenes(
             tracker.advance()
     return write_manifest(
         directory,
-        dataset="scenes",
+        dataset=DATASET,
         image_root=directory,
         images=pd.DataFrame(tables["images"]),
         captions=pd.DataFrame(tables["captions"]),

@@ -1,0 +1,56 @@
+"""What captions of scenes say, against what their references say: counts, colours, relations."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.cli.stage import Captions, Log, ManifestFile, Settings, Split, launch
+from vitcapr.config.base import parse_settings
+from vitcapr.config.metrics import ScoreSettings
+from vitcapr.data.manifest import read_manifest
+from vitcapr.data.scenes.dataset import DATASET
+from vitcapr.data.scenes.reading import read_caption
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+from vitcapr.metrics import facts
+from vitcapr.metrics.inputs import check_candidates
+from vitcapr.metrics.report import score_of, write_metrics
+from vitcapr.progress import Reporter
+
+
+def main(
+    captions: Captions,
+    manifest: ManifestFile,
+    split: Split,
+    output: Annotated[Path, typer.Option(help="metrics.json to write")],
+    model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
+    decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",
+    settings: Settings = "{}",
+    log: Log = None,
+) -> None:
+    """Count which claims of the captions are so."""
+    chosen = parse_settings(ScoreSettings, settings)
+    data = read_manifest(manifest)
+    if data.dataset != DATASET:
+        raise UserError(f"the facts of the pictures are known for {DATASET}, not for {data.dataset}", where=manifest)
+    images = data.images["image_id"].iloc[data.rows(split)].tolist()
+    told = [read_caption(caption) for caption in check_candidates(read_json(captions), images)]
+    # Every reference of a scene tells all of it: any one will do.
+    reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
+    truth = [read_caption(reference[image]) for image in images]
+    samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
+    report = {name: score_of(measure, samples, seed) for name, measure in facts.measures(told, truth).items()}
+    parts = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}"]
+    if samples:
+        parts.append(f"ci:95,samples={samples},seed={seed}")
+    protocol = "|".join(parts)
+    write_metrics(
+        output, dataset=data.dataset, split=split, model=model, decoding=decoding, metrics=report, protocol=protocol
+    )
+    with Reporter(log) as reporter:
+        reporter.line(f"check_facts: {report['facts_true']['value']:.1%} of {len(told)} captions are true throughout")
+
+
+if __name__ == "__main__":
+    launch(main)
