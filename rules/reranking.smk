@@ -6,6 +6,7 @@ rule tune_reranking:
         experiment.reranking.retriever_of,
         captions=experiment.reranking.validation_candidates_of,
         features=experiment.reranking.features_of,
+        views=experiment.reranking.views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
     output:
@@ -21,10 +22,11 @@ rule tune_reranking:
         runtime=60,
     params:
         retriever=subpath(input[0], parent=True),
+        views=experiment.reranking.views_option,
         settings=experiment.reranking.tune.settings,
         made_from=experiment.reranking.tune.made_from,
     shell:
-        "python -m vitcapr.cli.tune_reranking --captions {input.captions:q} --features {input.features:q}"
+        "python -m vitcapr.cli.tune_reranking --captions {input.captions:q} --features {input.features:q} {params.views}"
         " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --retriever {params.retriever:q}"
         " --output {output.weight:q} --settings {params.settings:q} --log {log:q}"
 
@@ -35,6 +37,7 @@ rule rerank:
         captions=experiment.reranking.candidates_of,
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
         features=experiment.reranking.features_of,
+        views=experiment.reranking.views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
     output:
@@ -52,11 +55,12 @@ rule rerank:
         runtime=60,
     params:
         retriever=subpath(input[0], parent=True),
+        views=experiment.reranking.views_option,
         settings=experiment.reranking.rerank.settings,
         made_from=experiment.reranking.rerank.made_from,
     shell:
         "python -m vitcapr.cli.rerank --captions {input.captions:q} --weight {input.weight:q}"
-        " --features {input.features:q} --manifest {input.manifest:q} --vocabulary {input.vocabulary:q}"
+        " --features {input.features:q} {params.views} --manifest {input.manifest:q} --vocabulary {input.vocabulary:q}"
         " --retriever {params.retriever:q} --split {wildcards.split} --output {output.captions:q}"
         " --settings {params.settings:q} --log {log:q}"
 

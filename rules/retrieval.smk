@@ -31,6 +31,7 @@ rule extract_text:
 rule train_retriever:
     input:
         features=experiment.retrieval.features_of,
+        views=experiment.retrieval.views_of,
         text_features=experiment.retrieval.text_features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
@@ -55,13 +56,14 @@ rule train_retriever:
         runtime=720,
     params:
         folder=subpath(output.weights, parent=True),
+        views=experiment.retrieval.views_option,
         text_features=experiment.retrieval.text_features_option,
         word_vectors=experiment.retrieval.word_vectors_option,
         code=experiment.retrieval.train.code_hash,
         settings=experiment.retrieval.train.settings,
         made_from=experiment.retrieval.train.made_from,
     shell:
-        "python -m vitcapr.cli.train_retriever --features {input.features:q} {params.text_features}"
+        "python -m vitcapr.cli.train_retriever --features {input.features:q} {params.views} {params.text_features}"
         " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --tokens {input.tokens:q}"
         " {params.word_vectors} --output-dir {params.folder:q} --code {params.code}"
         " --settings {params.settings:q} --log {log:q}"
@@ -70,6 +72,7 @@ rule train_retriever:
 rule embed:
     input:
         features=experiment.retrieval.features_of,
+        views=experiment.retrieval.views_of,
         text_features=experiment.retrieval.text_features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
@@ -88,11 +91,12 @@ rule embed:
         runtime=60,
     params:
         folder=subpath(input.weights, parent=True),
+        views=experiment.retrieval.views_option,
         text_features=experiment.retrieval.text_features_option,
         settings=experiment.retrieval.embed.settings,
         made_from=experiment.retrieval.embed.made_from,
     shell:
-        "python -m vitcapr.cli.embed --features {input.features:q} {params.text_features}"
+        "python -m vitcapr.cli.embed --features {input.features:q} {params.views} {params.text_features}"
         " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --retriever {params.folder:q}"
         " --split {wildcards.split} --output {output.embeddings:q}"
         " --settings {params.settings:q} --log {log:q}"

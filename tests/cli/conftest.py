@@ -58,11 +58,12 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VITCAPR_BACKBONES", str(root / "shelf"))
         backbone = {"source": "noise-vit", "dtype": "float32"}
-        part = results / "features/vit/parts/0.json"
-        text = json.dumps({"backbone": backbone, "features": {"chunk": 4, "batch": 4, "device": "cpu"}})
-        extract.main(manifest=manifest, stores=stores, output=part, settings=text, source=None, task=0, tasks=1)
-        features = results / "features/vit/manifest.json"
-        seal.main(parts=[part], manifest=manifest, stores=stores, output=features)
+        for name, mirror in (("vit", False), ("mirrored", True)):
+            part, cut = results / f"features/{name}/parts/0.json", {"chunk": 4, "batch": 4, "device": "cpu"}
+            text = json.dumps({"backbone": {**backbone, "mirror": mirror}, "features": cut})
+            extract.main(manifest=manifest, stores=stores, output=part, settings=text, source=None, task=0, tasks=1)
+            seal.main(parts=[part], manifest=manifest, stores=stores, output=results / f"features/{name}/manifest.json")
+        features, mirrored = (results / f"features/{name}/manifest.json" for name in ("vit", "mirrored"))
         encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu"}
         text_features = results / "text_features/bert/manifest.json"
         extract_text.main(
@@ -78,13 +79,22 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             architecture = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
             settings = {"captioner": {"backbone": "vit", **architecture, "training": phases}}
             train_captioner.main(settings=json.dumps(settings), **inputs, output_dir=results / "captioners" / kind)
-        for kind, tower, given in (
-            ("words", {"word_dim": 4, "hidden_dim": 4}, None),
-            ("bert", {"kind": "features", "encoder": "bert"}, text_features),
+        for kind, tower, given, view in (
+            ("words", {"word_dim": 4, "hidden_dim": 4}, None, None),
+            ("bert", {"kind": "features", "encoder": "bert"}, text_features, None),
+            ("views", {"word_dim": 4, "hidden_dim": 4}, None, mirrored),
         ):
             settings = {"retriever": {"backbone": "vit", "embedding_dim": 5, "text": tower, "training": phases}}
+            if view is not None:
+                settings["retriever"]["views"] = ["mirrored"]
             folder = results / "retrievers" / kind
-            train_retriever.main(settings=json.dumps(settings), **inputs, text_features=given, output_dir=folder)
+            train_retriever.main(
+                settings=json.dumps(settings),
+                **inputs,
+                text_features=given,
+                view=None if view is None else [view],
+                output_dir=folder,
+            )
     return root
 
 

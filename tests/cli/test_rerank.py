@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.cli import cosines, rerank, rerank_oracle, tune_reranking
+from vitcapr.cli import cosines, rerank, rerank_oracle, tune_reranking, views
 from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import captions as scores
@@ -57,14 +57,6 @@ class Images:
         return np.eye(len(TRUTH) + 1, dtype=np.float32)[1 + rows]
 
 
-class Store(SimpleNamespace):
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     names = list(SPLITS)
@@ -76,9 +68,9 @@ def files(tmp_path, monkeypatch):
     for split in ("validation", "test"):
         (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
     (tmp_path / "best.safetensors").write_bytes(b"weights")
-    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images())
+    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images(), views=[])
     monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
-    monkeypatch.setattr(cosines, "open_features", lambda _: Store(image_ids=names))
+    monkeypatch.setattr(views, "open_features", lambda _: SimpleNamespace(image_ids=names))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
     common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
@@ -163,9 +155,11 @@ def test_mistakes_are_told(files, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no trained retriever there"):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
     with monkeypatch.context() as patch:
-        patch.setattr(cosines, "open_features", lambda _: Store(image_ids=["x"]))
+        patch.setattr(views, "open_features", lambda _: SimpleNamespace(image_ids=["x"]))
         with pytest.raises(UserError, match="not those of the data set toys"):
             reranked(files, tmp_path)
+    with pytest.raises(UserError, match="looks at 0 further views of an image, 1 are given; leave out --view"):
+        reranked(files, tmp_path, view=[tmp_path / "features.json"])
     (tmp_path / "best.safetensors").write_bytes(b"others")
     with pytest.raises(UserError, match=r"weight in .*weight\.json was chosen for another retriever"):
         reranked(files, tmp_path)

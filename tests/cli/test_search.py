@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from vitcapr.cli import search
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import open_features
+from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 
-KINDS = ["words", "bert"]
+KINDS = ["words", "bert", "views"]
 RESULTS = Path("results/toy")
 
 
@@ -31,6 +31,10 @@ def run(*arguments: object, kind: str = "words") -> list[list[str]]:
     return [re.split(r"  +", line.strip()) for line in done.stdout.splitlines()]
 
 
+def stores(kind: str) -> list[FeatureStore]:
+    return [open_features(RESULTS / "features" / name) for name in ["vit", *opened(kind).views]]
+
+
 def opened(kind: str) -> Retriever:
     folder = RESULTS / "retrievers" / kind
     return open_retriever(folder, vocabulary=RESULTS / "text/vocabulary.json", device=torch.device("cpu"))
@@ -40,7 +44,7 @@ def opened(kind: str) -> Retriever:
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_find_the_images_with_the_largest_cosines(kind: str) -> None:
     retriever = opened(kind)
-    images = retriever.image_embedder(open_features(RESULTS / "features/vit")).embed(np.arange(12))
+    images = retriever.image_embedder(*stores(kind)).embed(np.arange(12))
     cosines = (images @ retriever.text_embedder.embed(["a big bird"])[0]).tolist()
     lines = run("a", "big", "bird", "-k", 4, kind=kind)
     assert lines[0] == ["rank", "cosine", "image", "caption"]
@@ -65,7 +69,7 @@ def test_the_nearest_captions(kind: str) -> None:
     texts = [
         f"{start} {thing}." for thing in ("man", "girl", "bird", "dog", "cat", "boat") for start in ("A", "The big")
     ]
-    image = retriever.image_embedder(open_features(RESULTS / "features/vit")).embed(np.array([3]))[0]
+    image = retriever.image_embedder(*stores(kind)).embed(np.array([3]))[0]
     cosines = dict(zip(texts, (retriever.text_embedder.embed(texts) @ image).tolist(), strict=True))
     lines = run("--image", "photos/photo 03.png", "--captions", "-k", 4, kind=kind)[6:]
     best = sorted(cosines.values(), reverse=True)[:2]
@@ -113,3 +117,5 @@ def test_mistakes_are_one_line() -> None:
         run("dog", "--image", "photos/photo 08.png")
     with pytest.raises(UserError, match="cannot search for this image: unreadable: No such file"):
         run("--image", "absent.png")
+    with pytest.raises(UserError, match="was trained on other features"):
+        run("dog", "--view", RESULTS / "features/vit", kind="views")

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.retriever import TrainRetrieverSettings
 from vitcapr.errors import UserError
+from vitcapr.workflow.selection import Selection
 
 RAW = {"kind": "features", "encoder": "bert", "head": "none"}
 
@@ -21,6 +23,8 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"image": {"head": "none"}, "text": RAW}, "nothing to learn; write training"),
         ({"image": {"head": "none"}, "training": {"phases": []}}, "a tower has weights to learn"),
         ({"image": {"standardise": True, "pool": "cls_mean"}}, "standardise is for pool cls"),
+        ({"views": ["mirrored", "vit"]}, "backbone and views name 'vit' twice"),
+        ({"views": ["mirrored", "mirrored"]}, "backbone and views name 'mirrored' twice"),
         ({"image": {"head": "mlp", "depth": 2}}, "depth is for head residual"),
         ({"text": {"head": "mlp"}}, "head and standardise are for kinds features"),
         ({"training": {"phases": [{"epochs": 1, "mixup": 0.2}]}}, "mixup is for text of kind features"),
@@ -39,6 +43,42 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
 def test_contradictions(retriever: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         parse(TrainRetrieverSettings, {"retriever": {"backbone": "vit", **retriever}}, where="--settings")
+
+
+VIT = {"source": "vit"}
+MIRRORED = {**VIT, "mirror": True}
+
+
+@pytest.mark.parametrize(
+    ("mirrored", "changes", "message"),
+    [
+        (MIRRORED, {}, None),
+        (
+            MIRRORED,
+            {"retrievers": {"pair": {"backbone": "vit", "views": ["other"]}}},
+            "views asks for 'other'",
+        ),
+        ({"source": "clip"}, {}, "'mirrored' is not of the network and size of 'vit'"),
+        ({**MIRRORED, "image_size": 96}, {}, "'mirrored' is not of the network and size of 'vit'"),
+        ({"source": "store:0123"}, {}, "'mirrored' is not of the network and size of 'vit'"),
+        ({"source": "store:0123", "mirror": True}, {}, "store:0123 holds features of them"),
+        (MIRRORED, {"captioners": {"attention": {"backbone": "mirrored"}}}, "'mirrored' sees mirrored pictures"),
+    ],
+)
+def test_views_are_of_one_network_and_for_retrievers(
+    mirrored: dict[str, Any], changes: dict[str, Any], message: str | None
+) -> None:
+    values = {
+        "backbones": {"vit": VIT, "mirrored": mirrored},
+        "retrievers": {"pair": {"backbone": "vit", "views": ["mirrored"]}},
+        "run": {"retrievers": ["pair"]},
+        **changes,
+    }
+    if message is None:
+        assert Selection(parse(ExperimentConfig, values, where="x.yaml")).backbones == ["vit", "mirrored"]
+        return
+    with pytest.raises(UserError, match=message):
+        parse(ExperimentConfig, values, where="x.yaml")
 
 
 def test_the_defaults_are_the_papers_pair() -> None:

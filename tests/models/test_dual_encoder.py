@@ -112,6 +112,11 @@ def test_what_each_image_tower_reads() -> None:
     assert both.arrays == ("cls", "patches")
     joined = torch.cat([features["cls"], features["patches"].mean(1)], dim=1)
     torch.testing.assert_close(both(features), both.head.project(joined))  # type: ignore[operator]
+    attends_too = ImageTower(WIDTH, SPACE, "attention_mean", queries=2)
+    assert attends_too.arrays == ("cls", "patches")
+    assert attends_too.attention is not None
+    parts = [features["cls"], attends_too.attention(features["patches"]), features["patches"].mean(1)]
+    torch.testing.assert_close(attends_too(features), attends_too.head.project(torch.cat(parts, dim=1)))  # type: ignore[operator]
     attends = ImageTower(WIDTH, SPACE, "attention", queries=2, head="residual", hidden_dim=7)
     assert attends.arrays == ("cls", "patches")
     assert attends(features).shape == (IMAGES, SPACE)
@@ -148,6 +153,15 @@ def test_both_sides_end_on_the_sphere() -> None:
     assert vectors.dtype == torch.float32
     assert vectors.shape == (IMAGES + 7, SPACE)
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(IMAGES + 7))
+
+
+def test_several_views_are_embedded_in_their_mean_direction() -> None:
+    model, one = build(), images()
+    other = {name: array.flip(0) for name, array in one.items()}
+    assert torch.equal(model.embed_views([one]), model.embed_images(one))
+    together = model.embed_views([one, other])
+    added = model.embed_images(one) + model.embed_images(other)
+    torch.testing.assert_close(together, added / added.norm(dim=1, keepdim=True))
 
 
 def test_embeddings_are_float32_under_autocast() -> None:

@@ -1,6 +1,7 @@
 """A small data set with image features, captions as words, and the features of a tiny BERT."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,11 @@ class Files:
         }
 
     @property
+    def mirrored(self) -> Path:
+        """Other features of the same images."""
+        return self.root / "mirrored.json"
+
+    @property
     def text_features(self) -> Path:
         return self.root / "text_features.json"
 
@@ -42,10 +48,11 @@ class Files:
     def bert(self) -> Path:
         return self.root / "tiny-bert"
 
-    def settings(self, text: dict[str, Any] | None = None, **training: Any) -> str:
+    def settings(self, text: dict[str, Any] | None = None, views: Sequence[str] = (), **training: Any) -> str:
         phase = {"epochs": 2, "batch_images": 4, "learning_rate": 0.01}
         retriever = {
             "backbone": "vit",
+            "views": list(views),
             "embedding_dim": 5,
             "text": text or {"word_dim": 4, "hidden_dim": 4},
             "training": {"phases": [phase], "precision": "float32", **training},
@@ -75,19 +82,19 @@ def write_dataset(folder: Path) -> None:
     )
 
 
-def write_features(root: Path) -> None:
+def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
     layouts = {
         "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "channel")),
         "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "channel")),
     }
-    fingerprint, names = "f" * 64, [f"image{number}" for number in range(IMAGES)]
+    fingerprint, names = name[0] * 64, [f"image{number}" for number in range(IMAGES)]
     writer = StoreWriter(store_folder(root / "stores", fingerprint), layouts)
     writer.begin({"fingerprint": fingerprint, "grid": [2, 2]}, names)
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(seed)
     for chunk in range(3):
         writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})
     write_part(root / "part.json", fingerprint, writer, range(3))
-    seal([root / "part.json"], root / "stores", names, root / "features.json")
+    seal([root / "part.json"], root / "stores", names, root / f"{name}.json")
 
 
 def write_bert(folder: Path) -> None:
@@ -106,6 +113,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     made = Files(tmp_path_factory.mktemp("retrieval"))
     write_dataset(made.root / "data")
     write_features(made.root)
+    write_features(made.root, "mirrored", seed=1)
     write_bert(made.bert)
     manifest = made.inputs["manifest"]
     options = {"manifest": manifest, "output": made.inputs["vocabulary"], "tokens": made.root / "tokens.npz"}

@@ -88,6 +88,30 @@ def test_a_retriever_of_text_features(files: Any, tmp_path: Path, kind: str) -> 
     assert retriever.text_embedder.embed([]).shape == (0, 5)
 
 
+def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
+    """It learns from both, and an image is the mean direction of what it makes of each."""
+    settings, view = files.settings(views=["mirrored"]), [files.mirrored]
+    folder = train(files, tmp_path / "two", settings, view=view)
+    found = embedded(files, folder, tmp_path / "embeddings.npz", view=view)
+    retriever, rows = opened(files, folder), np.array([3, 7, 11])
+    alone = [
+        retriever.image_embedder(open_features(path)).embed(rows) for path in (files.inputs["features"], files.mirrored)
+    ]
+    expected = alone[0] + alone[1]
+    np.testing.assert_allclose(found["images"], expected / np.linalg.norm(expected, axis=1)[:, None], atol=1e-6)
+    assert np.abs(found["images"] - alone[0]).max() > 0.01
+    one = train(files, tmp_path / "one")
+    assert (one / "best.safetensors").read_bytes() != (folder / "best.safetensors").read_bytes()
+    card = json.loads((folder / "card.json").read_text())
+    assert card["inputs"]["views"] == ["m" * 64]
+    with pytest.raises(UserError, match="0 are given; give --view for each of: mirrored"):
+        embedded(files, folder, tmp_path / "no.npz")
+    with pytest.raises(UserError, match="leave out --view"):
+        train(files, tmp_path / "no", view=view)
+    with pytest.raises(UserError, match="not those of the data set toy"):
+        embedded(files, folder, tmp_path / "no.npz", view=[files.text_features])
+
+
 def test_the_same_files_again(files: Any, tmp_path: Path) -> None:
     first, second = train(files, tmp_path / "one"), train(files, tmp_path / "two")
     for name in ("best.safetensors", "card.json", "history.csv"):

@@ -129,7 +129,7 @@ def retriever(**phase: Any) -> RetrieverTask:
     mined = phase.get("hard_negatives") is not None
     return RetrieverTask(
         encoder,
-        store(),
+        [store()],
         WordTexts({"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}, 20),
         train=TRAIN,
         validation=VALIDATION,

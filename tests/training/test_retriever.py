@@ -40,8 +40,8 @@ class Store(dict[str, Rows]):
     block = 1
 
 
-def store() -> Store:
-    generator = np.random.default_rng(0)
+def store(seed: int = 0) -> Store:
+    generator = np.random.default_rng(seed)
     return Store(cls=Rows(generator.normal(size=(IMAGES, WIDTH)).astype(np.float16)))
 
 
@@ -80,10 +80,10 @@ class Stopped(RetrieverTask):
             yield batch
 
 
-def task_of(model: DualEncoder, queue: int = 0, phases: list[PairPhase] = PHASES) -> Stopped:
+def task_of(model: DualEncoder, queue: int = 0, phases: list[PairPhase] = PHASES, views: int = 1) -> Stopped:
     return Stopped(
         model,
-        store(),
+        [store(seed) for seed in range(views)],
         words(),
         train=np.arange(8),
         validation=np.arange(8, IMAGES),
@@ -150,6 +150,23 @@ def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
     assert len(recalls) == 6
 
 
+def test_validation_sees_all_views() -> None:
+    """An image is embedded in the mean direction of its two views, as it will be in use."""
+    model = encoder().eval()
+    phases = [PairPhase(batch_images=4)]
+    task = task_of(model, phases=phases, views=2)
+    with torch.no_grad():
+        scores = task.validate()
+        one, other = ({"cls": torch.from_numpy(store(seed)["cls"].values[8:]).float()} for seed in (0, 1))
+        images = torch.nn.functional.normalize(model.embed_images(one) + model.embed_images(other), dim=1)
+        captions = model.embed_texts(torch.from_numpy(words().table["ids"].reshape(-1, 4)[16:]).long())
+        index = torch.arange(4).repeat_interleave(2)
+        expected = float(info_nce(images @ captions.T, index, model.temperature()))
+        alone = task_of(model, phases=phases).validate()
+    assert scores["validation_loss"] == pytest.approx(expected, rel=1e-5)
+    assert alone["validation_loss"] != pytest.approx(expected, rel=1e-3)
+
+
 def test_similarities_stay_float32_under_autocast() -> None:
     model = encoder().eval()
     task = task_of(model)
@@ -177,14 +194,14 @@ def train_in(folder: Path, task: RetrieverTask) -> tuple[Position, dict[str, tor
     return position, found[0]
 
 
-@pytest.mark.parametrize("stop_before", [1, 4, 7, 9])
-def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
-    whole = train_in(tmp_path / "whole", task_of(encoder(), queue=7))
-    stopped = task_of(encoder(), queue=7)
+@pytest.mark.parametrize(("stop_before", "views"), [(1, 1), (4, 1), (7, 2), (9, 3)])
+def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int, views: int) -> None:
+    whole = train_in(tmp_path / "whole", task_of(encoder(), queue=7, views=views))
+    stopped = task_of(encoder(), queue=7, views=views)
     stopped.stop_before = stop_before
     with pytest.raises(Preempted):
         train_in(tmp_path / "parts", stopped)
-    fresh = task_of(encoder(), queue=7)
+    fresh = task_of(encoder(), queue=7, views=views)
     torch.manual_seed(99)  # another process would start from another random state
     continued = train_in(tmp_path / "parts", fresh)
     assert continued[0] == whole[0]
@@ -202,7 +219,7 @@ def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
     model = encoder(text={"kind": "features", "feature_dim": WIDTH})
     task = RetrieverTask(
         model,
-        images,
+        [images],
         FeatureTexts(Rows(vectors), np.arange(len(OWNER)), OWNER),
         train=np.arange(IMAGES),
         validation=np.arange(IMAGES),

@@ -57,7 +57,7 @@ def make_task() -> Any:
             encoder = build_dual_encoder({**sides, **rest})
         return RetrieverTask(
             encoder,
-            Store(cls=Rows(images)),
+            [Store(cls=Rows(images))],
             FeatureTexts(Rows(texts), np.arange(len(OWNER)), OWNER),
             train=np.arange(IMAGES),
             validation=np.arange(IMAGES),

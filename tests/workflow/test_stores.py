@@ -1,5 +1,6 @@
 """Where the DAG keeps its stores, and stores that it takes as they are."""
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,25 @@ def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monke
     text = two.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--forceall", "--", "features")
     assert text.count("--stores /group/stores") == 2
     assert "results/stores" not in text
+
+
+def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
+    values = {
+        "backbones": {"mirrored": {"source": "trained", "mirror": True}},
+        "retrievers": {"paper": {"views": ["mirrored"]}},
+        "rerankings": {"reranked": {"retriever": "paper"}},
+        "run": {"retrievers": ["paper"]},
+    }
+    (fresh.root / "views.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "views.yaml")
+    features = "results/demo/features"
+    for name in ("vit", "mirrored"):
+        assert f"--output {features}/{name}/parts/0.json" in text
+        assert f"--output {features}/{name}/manifest.json" in text
+    both = f"--features {features}/vit/manifest.json --view {features}/mirrored/manifest.json"
+    asking = re.findall(r"python -m vitcapr\.cli\.(\w+) [^\n]*" + re.escape(both), text)
+    assert set(asking) == {"train_retriever", "embed", "tune_reranking", "rerank"}
+    assert text.count("--view ") == len(asking)
 
 
 def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:

@@ -1,6 +1,6 @@
 """What a trained model needs, found in its experiment: ``results/<experiment>/<kind>/<name>`` is the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,28 @@ class BesideModel:
         Raises:
             UserError: it is not there, or is of others.
         """
-        path = self.file(given, f"features/{self.card['backbone']}/manifest.json", "--features")
-        if read_sealed(path)["fingerprint"] != self.card["inputs"]["features"]:
+        return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
+
+    def views(self, given: Sequence[Path] | None, names: Sequence[str]) -> list[Path]:
+        """The sealed manifests of the further views that a retriever was trained on.
+
+        Args:
+            given: all of them in order, or None for those of the experiment.
+            names: their backbones.
+
+        Raises:
+            UserError: one is not there, or is of other features.
+        """
+        if given and len(given) != len(names):
+            return list(given)  # How many they are is for those that open them to say.
+        return [
+            self._features(given[place] if given else None, name, self.card["inputs"]["views"][place], "--view")
+            for place, name in enumerate(names)
+        ]
+
+    def _features(self, given: Path | None, backbone: str, fingerprint: str, option: str) -> Path:
+        path = self.file(given, f"features/{backbone}/manifest.json", option)
+        if read_sealed(path)["fingerprint"] != fingerprint:
             raise UserError(
                 f"the {self.kind} was trained on other features",
                 where=path,

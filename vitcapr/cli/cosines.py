@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.cli.views import open_views
 from vitcapr.data.manifest import Manifest
 from vitcapr.decoding.rerank import Floats, NBest, cosines_of
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
-from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_file
 from vitcapr.model_folder import WEIGHTS
 from vitcapr.progress import Reporter
@@ -37,6 +37,7 @@ def split_cosines(
     data: Manifest,
     *,
     features: Path,
+    views: Sequence[Path] | None,
     vocabulary: Path,
     retriever: Path,
     text_encoder: str | None,
@@ -46,7 +47,7 @@ def split_cosines(
     """The cosine of each image of ``found`` and each of its candidates.
 
     Raises:
-        UserError: the features are those of another data set, or the retriever cannot read them.
+        UserError: the features or views are those of another data set, or the retriever cannot read them.
     """
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(device), text_encoder=text_encoder)
     rows = data.rows_of([n_best.image_id for n_best in found])
@@ -54,23 +55,16 @@ def split_cosines(
     # Images share captions: each is embedded once.
     different = sorted(set(captions))
     place = {caption: number for number, caption in enumerate(different)}
-    with open_features(features) as store:
-        if store.image_ids != data.images["image_id"].tolist():
-            raise UserError(
-                f"the features are not those of the data set {data.dataset}",
-                where=features,
-                remedy="extract the features of this data set",
-            )
-        embed_images = opened.image_embedder(store)
-        total = len(rows) + len(different)
-        embedded: list[list[NDArray[np.float32]]] = [[], []]
-        with reporter.track("embed", total, "images and captions") as tracker:
-            for start in range(0, len(rows), _BLOCK):
-                embedded[0].append(embed_images.embed(rows[start : start + _BLOCK]))
-                tracker.advance(len(embedded[0][-1]))
-            for start in range(0, len(different), _BLOCK):
-                embedded[1].append(opened.text_embedder.embed(different[start : start + _BLOCK]))
-                tracker.advance(len(embedded[1][-1]))
+    embed_images = opened.image_embedder(*open_views(data, opened.views, features, views))
+    total = len(rows) + len(different)
+    embedded: list[list[NDArray[np.float32]]] = [[], []]
+    with reporter.track("embed", total, "images and captions") as tracker:
+        for start in range(0, len(rows), _BLOCK):
+            embedded[0].append(embed_images.embed(rows[start : start + _BLOCK]))
+            tracker.advance(len(embedded[0][-1]))
+        for start in range(0, len(different), _BLOCK):
+            embedded[1].append(opened.text_embedder.embed(different[start : start + _BLOCK]))
+            tracker.advance(len(embedded[1][-1]))
     images, texts = (np.concatenate(parts) for parts in embedded)
     of_captions = texts[[place[caption] for caption in captions]]
     return cosines_of(images, of_captions, [len(n_best.candidates) for n_best in found])

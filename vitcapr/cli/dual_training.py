@@ -1,6 +1,6 @@
 """From a retriever's configuration to its training: what the commands that train one have in common."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def train_dual_encoder(
     output_dir: Path,
     retriever: RetrieverConfig,
     architecture: Mapping[str, Any],
-    store: FeatureSource,
+    views: Sequence[FeatureSource],
     texts: Texts,
     *,
     train: np.ndarray,
@@ -85,6 +85,7 @@ def train_dual_encoder(
     """Train a retriever, or every one of its sweep, and leave its files in ``output_dir``.
 
     Args:
+        views: stores of the same images.
         texts: all captions to train on and to validate with.
         train, validation: rows of the images of each split.
         card: as for ``train_into``.
@@ -96,12 +97,12 @@ def train_dual_encoder(
         torch.manual_seed(seed)
         encoder = build_dual_encoder(dict(architecture))
         begin(encoder)
-        _measure(encoder, store, texts, train)
+        _measure(encoder, views, texts, train)
         size = architecture["embedding_dim"]
         queue = MomentumQueue(encoder.text, size, training.queue, training.queue_momentum) if training.queue else None
         return RetrieverTask(
             encoder,
-            store,
+            views,
             texts,
             train=train,
             validation=validation,
@@ -125,12 +126,13 @@ def train_dual_encoder(
     sweep_into(output_dir, make_task, _recipe(training), rates, device=device, **ending)
 
 
-def _measure(encoder: DualEncoder, store: FeatureSource, texts: Texts, train: np.ndarray) -> None:
+def _measure(encoder: DualEncoder, views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
     """What is standardised is so by the training rows that have a caption, and by these captions."""
     images = texts.table["image_row"]
     trained = np.isin(images, train)
     if encoder.image.standardise is not None:
-        encoder.image.standardise.measure(torch.from_numpy(store["cls"].gather(np.unique(images[trained]))))
+        rows = np.unique(images[trained])
+        encoder.image.standardise.measure(torch.cat([torch.from_numpy(view["cls"].gather(rows)) for view in views]))
     standardise = getattr(encoder.text, "standardise", None)
     if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):
         standardise.measure(texts.features_of(np.flatnonzero(trained)))

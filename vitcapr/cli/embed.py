@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
+from vitcapr.cli.views import Views, open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.data.manifest import read_manifest
@@ -26,6 +27,7 @@ def main(
     retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
     split: Annotated[str, typer.Option(help="The split to embed")],
     output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    view: Views = None,
     text_features: Annotated[
         Path | None, typer.Option(help="Sealed manifest.json of the text features, for a retriever that reads them")
     ] = None,
@@ -35,14 +37,9 @@ def main(
     """Embed every image and caption of a split."""
     options = parse_settings(EmbedSettings, settings).embed
     with Reporter(log) as reporter:
-        data, store = read_manifest(manifest), open_features(features)
+        data = read_manifest(manifest)
         opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(options.device))
-        if store.image_ids != data.images["image_id"].tolist():
-            raise UserError(
-                f"the features are not those of the data set {data.dataset}",
-                where=features,
-                remedy="extract the features of this data set",
-            )
+        views = open_views(data, opened.views, features, view)
         captions = data.captions_of(split, opened.words.recipe["language"])
         # In a data set of several languages an image may have no caption in this one.
         images = np.unique(captions["image_row"])
@@ -66,7 +63,7 @@ def main(
             of_captions, asked = opened.text_feature_embedder(sentences, texts).embed, caption_row
         with reporter.track("embed", len(images) + len(captions), "images and captions") as tracker:
             arrays: dict[str, Any] = {
-                "images": _embedded(opened.image_embedder(store).embed, images, options.batch, tracker),
+                "images": _embedded(opened.image_embedder(*views).embed, images, options.batch, tracker),
                 "captions": _embedded(of_captions, asked, options.batch, tracker),
                 "image_row": images.astype(np.int32),
                 "caption_row": caption_row.astype(np.int32),

@@ -55,7 +55,11 @@ def main(
         dtype = resolve_dtype(wanted.dtype, device)
         checkpoint = locate(source or wanted.source, wanted.revision)
         preprocessing, note = read_preprocessing(
-            checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation
+            checkpoint.folder,
+            model_image_size(checkpoint.folder),
+            wanted.image_size,
+            wanted.interpolation,
+            wanted.mirror,
         )
         if note:
             reporter.line(note)

@@ -40,7 +40,7 @@ def main(
         data = read_manifest(manifest)
         folder = locate(source or wanted.source, wanted.revision).folder
         preprocessing, note = read_preprocessing(
-            folder, model_image_size(folder), wanted.image_size, wanted.interpolation
+            folder, model_image_size(folder), wanted.image_size, wanted.interpolation, wanted.mirror
         )
         if note:
             reporter.line(note)

@@ -8,6 +8,7 @@ import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
 from vitcapr.cli.stage import Candidates, Log, ManifestFile, RetrieverVocabulary, Settings, Split, launch
+from vitcapr.cli.views import Views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import RerankSettings
 from vitcapr.data.manifest import read_manifest
@@ -26,6 +27,7 @@ def main(
     retriever: Annotated[Path, typer.Option(help="Folder of the retriever the weight was chosen for")],
     split: Split,
     output: Annotated[Path, typer.Option(help="captions.json to write")],
+    view: Views = None,
     text_encoder: Annotated[
         str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
     ] = None,
@@ -48,6 +50,7 @@ def main(
             found,
             data,
             features=features,
+            views=view,
             vocabulary=vocabulary,
             retriever=retriever,
             text_encoder=text_encoder,

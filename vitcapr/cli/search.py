@@ -16,11 +16,12 @@ from rich.text import Text
 from vitcapr.cli.aligned import print_table
 from vitcapr.cli.beside_model import BesideModel, find_model
 from vitcapr.cli.stage import launch
+from vitcapr.cli.views import Views, open_views
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.photographs import PhotographEncoder, open_like
+from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import write_text
@@ -50,6 +51,7 @@ def main(
     features: Annotated[
         Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
     ] = None,
+    view: Views = None,
     vocabulary: Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")] = None,
     text_features: Annotated[
         Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")
@@ -78,22 +80,21 @@ def main(
     )
     data = read_manifest(beside.file(manifest, "data/manifest.json", "--manifest"))
     reporter = Reporter()
-    with open_features(beside.features(features)) as store:
-        rows = _rows(data, store, split)
-        picture = None if image is None else _photograph(image)
-        if picture is None:
-            query = opened.text_embedder.embed([" ".join(words or [])])
-        else:
-            encoder = open_like(store.attributes, opened.device, beside.backbone(backbone, store.attributes))
-            query = _embedded(opened, encoder, picture)
-        with reporter.track("search", len(rows), "images") as tracker:
-            found = search(query, rows, opened.image_embedder(store).embed, top, index, tracker.advance)
-        images = _images(data, rows, found, with_pictures=page is not None)
-        sentences: list[FoundCaption] = []
-        if captions:
-            items, embed = _sentences(opened, beside, data, split, text_features)
-            with reporter.track("search", len(items), "captions") as tracker:
-                sentences = _found_captions(data, items, search(query, items.index, embed, top, index, tracker.advance))
+    views = open_views(data, opened.views, beside.features(features), beside.views(view, opened.views))
+    rows = _rows(data, split)
+    picture = None if image is None else _photograph(image)
+    if picture is None:
+        query = opened.text_embedder.embed([" ".join(words or [])])
+    else:
+        query = _embedded(opened, beside, backbone, views, picture)
+    with reporter.track("search", len(rows), "images") as tracker:
+        found = search(query, rows, opened.image_embedder(*views).embed, top, index, tracker.advance)
+    images = _images(data, rows, found, with_pictures=page is not None)
+    sentences: list[FoundCaption] = []
+    if captions:
+        items, embed = _sentences(opened, beside, data, split, text_features)
+        with reporter.track("search", len(items), "captions") as tracker:
+            sentences = _found_captions(data, items, search(query, items.index, embed, top, index, tracker.advance))
     _print([(each.score, each.name, each.caption) for each in images])
     _print([(each.score, each.name, each.caption) for each in sentences])
     if page is not None:
@@ -104,14 +105,8 @@ def main(
         reporter.line(f"{page}: {len(images)} images")
 
 
-def _rows(data: Manifest, store: FeatureStore, split: str | None) -> np.ndarray:
+def _rows(data: Manifest, split: str | None) -> np.ndarray:
     """The rows that are searched, increasing."""
-    if store.image_ids != data.images["image_id"].tolist():
-        raise UserError(
-            f"the features are not those of the data set {data.dataset}",
-            where=store.manifest_path,
-            remedy="give --manifest and --features of one experiment",
-        )
     splits = sorted(set(data.images["split"]))
     if split is not None and split not in splits:
         raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {', '.join(splits)}")
@@ -125,11 +120,17 @@ def _photograph(path: Path) -> Image.Image:
         raise UserError(f"cannot search for this image: {error.reason}", where=path) from error
 
 
-def _embedded(retriever: Retriever, encoder: PhotographEncoder, picture: Image.Image) -> np.ndarray:
-    """A photograph as a point, (1, E)."""
-    features, model = encoder.encode([picture]), retriever.model
+def _embedded(
+    retriever: Retriever, beside: BesideModel, backbone: str | None, views: Sequence[FeatureStore], picture: Image.Image
+) -> np.ndarray:
+    """A photograph as a point, (1, E), seen as the images of every view were."""
+    seen = []
+    for store in views:
+        encoder = open_like(store.attributes, retriever.device, beside.backbone(backbone, store.attributes))
+        features = encoder.encode([picture])
+        seen.append({name: features[name] for name in retriever.model.image_arrays})
     with torch.inference_mode():
-        return np.asarray(model.embed_images({name: features[name] for name in model.image_arrays}).cpu())
+        return np.asarray(retriever.model.embed_views(seen).cpu())
 
 
 def _images(

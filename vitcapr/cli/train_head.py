@@ -63,7 +63,7 @@ def main(
             output,
             retriever,
             architecture,
-            store,
+            [store],
             FeatureTexts(sentences["text"], pairing.caption_row, pairing.image_row),
             train=pairing.splits["train"],
             validation=pairing.splits["validation"],
@@ -122,7 +122,7 @@ def _recalls(
     model.to(device).eval()
     rows = pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
-    of_images = ImageEmbedder(model, store, device).embed(rows)
+    of_images = ImageEmbedder(model, [store], device).embed(rows)
     of_captions = TextFeatureEmbedder(model, sentences["text"], device).embed(pairing.caption_row[held_out])
     ranks = rank_matches(of_images, of_captions, np.searchsorted(rows, pairing.image_row[held_out]))
     lines = [f"Held out: {len(rows)} images, {int(held_out.sum())} captions"]

@@ -10,6 +10,7 @@ import typer
 from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.views import Views, open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest
@@ -36,6 +37,7 @@ def main(
     output_dir: Annotated[
         Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, sweep.csv, gpu.csv and last/.")
     ],
+    view: Views = None,
     text_features: Annotated[
         Path | None, typer.Option(help="The sealed manifest.json of the text features, for a tower that reads them.")
     ] = None,
@@ -52,12 +54,15 @@ def main(
         start_ranks("train_retriever", training.processes, device, sys.argv[1:])
         return
     with joined(device), reporter_of_rank(log) as reporter:
-        data, store = read_manifest(manifest), open_features(features)
+        data = read_manifest(manifest)
+        views = open_views(data, retriever.views, features, view)
+        store = views[0]
         words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
         sentences = _text_store(text_features, data, retriever)
         dtype = resolve_dtype(training.precision, device)
         inputs = {
             "features": store.fingerprint,
+            "views": [further.fingerprint for further in views[1:]],
             "tokens": sha256_file(tokens),
             "vocabulary": sha256_file(vocabulary),
             "text_features": None if sentences is None else sentences.fingerprint,
@@ -83,7 +88,7 @@ def main(
             output_dir,
             retriever,
             architecture,
-            store,
+            views,
             _texts(retriever, table, sentences),
             train=data.rows("train"),
             validation=data.rows("validation"),

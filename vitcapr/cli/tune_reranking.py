@@ -8,6 +8,7 @@ import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
 from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
+from vitcapr.cli.views import Views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
 from vitcapr.data.manifest import read_manifest
@@ -32,6 +33,7 @@ def main(
     vocabulary: RetrieverVocabulary,
     retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
     output: Annotated[Path, typer.Option(help="weight.json to write")],
+    view: Views = None,
     text_encoder: Annotated[
         str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
     ] = None,
@@ -57,6 +59,7 @@ def main(
             found,
             data,
             features=features,
+            views=view,
             vocabulary=vocabulary,
             retriever=retriever,
             text_encoder=text_encoder,

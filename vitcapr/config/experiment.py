@@ -92,6 +92,7 @@ class ExperimentConfig(Section):
         for name in (ancestor for wanted in run.captioners for ancestor in self.line_of(wanted)):
             captioner = self.captioners[name]
             _check(f"captioners.{name}.backbone", [captioner.backbone], self.backbones)
+            self._check_not_mirrored(f"captioners.{name}.backbone", captioner.backbone)
             _check(f"captioners.{name}.word_vectors", _given(captioner.word_vectors), self.word_vectors)
         for name in run.rerankings:
             reranking = self.rerankings[name]
@@ -100,6 +101,12 @@ class ExperimentConfig(Section):
         for name in [*run.retrievers, *_given(*(self.rerankings[name].retriever for name in run.rerankings))]:
             retriever = self.retrievers[name]
             _check(f"retrievers.{name}.backbone", [retriever.backbone], self.backbones)
+            _check(f"retrievers.{name}.views", retriever.views, self.backbones)
+            for view in retriever.views:
+                if not self.backbones[view].same_network(self.backbones[retriever.backbone]):
+                    raise ValueError(
+                        f"retrievers.{name}.views: '{view}' is not of the network and size of '{retriever.backbone}'"
+                    )
             _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
             _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
         return self
@@ -127,6 +134,7 @@ class ExperimentConfig(Section):
             if name in self.retrievers:
                 raise ValueError(f"'{name}' is both a retriever and a matcher; give one of them another name")
             _check(f"matchers.{name}.image.backbone", [matcher.image.backbone], self.backbones)
+            self._check_not_mirrored(f"matchers.{name}.image.backbone", matcher.image.backbone)
             for tower, text in matcher.text.items():
                 _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
         _check("run.devise", self.run.devise, self.devise)
@@ -154,6 +162,10 @@ class ExperimentConfig(Section):
         if not (run.captioners or run.retrievers or run.matchers or run.losses):
             raise ValueError("run has neither captioners, nor retrievers, nor matchers")
         return self
+
+    def _check_not_mirrored(self, key: str, backbone: str) -> None:
+        if self.backbones[backbone].mirror:
+            raise ValueError(f"{key}: '{backbone}' sees mirrored pictures, which are views for retrievers")
 
     def seed_of(self, model: CaptionerConfig | RetrieverConfig) -> int:
         """The seed of a model's training: its own, or the experiment's."""

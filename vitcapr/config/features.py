@@ -1,12 +1,15 @@
 """Which network looks at the pictures, and how its features are stored."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+ADOPTED = "store:"
+"""What a source begins with that is a store and no network."""
 
 
 class BackboneConfig(Section):
@@ -31,6 +34,26 @@ class BackboneConfig(Section):
     """Pixels a side; None takes the checkpoint's own."""
     interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos"] | None = None
     """None takes the checkpoint's own."""
+    mirror: bool = False
+    """Pictures flipped left to right: a further view for a retriever. Captions that say left or right then lie."""
+
+    @model_validator(mode="after")
+    def _a_store_is_as_it_is(self) -> Self:
+        if self.mirror and self.is_adopted:
+            raise ValueError(f"mirror is for pictures, and {self.source} holds features of them")
+        return self
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether the features are in a sealed store that was pulled or imported: ``source: store:...``."""
+        return self.source.startswith(ADOPTED)
+
+    def same_network(self, other: "BackboneConfig") -> bool:
+        """Whether both give features of one space and shape, as far as their definitions tell; a store does not say."""
+        if self.is_adopted or other.is_adopted:
+            return self.is_adopted and other.is_adopted
+        keys = ("source", "revision", "output", "pool", "image_size")
+        return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 
 class FeaturesConfig(Section):

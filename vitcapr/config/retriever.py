@@ -15,10 +15,10 @@ def _check_depth(head: Head, depth: int) -> None:
 
 
 class ImageTowerConfig(Section):
-    pool: Literal["cls", "cls_mean", "attention"] = "cls"
-    """CLS alone (the paper), CLS beside the mean patch, or CLS beside patches pooled by learned queries."""
+    pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls"
+    """CLS alone (the paper), or CLS beside the mean patch, patches pooled by learned queries, or both of these."""
     queries: int = Field(4, ge=1)
-    """Learned queries, each of which pools the patches in its own way; attention only."""
+    """Learned queries, each of which pools the patches in its own way; attention and attention_mean only."""
     head: Head = "linear"
     """linear (ViTCap-R); mlp: linear, GELU, linear; residual: layer norm, a linear layer, and a two-layer perceptron
     added to it; none: nothing is learnt, features pass through, or a fixed turn brings them to embedding_dim."""
@@ -171,6 +171,9 @@ class RetrieverTrainingConfig(Section):
 class RetrieverConfig(Section):
     backbone: str
     """The name of an entry of backbones."""
+    views: list[str] = []
+    """The names of further backbones, the same network on other views of the pictures (mirror): training draws one view
+    of every image, and an image's embedding is the mean over all."""
     seed: int | None = Field(None, ge=0)
     """Of its first weights and of its training; None takes the experiment's."""
     embedding_dim: int = Field(256, ge=2)
@@ -187,8 +190,16 @@ class RetrieverConfig(Section):
     @property
     def learns(self) -> bool:
         """Whether a tower has a weight to learn."""
-        raw_image = self.image.head == "none" and self.image.pool != "attention"
+        raw_image = self.image.head == "none" and self.image.pool in ("cls", "cls_mean")
         return not (raw_image and self.text.kind == "features" and self.text.head == "none")
+
+    @model_validator(mode="after")
+    def _views_differ(self) -> Self:
+        seen = [self.backbone, *self.views]
+        for name in seen:
+            if seen.count(name) > 1:
+                raise ValueError(f"backbone and views name '{name}' twice")
+        return self
 
     @model_validator(mode="after")
     def _trains_what_it_can(self) -> Self:

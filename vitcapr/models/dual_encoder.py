@@ -1,6 +1,7 @@
 """Images and sentences as points of one sphere, near each other where they say the same (ViTCap-R, III.D.3)."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -60,6 +61,11 @@ class DualEncoder(nn.Module):
         Returns (B, E) float32, unit length.
         """
         return on_sphere(self.image(features))
+
+    def embed_views(self, views: Sequence[dict[str, Tensor]]) -> Tensor:
+        """The mean direction of what :meth:`embed_images` makes of each view of the same images: (B, E) as there."""
+        first, *others = (self.embed_images(features) for features in views)
+        return on_sphere(torch.stack([first, *others]).mean(0)) if others else first
 
     def embed_texts(self, texts: TextBatch) -> Tensor:
         """Returns (M, E) float32, unit length."""

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from vitcapr.models.heads import HeadKind, Standardise, build_head
 
-Pool = Literal["cls", "cls_mean", "attention"]
+Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 
 
 class AttentionPool(nn.Module):
@@ -31,8 +31,8 @@ class ImageTower(nn.Module):
     """``cls`` (B, D) and ``patches`` (B, P, D), as far as they are read, to (B, E).
 
     Args:
-        pool: ``cls`` alone, CLS beside the mean patch, or CLS beside patches pooled by attention.
-        queries: how many attention-pooled vectors; ``attention`` only.
+        pool: ``cls`` alone, or CLS beside the mean patch, patches pooled by attention, or both of these.
+        queries: how many attention-pooled vectors; ``attention`` and ``attention_mean`` only.
         hidden_dim: width of the head's perceptrons; ``mlp`` and ``residual`` only.
         depth: perceptrons in the head; ``residual`` only.
         standardise: every dimension by the training rows' mean and deviation; ``pool: cls`` only.
@@ -53,8 +53,9 @@ class ImageTower(nn.Module):
         super().__init__()
         self.pool: Pool = pool
         self.arrays: tuple[str, ...] = ("cls",) if pool == "cls" else ("cls", "patches")
-        self.attention = AttentionPool(feature_dim, queries) if pool == "attention" else None
-        vectors = {"cls": 1, "cls_mean": 2, "attention": 1 + queries}[pool]
+        attends = pool in ("attention", "attention_mean")
+        self.attention = AttentionPool(feature_dim, queries) if attends else None
+        vectors = {"cls": 1, "cls_mean": 2, "attention": 1 + queries, "attention_mean": 2 + queries}[pool]
         self.standardise = Standardise(vectors * feature_dim) if standardise else None
         self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout, depth)
 
@@ -62,7 +63,7 @@ class ImageTower(nn.Module):
         parts = [features["cls"]]
         if self.attention is not None:
             parts.append(self.attention(features["patches"]).to(parts[0].dtype))
-        elif self.pool == "cls_mean":
+        if self.pool in ("cls_mean", "attention_mean"):
             parts.append(features["patches"].mean(1))
         pooled = torch.cat(parts, dim=1)
         return self.head(pooled if self.standardise is None else self.standardise(pooled))  # type: ignore[no-any-return]

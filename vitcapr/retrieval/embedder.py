@@ -43,19 +43,22 @@ class TextEmbedder:
 
 
 class ImageEmbedder:
-    """Turns rows of a feature store into the retriever's space; nothing but a block of rows is held in memory."""
+    """Turns rows of a feature store, or of several views of the images, into the retriever's space.
 
-    def __init__(self, model: DualEncoder, store: FeatureStore, device: torch.device) -> None:
-        self._model, self._store, self._device = model, store, device
+    Nothing but a block of rows is held in memory.
+    """
+
+    def __init__(self, model: DualEncoder, views: Sequence[FeatureStore], device: torch.device) -> None:
+        self._model, self._views, self._device = model, views, device
 
     @torch.inference_mode()
     def embed(self, rows: np.ndarray) -> np.ndarray:
         """(n, E) float32, unit length. rows: (n,) integers, in any order."""
-        embed, names, device = self._model.embed_images, self._model.image_arrays, self._device
-        return _stacked(
-            (embed({name: _read(self._store[name], block, device) for name in names}) for block in _blocks(rows)),
-            self._model,
-        )
+        return _stacked((self._model.embed_views(self._seen(block)) for block in _blocks(rows)), self._model)
+
+    def _seen(self, rows: np.ndarray) -> list[dict[str, Tensor]]:
+        names, device = self._model.image_arrays, self._device
+        return [{name: _read(view[name], rows, device) for name in names} for view in self._views]
 
 
 class TextFeatureEmbedder:
@@ -116,14 +119,20 @@ class Retriever:
             return TextEmbedder(self.model, features, self.device)
         return TextEmbedder(self.model, lambda captions: (features(captions), self._words(captions)), self.device)
 
-    def image_embedder(self, store: FeatureStore) -> ImageEmbedder:
+    @property
+    def views(self) -> list[str]:
+        """The backbones, beside its own, through which it sees an image."""
+        return list(self.card["settings"]["retriever"].get("views", []))
+
+    def image_embedder(self, *views: FeatureStore) -> ImageEmbedder:
         """Raises:
-        UserError: the store lacks an array, or its features are of another width than those it was trained on.
+        UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
         width = self.card["architecture"]["image"]["feature_dim"]
-        for name in self.model.image_arrays:
-            self._check(store, name, width)
-        return ImageEmbedder(self.model, store, self.device)
+        for store in views:
+            for name in self.model.image_arrays:
+                self._check(store, name, width)
+        return ImageEmbedder(self.model, views, self.device)
 
     def text_feature_embedder(self, store: FeatureStore, captions: Sequence[str]) -> TextFeatureEmbedder:
         """For captions whose features are stored; for a retriever that reads features.

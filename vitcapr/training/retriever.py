@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import PairBatch, PairBatches, Texts
+from vitcapr.features.batches.views import draw_views
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
@@ -61,6 +62,7 @@ class RetrieverTask:
     """Images and captions of a split pulled together (ViTCap-R, section III.D.3).
 
     Args:
+        views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
         train, validation: rows of the images of each split.
         queue: mine hard negatives among its captions too; None mines in the batch alone.
     """
@@ -68,7 +70,7 @@ class RetrieverTask:
     def __init__(
         self,
         encoder: DualEncoder,
-        store: FeatureSource,
+        views: Sequence[FeatureSource],
         texts: Texts,
         *,
         train: np.ndarray,
@@ -79,13 +81,13 @@ class RetrieverTask:
         queue: MomentumQueue | None = None,
     ) -> None:
         self.model = Learner(encoder, queue)
-        self._store, self._texts, self._phases = store, texts, phases
+        self._views, self._texts, self._phases = views, texts, phases
         self._train, self._validation = train, validation
         self._seed, self._device = seed, device
 
     def _open(self, phase: PairPhase, epoch: int, start: int = 0) -> PairBatches:
         return PairBatches(
-            self._store,
+            draw_views(self._views, self._seed, epoch),
             self._texts,
             self._train,
             phase.batch_images,
@@ -106,9 +108,13 @@ class RetrieverTask:
         return len(self._open(self._phases[phase], 0))
 
     def _embed(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
-        encoder = self.model.encoder
-        images = encoder.embed_images({name: array.to(self._device).float() for name, array in batch.features.items()})
-        return images, encoder.embed_texts(self._placed(batch.texts))
+        return self._embed_views([batch]), self.model.encoder.embed_texts(self._placed(batch.texts))
+
+    def _embed_views(self, seen: Sequence[PairBatch]) -> Tensor:
+        """The embeddings of the same images in one or several views, (B, E)."""
+        return self.model.encoder.embed_views(
+            [{name: array.to(self._device).float() for name, array in batch.features.items()} for batch in seen]
+        )
 
     def _placed(self, texts: TextBatch) -> TextBatch:
         if isinstance(texts, tuple):
@@ -174,9 +180,14 @@ class RetrieverTask:
         images, captions, caption_image = [], [], []
         size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
         arrays = self.model.encoder.image_arrays
-        for batch in PairBatches(self._store, self._texts, self._validation, size, arrays=arrays, shuffle=False):
+        views = [
+            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False) for view in self._views
+        ]
+        for seen_batches in zip(*views, strict=True):
+            batch = seen_batches[0]
             index = batch.image_index.to(self._device)
-            of_images, of_captions = self._embed(batch)
+            of_images = self._embed_views(seen_batches)
+            of_captions = self.model.encoder.embed_texts(self._placed(batch.texts))
             with torch.autocast(self._device.type, enabled=False):
                 similarity = of_images @ of_captions.T
                 total += float(info_nce(similarity, index, self.model.encoder.temperature())) * len(index)

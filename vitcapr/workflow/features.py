@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.features import ExtractSettings, TrainBackboneSettings
+from vitcapr.config.features import ADOPTED, ExtractSettings, TrainBackboneSettings
 from vitcapr.workflow.machine import find_backbone, find_store, stores_root
 from vitcapr.workflow.selection import TRAINED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
-
-ADOPTED = "store:"
-"""What a source begins with that is a store and no network."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +45,7 @@ class FeatureStages:
         return Stage("adopt")
 
     def is_adopted(self, backbone: str) -> bool:
-        """Whether the features are in a sealed store that was pulled or imported: ``source: store:...``."""
-        return self.chosen.config.backbones[backbone].source.startswith(ADOPTED)
+        return self.chosen.config.backbones[backbone].is_adopted
 
     @property
     def adopted(self) -> list[str]:

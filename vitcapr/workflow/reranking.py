@@ -6,7 +6,7 @@ from functools import cached_property
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.config.reranking import RerankingConfig, RerankSettings, TuneRerankingSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.selection import VALIDATION, Selection
+from vitcapr.workflow.selection import VALIDATION, Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 
 
@@ -68,3 +68,11 @@ class RerankingStages:
         """The sealed image features that the retriever looks at."""
         name = self._config(wildcards).retriever
         return self.features.sealed_of(self.chosen.config.retrievers[name].backbone) if name else ""
+
+    def views_of(self, wildcards: Wildcards) -> list[str]:
+        """The sealed features of the retriever's further views."""
+        name = self._config(wildcards).retriever
+        return [self.features.sealed_of(view) for view in self.chosen.config.retrievers[name].views] if name else []
+
+    def views_option(self, wildcards: Wildcards) -> str:
+        return options("view", self.views_of(wildcards))

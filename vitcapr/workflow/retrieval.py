@@ -62,6 +62,13 @@ class RetrievalStages:
         """The sealed image features that a retriever looks at."""
         return self.features.sealed_of(self.chosen.config.retrievers[wildcards.retriever].backbone)
 
+    def views_of(self, wildcards: Wildcards) -> list[str]:
+        """The sealed features of its further views."""
+        return [self.features.sealed_of(name) for name in self.chosen.config.retrievers[wildcards.retriever].views]
+
+    def views_option(self, wildcards: Wildcards) -> str:
+        return options("view", self.views_of(wildcards))
+
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed text features that a retriever reads, if it reads any."""
         encoder = self.chosen.config.retrievers[wildcards.retriever].text.encoder

@@ -197,7 +197,11 @@ class Selection:
     def backbones(self) -> list[str]:
         """Those that a wanted model looks through."""
         captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
-        retrievers = (self.config.retrievers[name].backbone for name in self.needed_retrievers)
+        retrievers = (
+            backbone
+            for name in self.needed_retrievers
+            for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].views)
+        )
         devise = (self.config.devise[name].backbone for name in self.devise)
         return unique([*captioners, *retrievers, *devise])
 

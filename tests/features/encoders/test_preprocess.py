@@ -54,6 +54,19 @@ def test_equals_the_checkpoints_own_processor(tmp_path: Path, processor: Any) ->
         torch.testing.assert_close(ours(preprocessing, image), expected, rtol=0, atol=2e-6)
 
 
+def test_a_mirrored_picture_is_the_flipped_one(tmp_path: Path) -> None:
+    """Its description differs from the plain one's, which is what it was before there were mirrors."""
+    write(tmp_path, {"size": {"shortest_edge": 20}, "crop_size": 16, "image_processor_type": "CLIPImageProcessor",
+                     "image_mean": [0.5] * 3, "image_std": [0.5] * 3})  # fmt: skip
+    plain, mirrored = (read_preprocessing(tmp_path, (99, 99), mirror=mirror)[0] for mirror in (False, True))
+    for image in pictures():
+        flipped = Image.fromarray(np.asarray(image)[:, ::-1])
+        assert torch.equal(ours(mirrored, image), ours(plain, flipped))
+        assert not torch.equal(ours(mirrored, image), ours(plain, image))
+    assert plain.describe().keys() == {"resize", "crop", "interpolation", "scale", "mean", "std"}
+    assert mirrored.describe() == {**plain.describe(), "mirror": True}
+
+
 def test_an_old_configuration_names_one_number(tmp_path: Path) -> None:
     """google/vit-base-patch16-224-in21k is still described like this."""
     write(

@@ -48,7 +48,7 @@ def manifest(tmp_path: Path) -> Path:
     return tmp_path / "data" / "manifest.json"
 
 
-def run(manifest: Path, checkpoint: Path, **backbone: str) -> FeatureStore:
+def run(manifest: Path, checkpoint: Path, **backbone: str | bool) -> FeatureStore:
     root = manifest.parents[1]
     settings = {"backbone": {"source": str(checkpoint), "dtype": "float32", "store_dtype": "float32", **backbone}}
     settings["features"] = {"chunk": 4, "batch": 2, "device": "cpu"}  # type: ignore[dict-item]
@@ -99,6 +99,23 @@ def test_a_store_of_any_output(
         device=torch.device("cpu"),  # type: ignore[arg-type]
     )
     assert encoder.dim == tower.shapes["cls"][0]
+
+
+def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path, tmp_path: Path) -> None:
+    checkpoint = clip(tmp_path / "checkpoint")
+    plain = run(manifest, checkpoint)
+    encoder = open_like(plain.attributes, torch.device("cpu"), str(checkpoint))
+    with ImageSource(read_manifest(manifest).image_root) as source:
+        pictures = [source.open(f"test-0.parquet/{row:06d}", 10_000) for row in range(IMAGES)]
+    as_they_are = {name: array[:] for name, array in plain.items()}
+    mirrored = run(manifest, checkpoint, mirror=True)
+    assert mirrored.fingerprint != plain.fingerprint
+    flipped = encoder.encode([Image.fromarray(np.asarray(picture)[:, ::-1]) for picture in pictures])
+    seen = open_like(mirrored.attributes, torch.device("cpu"), str(checkpoint)).encode(pictures)
+    for name, array in mirrored.items():
+        np.testing.assert_allclose(array[:], flipped[name].numpy(), atol=1e-5)
+        np.testing.assert_allclose(array[:], seen[name].numpy(), atol=1e-5)
+        assert np.abs(array[:] - as_they_are[name]).max() > 0.01
 
 
 def test_what_needs_patches_or_their_places_says_so(

@@ -91,4 +91,5 @@ def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
         scale=values["scale"],
         mean=(values["mean"][0], values["mean"][1], values["mean"][2]),
         std=(values["std"][0], values["std"][1], values["std"][2]),
+        mirror=values.get("mirror", False),
     )

@@ -6,7 +6,7 @@ with Pillow and leave 8-bit pixels, and the whole batch is normalised at once on
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ _SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower")
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Resize, crop, scale, normalise.
+    """Mirror where asked, resize, crop, scale, normalise.
 
     Attributes:
         resize: (height, width) to stretch to, or (edge,) to bring the shorter side to.
@@ -38,6 +38,7 @@ class Preprocessing:
         interpolation: a key of ``INTERPOLATIONS``.
         scale: factor on the 8-bit values, before ``mean`` and ``std``.
         mean, std: of the three channels.
+        mirror: flip left to right before anything else.
     """
 
     resize: tuple[int, ...]
@@ -46,6 +47,7 @@ class Preprocessing:
     scale: float
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
+    mirror: bool = False
 
     @property
     def size(self) -> tuple[int, int]:
@@ -55,11 +57,16 @@ class Preprocessing:
         return self.resize[0], self.resize[-1]
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values, for the fingerprint and the store's attributes."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+        """Plain JSON values, for the fingerprint and the store's attributes; ``mirror`` only where it is true."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        if not self.mirror:
+            del values["mirror"]
+        return values
 
     def prepare(self, image: Image.Image, out: np.ndarray) -> None:
-        """Resize and crop an RGB picture into ``out``: (H, W, 3) uint8."""
+        """Mirror, resize and crop an RGB picture into ``out``: (H, W, 3) uint8."""
+        if self.mirror:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
         height, width = self._resized(image.height, image.width)
         resample = INTERPOLATIONS[self.interpolation]
         if (image.height, image.width) != (height, width):
@@ -86,7 +93,11 @@ class Preprocessing:
 
 
 def read_preprocessing(
-    folder: Path, model_size: tuple[int, int], image_size: int | None = None, interpolation: str | None = None
+    folder: Path,
+    model_size: tuple[int, int],
+    image_size: int | None = None,
+    interpolation: str | None = None,
+    mirror: bool = False,
 ) -> tuple[Preprocessing, str | None]:
     """The preprocessing of the checkpoint in ``folder``, changed where the configuration says so.
 
@@ -94,6 +105,7 @@ def read_preprocessing(
         model_size: height and width that the model's own configuration names; used where the processor names none.
         image_size: pixels a side instead of the checkpoint's; a resize before a crop changes in proportion.
         interpolation: a key of ``INTERPOLATIONS`` instead of the checkpoint's.
+        mirror: flip every picture left to right.
 
     Returns:
         The preprocessing, and a line to show the user where something had to be assumed.
@@ -111,8 +123,8 @@ def read_preprocessing(
     if image_size is not None:
         found = _with_size(found, image_size)
     if interpolation is not None:
-        found = Preprocessing(**{**asdict(found), "interpolation": interpolation})
-    return found, note
+        found = replace(found, interpolation=interpolation)
+    return replace(found, mirror=mirror), note
 
 
 def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:

@@ -1,0 +1,53 @@
+"""Several stores of the same images, each a view of them: mirrored, for instance, or at another size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vitcapr.features.batches.loader import FeatureSource, GatheredArray
+
+_STREAM = 1
+"""Of the generator: batches draw their order and their captions from the same seed and epoch."""
+
+
+class _DrawnArray:
+    """Row i of one of several arrays of the same shape, ``view[i]``."""
+
+    def __init__(self, arrays: Sequence[GatheredArray], view: np.ndarray) -> None:
+        self._arrays, self._view = arrays, view
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        view = self._view[rows]
+        parts = [array.gather(rows[view == number]) for number, array in enumerate(self._arrays)]
+        gathered = np.empty((len(rows), *parts[0].shape[1:]), np.result_type(*parts))
+        for number, part in enumerate(parts):
+            gathered[view == number] = part
+        return gathered
+
+
+class DrawnViews:
+    """One view of every image, drawn anew each epoch; the same for the same seed and epoch, in any batch or process.
+
+    Args:
+        views: stores of the same images, their arrays of the same shapes.
+    """
+
+    def __init__(self, views: Sequence[FeatureSource], seed: int, epoch: int) -> None:
+        self._views, self._seed = views, np.random.SeedSequence([seed, epoch], spawn_key=(_STREAM,))
+
+    @property
+    def block(self) -> int:
+        return max(view.block for view in self._views)
+
+    def __getitem__(self, name: str) -> _DrawnArray:
+        arrays = [view[name] for view in self._views]
+        # From the start of the stream for every array, so that all those of an image are of one view.
+        return _DrawnArray(arrays, np.random.default_rng(self._seed).integers(len(arrays), size=len(arrays[0])))
+
+
+def draw_views(views: Sequence[FeatureSource], seed: int, epoch: int) -> FeatureSource:
+    """What an epoch of training reads; a single view as it is."""
+    return views[0] if len(views) == 1 else DrawnViews(views, seed, epoch)
