@@ -1,4 +1,5 @@
 import logging
+import shutil
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ def without_cjk(monkeypatch):
     """A machine with the fonts of matplotlib alone, and nothing remembered."""
     fonts = [font for font in font_manager.fontManager.ttflist if font.name not in glyphs.CJK]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    monkeypatch.setattr(glyphs, "PACKAGED", ("no_such_package", "font.otf"))
     for function in CACHED:
         function.cache_clear()
     yield
@@ -52,6 +54,19 @@ def test_a_font_that_has_the_glyphs_is_taken_by_preference(monkeypatch):
     families.cache_clear()
     assert families() == ("DejaVu Sans", "WenQuanYi Zen Hei")
     assert latin != serif
+
+
+def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_path):
+    package = tmp_path / "with_a_font"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('only its files are wanted')")
+    shutil.copy(font_manager.findfont("DejaVu Serif"), package / "font.ttf")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(glyphs, "PACKAGED", ("with_a_font", "font.ttf"))
+    monkeypatch.setattr(glyphs, "CJK", ("DejaVu Serif",))
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name != "DejaVu Serif"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    assert families() == ("DejaVu Sans", "DejaVu Serif")
 
 
 def test_a_picture_with_a_chinese_caption_is_drawn(picture, recwarn):

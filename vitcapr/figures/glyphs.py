@@ -1,8 +1,10 @@
 """Which characters can be drawn here: Chinese, Japanese and Korean need a font that not every machine has."""
 
 import functools
+import importlib.util
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 
 from matplotlib import font_manager
 from matplotlib.font_manager import FontProperties
@@ -25,6 +27,8 @@ CJK = (
     "Arial Unicode MS",
 )
 """By preference; the first that is installed is taken."""
+PACKAGED = ("mplfonts", "fonts/NotoSansCJKsc-Regular.otf")
+"""The package of ``pip install "vitcapr[chinese]"`` and the font in it, Noto Sans CJK SC."""
 NO_FONT = "(no font for this text)"
 
 _log = logging.getLogger(__name__)
@@ -33,8 +37,25 @@ _log = logging.getLogger(__name__)
 @functools.cache
 def families() -> tuple[str, ...]:
     """The fonts that figures are set in: the second one for what the first has no glyphs for."""
+    found = _installed()
+    if not found and (packaged := _packaged_font()) is not None:
+        font_manager.fontManager.addfont(packaged)
+        found = _installed()
+    return (LATIN, *found[:1])
+
+
+def _installed() -> list[str]:
     installed = {font.name for font in font_manager.fontManager.ttflist}
-    return (LATIN, *[name for name in CJK if name in installed][:1])
+    return [name for name in CJK if name in installed]
+
+
+def _packaged_font() -> Path | None:
+    package, name = PACKAGED
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(spec.submodule_search_locations[0], name)
+    return path if path.is_file() else None
 
 
 @functools.cache
@@ -59,6 +80,6 @@ def _lacking(characters: Iterable[str]) -> bool:
 def _warn() -> None:
     _log.warning(
         "warning: no font on this machine has all characters of the texts, which are left out of the figures; "
-        "install one of %s",
+        "pip install \"vitcapr[chinese]\", or install one of %s",
         ", ".join(CJK[:3]),
     )
