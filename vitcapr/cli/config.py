@@ -1,15 +1,14 @@
 """Look at a configuration without running anything."""
 
-import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import yaml
 
 from vitcapr.cli.stage import launch
-from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.schema import schema_text
 from vitcapr.workflow.experiment import load_experiment
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -47,12 +46,6 @@ def schema(
         print(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
-
-
-def schema_text() -> str:
-    """The schema as it stands in workflow/schemas/config.schema.json."""
-    content: dict[str, Any] = ExperimentConfig.model_json_schema()
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from vitcapr.errors import UserError
 class Section(BaseModel):
     """A part of the configuration: unknown keys are refused, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def canonical(self) -> dict[str, Any]:
         """Plain JSON values, every default filled in: equal settings give equal values however they were written."""

@@ -80,6 +80,6 @@ def _lacking(characters: Iterable[str]) -> bool:
 def _warn() -> None:
     _log.warning(
         "warning: no font on this machine has all characters of the texts, which are left out of the figures; "
-        "pip install \"vitcapr[chinese]\", or install one of %s",
+        'pip install "vitcapr[chinese]", or install one of %s',
         ", ".join(CJK[:3]),
     )

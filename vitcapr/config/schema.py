@@ -1,0 +1,69 @@
+"""The JSON schema of a configuration, with what the classes say of every key."""
+
+import ast
+import inspect
+import json
+import sys
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_args
+
+from vitcapr.config.base import Section
+from vitcapr.config.experiment import ExperimentConfig
+
+
+def schema_text() -> str:
+    """The schema as it stands in workflow/schemas/config.schema.json."""
+    content: dict[str, Any] = ExperimentConfig.model_json_schema()
+    for section in _sections(ExperimentConfig):
+        place = content if section is ExperimentConfig else content["$defs"][section.__name__]
+        for key, text in _descriptions(section).items():
+            place["properties"][key]["description"] = text
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sections(model: type[Section]) -> set[type[Section]]:
+    """``model`` and all that its keys lead to."""
+    found = {model}
+    waiting = [model]
+    while waiting:
+        for field in waiting.pop().model_fields.values():
+            for named in _sections_in(field.annotation):
+                if named not in found:
+                    found.add(named)
+                    waiting.append(named)
+    return found
+
+
+def _sections_in(annotation: Any) -> Iterator[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections_in(part)
+
+
+def _descriptions(section: type[Section]) -> dict[str, str]:
+    """Key -> the string that stands under it in the class, or in the one that it comes from.
+
+    Pydantic would read them whenever a class is made: a fifth of a second in every command, for texts that only the
+    schema shows.
+    """
+    found: dict[str, str] = {}
+    for ancestor in reversed(section.__mro__):
+        if issubclass(ancestor, Section):
+            found |= _strings_of(ancestor.__module__).get(ancestor.__name__, {})
+    return found
+
+
+@cache
+def _strings_of(module: str) -> dict[str, dict[str, str]]:
+    """Class -> key -> the string under it."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for key, text in zip(node.body, node.body[1:], strict=False):
+        match key, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, inspect.cleandoc(said)
