@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.models import attention
-from vitcapr.models.attention import Scoring, additive_scores
+from vitcapr.models.attention import Scoring, additive_scores, prepare_patches, prepared_scores
 
 
 def written_out(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
@@ -44,6 +44,18 @@ def test_padding_changes_nothing(scoring: Scoring) -> None:
     patches, words, weight = inputs(images=2, words=5, patches=3, units=4)
     scores = additive_scores(patches, words, weight, torch.tensor([5, 2]), scoring)
     torch.testing.assert_close(scores[1, :2], written_out(patches, words, weight, scoring)[1, :2])
+
+
+@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+def test_scores_are_not_rounded_by_autocast(scoring: Scoring) -> None:
+    patches, words, weight = inputs(images=2, words=5, patches=3, units=64)
+    counts = torch.tensor([5, 5])
+    with torch.autocast("cpu", torch.bfloat16):
+        trained = additive_scores(patches, words, weight, counts, scoring)
+        with torch.no_grad():
+            decoded = prepared_scores(prepare_patches(patches, scoring), words, weight, counts, scoring)
+    for scores in (trained, decoded):
+        torch.testing.assert_close(scores, written_out(patches, words, weight, scoring), rtol=1e-5, atol=1e-5)
 
 
 def test_saturated_units_stay_finite() -> None:

@@ -29,6 +29,7 @@ from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.outcome import train_from
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 
@@ -216,6 +217,21 @@ def test_a_signal_to_one_stops_all_and_nothing_is_lost(tmp_path: Path) -> None:
     saved = read_tensors(tmp_path / "parts/state.safetensors")
     assert saved is not None
     assert not torch.equal(saved[0]["random.cpu"], saved[0]["random-1.cpu"])
+
+
+def test_a_state_of_fewer_processes_is_not_continued(tmp_path: Path) -> None:
+    """It has no random numbers for the others."""
+
+    def work(folder: Path) -> None:
+        card: dict[str, Any] = {"settings": {}, "inputs": {}, "code": ""}
+        told = StringIO()
+        train_from(
+            folder, captioner(0.3), RECIPE, card=card, device=CPU, dtype=torch.float32, reporter=Reporter(stream=told)
+        )
+        assert ("starting afresh" in told.getvalue()) == (distributed.processes() == 2)
+
+    run_in(1, work, tmp_path)
+    run_in(2, work, tmp_path)
 
 
 def test_gathered_rows_carry_the_gradient_of_the_whole_loss(tmp_path: Path) -> None:

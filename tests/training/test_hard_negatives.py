@@ -90,9 +90,20 @@ def test_what_is_wrong_for_an_image() -> None:
 
 def test_the_follower_follows_and_is_not_trained() -> None:
     tower, queue = queue_of(4)
+    queue.push(queue.see(torch.randn(3, 3)), torch.arange(3))
     before = tower.head.project.weight.detach().clone()
     with torch.no_grad():
         tower.head.project.weight.add_(1.0)
     queue.follow(tower)
     torch.testing.assert_close(queue.follower.state_dict()["head.project.weight"], before + 0.25)
     assert not any(weight.requires_grad for weight in queue.parameters())
+
+
+def test_an_empty_queue_takes_the_tower_as_it_is() -> None:
+    """Mining may begin after phases without it, which leave the follower at the untrained weights."""
+    tower, queue = queue_of(4)
+    with torch.no_grad():
+        tower.head.project.weight.add_(1.0)
+    queue.follow(tower)
+    texts = torch.randn(3, 3)
+    torch.testing.assert_close(queue.see(texts), embedded(tower, texts))

@@ -150,6 +150,15 @@ def test_a_loss_that_is_no_number_is_one_line(tmp_path: Path) -> None:
         trainer(task, tmp_path).run()
 
 
+def test_a_score_that_is_no_number_is_one_line_and_never_the_best(tmp_path: Path) -> None:
+    """The last step of an epoch may break the weights without a loss that shows it."""
+    with pytest.raises(UserError, match="validation_loss is not a number at epoch 2; lower the learning rate"):
+        trainer(Line(scores=[1.0, float("nan")]), tmp_path).run()
+    with pytest.raises(UserError, match="validation_loss is not a number at epoch 1"):
+        trainer(Line(scores=[float("nan")] * 4), tmp_path / "first").run()
+    assert not (tmp_path / "first/best.safetensors").exists()
+
+
 def test_the_handlers_are_put_back(tmp_path: Path) -> None:
     before = signal.getsignal(signal.SIGTERM)
     trainer(Line(), tmp_path).run()

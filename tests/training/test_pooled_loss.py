@@ -33,6 +33,17 @@ def test_the_least_shift_makes_the_best_batch_zero() -> None:
     assert float(pooled_loss(best, index, TAU, 0.0)) == pytest.approx(math.log(19) - 20, rel=1e-5)
 
 
+@pytest.mark.parametrize("shift", [None, 0.25])
+def test_a_single_image_has_nothing_to_be_told_from(shift: float | None) -> None:
+    """The last batch of an epoch may hold one."""
+    similarity = torch.tensor([[0.9, -0.2]], requires_grad=True)
+    loss = pooled_loss(similarity, torch.tensor([0, 0]), TAU, shift)
+    loss.backward()
+    assert float(loss) == 0
+    assert similarity.grad is not None
+    assert similarity.grad.tolist() == [[0.0, 0.0]]
+
+
 def test_the_gradient_goes_to_the_pair_that_already_matches() -> None:
     similarity = torch.tensor([[0.9, 0.0], [0.0, 0.1]], requires_grad=True)
     pooled_loss(similarity, torch.arange(2), TAU).backward()

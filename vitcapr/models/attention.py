@@ -32,10 +32,11 @@ def additive_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tens
     Returns:
         (B, N, P) float32, differentiable with respect to patches, words and weight.
     """
-    if scoring == "tanh":
-        limit = _LARGEST_EXPONENT
-        return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return]
-    return _ReluScores.apply(patches, words, weight, counts)  # type: ignore[no-any-return]
+    with _float32(words):
+        if scoring == "tanh":
+            limit = _LARGEST_EXPONENT
+            return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return]
+        return _ReluScores.apply(patches, words, weight, counts)  # type: ignore[no-any-return]
 
 
 def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
@@ -45,9 +46,15 @@ def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
 
 def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
     """:func:`additive_scores` with patches from :func:`prepare_patches`, without a gradient."""
-    if scoring == "tanh":
-        return _tanh_scores(prepared, _powers(words), weight, counts)
-    return _relu_scores(prepared, words, weight, counts)
+    with _float32(words):
+        if scoring == "tanh":
+            return _tanh_scores(prepared, _powers(words), weight, counts)
+        return _relu_scores(prepared, words, weight, counts)
+
+
+def _float32(like: Tensor) -> torch.autocast:
+    """Autocast would copy every tile to multiply it once, which takes twice as long, and round the scores."""
+    return torch.autocast(like.device.type, enabled=False)
 
 
 def _tiles(shape: tuple[int, int, int, int], counts: Tensor) -> Iterator[tuple[slice, slice]]:

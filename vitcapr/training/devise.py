@@ -9,7 +9,6 @@ from torch import Tensor
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import FeatureTexts, PairBatch, PairBatches
 from vitcapr.models.devise import Devise
-from vitcapr.training import distributed
 from vitcapr.training.contrastive import own_captions, true_pairs
 from vitcapr.training.recall import recalls
 
@@ -69,7 +68,6 @@ class DeviseTask:
             seed=self._seed,
             epoch=epoch,
             start_batch=start,
-            share=distributed.share(),
         )
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[PairBatch]:  # noqa: ARG002

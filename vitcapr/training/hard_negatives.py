@@ -53,9 +53,13 @@ class MomentumQueue(nn.Module):
 
     @torch.no_grad()
     def follow(self, tower: TextTower) -> None:
-        """Move the follower's weights towards the tower's."""
+        """Move the follower's weights towards the tower's.
+
+        All the way while the queue is empty: what was trained before mining began is not followed step by step.
+        """
+        momentum = 0.0 if bool((self.rows == _NOBODY).all()) else self._momentum
         for mine, its in zip(self.follower.state_dict().values(), tower.state_dict().values(), strict=True):
-            mine.lerp_(its, 1 - self._momentum)
+            mine.lerp_(its, 1 - momentum)
 
     @torch.no_grad()
     def see(self, texts: TextBatch) -> Tensor:

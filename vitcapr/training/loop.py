@@ -1,5 +1,6 @@
 """One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -134,7 +135,7 @@ class Trainer(Generic[Batch]):
 
         Raises:
             Preempted: a signal came; the state is saved and the same command continues it.
-            UserError: the loss is no longer a number.
+            UserError: the loss, or the score that chooses the best epoch, is no longer a number.
         """
         distributed.start_alike(self.model)
         self._resume()
@@ -188,7 +189,7 @@ class Trainer(Generic[Batch]):
         with autocast(self.device, self.dtype):
             loss, items = self.task.loss(batch)
         loss_sum, counted = distributed.totals(float(loss.detach()) * items, items)
-        if loss_sum != loss_sum:
+        if math.isnan(loss_sum):
             raise UserError(
                 f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
                 remedy="lower the learning rate, or train in float32",
@@ -210,9 +211,14 @@ class Trainer(Generic[Batch]):
         self.model.eval()
         with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
             scores = distributed.of_first(self.task.validate())
+        score = scores[self.recipe.select_by]
+        if math.isnan(score):
+            raise UserError(
+                f"{self.recipe.select_by} is not a number at epoch {number}",
+                remedy="lower the learning rate, or train in float32",
+            )
         row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
         position.history.append({**row, **scores, "learning_rate": rate})
-        score = scores[self.recipe.select_by]
         lower_is_better = self.recipe.select_by.endswith("loss")
         best = position.best_score
         if best is None or (score < best if lower_is_better else score > best):

@@ -151,10 +151,9 @@ class MatcherTask:
             captions.append(of_captions.cpu().numpy())
             owners.append(batch.image_index.numpy() + seen)
             seen += len(of_images)
-            if len(of_images) > 1:  # one image has nothing to be told from
-                index = batch.image_index.to(self._device)
-                with torch.autocast(self._device.type, enabled=False):
-                    loss = phase.loss(of_images @ of_captions.T, index, self.model.temperature())
-                total += float(loss) * len(of_images)
+            index = batch.image_index.to(self._device)
+            with torch.autocast(self._device.type, enabled=False):
+                loss = phase.loss(of_images @ of_captions.T, index, self.model.temperature())
+            total += float(loss) * len(of_images)
         scores = recalls(np.concatenate(images), np.concatenate(captions), np.concatenate(owners))
         return {"validation_loss": total / seen, **scores}

@@ -99,7 +99,7 @@ def train_from(
 
     None in all processes of a group but the first.
     """
-    made_from = [card["settings"], card["inputs"], card["code"], dtype_name(dtype)]
+    made_from = [card["settings"], card["inputs"], card["code"], dtype_name(dtype), distributed.processes()]
     trainer = Trainer(
         task,
         recipe,

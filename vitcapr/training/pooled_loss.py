@@ -22,9 +22,14 @@ def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, sh
         image_index: (M,) int64, the image of each caption. Captions of the same image are no wrong pairs.
         temperature: tau, a scalar.
         shift: rho; None takes the least with which no batch of this size can be negative.
+
+    Returns:
+        A scalar; 0 for the captions of a single image, which has nothing to be told from.
     """
     logits = similarity / temperature
     own = own_captions(image_index, len(logits))
+    if own.all():
+        return 0.0 * logits.sum()
     true = true_pairs(logits, image_index).logsumexp(0)
     wrong = logits[~own].logsumexp(0)
     rho = torch.as_tensor(least_shift(own, float(temperature.detach())) if shift is None else shift)
