@@ -116,6 +116,18 @@ def test_a_captions_feature_stands_beside_its_words() -> None:
     np.testing.assert_array_equal(both.features_of(np.array([4, 0])), alone.features_of(np.array([4, 0])))
 
 
+def test_a_process_without_an_image_of_a_batch_has_an_empty_share() -> None:
+    """Three processes, two images in a batch: the third has none, in whichever form the captions are."""
+    texts = features()
+    both = FeatureAndWordTexts(texts._array, ROWS, words().table, 4)
+    for form, width in ((texts, 3), (both, 3), (words(), 1)):
+        for batch in read(form, captions_per_image=1, share=(2, 3)):
+            first = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
+            assert first.shape == (0, width)
+            assert batch.features["cls"].shape == (0, 2)
+            assert len(batch.image_index) == len(batch.rows) == 0
+
+
 def test_pairs_are_drawn_among_the_images_given_and_larger_draws_hold_smaller_ones() -> None:
     rows = np.array([0, 3, 4, 6])
     others = ~np.isin(OWNER, rows)

@@ -148,6 +148,22 @@ def test_exports_come_back(tmp_path: Path, data: Path) -> None:
             assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
 
 
+def test_an_export_is_not_mixed_with_an_earlier_one(tmp_path: Path, data: Path) -> None:
+    write_h5_big(tmp_path / "big.h5")
+    sealed = imported(tmp_path / "big.h5", "--data", data)
+    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+    with lmdb.open(str(tmp_path / "there.lmdb")) as environment, environment.begin(write=True) as transaction:
+        transaction.put(b"of another store", npy(GRIDS[0]))
+    run("export", sealed, "--to", "lmdb", "-o", tmp_path / "there.lmdb")
+    with open_features(imported(tmp_path / "there.lmdb")) as store:
+        assert store.ids == sorted(IDS)
+    (tmp_path / "shards").mkdir()
+    for shard in range(2):
+        (tmp_path / "shards" / f"{shard:06d}.tar").touch()
+    with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
+        run("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+
+
 def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) -> None:
     write_h5_big(tmp_path / "big.h5")
     sealed = imported(tmp_path / "big.h5", "--data", data)

@@ -167,12 +167,12 @@ class CaptionBatches:
         return np.array_split(rows, self._share[1])
 
     def _padded(self, captions: np.ndarray) -> np.ndarray:
-        """The token matrix of the captions with the given numbers: (M, T) int64."""
+        """The token matrix of the captions with the given numbers: (M, T) int64; T is 1 where there are none."""
         begin = self._offsets[captions]
         lengths = self._offsets[captions + 1] - begin
         if self._max_length is not None:
             lengths = np.minimum(lengths, self._max_length)
-        steps = np.arange(lengths.max(initial=0))
+        steps = np.arange(lengths.max(initial=1))
         inside = steps < lengths[:, None]
         padded = np.full(inside.shape, PAD, np.int64)
         padded[inside] = self._ids[(begin[:, None] + steps)[inside]]

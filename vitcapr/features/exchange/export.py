@@ -74,7 +74,11 @@ def to_webdataset(store: FeatureStore, folder: Path, advance: Callable[[int], No
 
     Args:
         advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: more shards lie there than these would be.
     """
+    _refuse_more(folder, "*.tar", -(-len(store.ids) // _ROWS_IN_SHARD))
     for shard, start in enumerate(range(0, len(store.ids), _ROWS_IN_SHARD)):
         rows = range(start, min(start + _ROWS_IN_SHARD, len(store.ids)))
         with atomic_path(folder / f"{shard:06d}.tar") as temporary, tarfile.open(temporary, "w") as archive:
@@ -92,12 +96,13 @@ def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int]
         advance: told the number of rows after each piece written.
 
     Raises:
-        UserError: the store has no vectors, only patches.
+        UserError: the store has no vectors, only patches; or more partitions lie there than these would be.
     """
     name = "cls" if store.identity == "image_id" else "text"
     if name not in store:
         raise UserError(f"clip-retrieval keeps vectors, and the store has no '{name}'", where=store.manifest_path)
     array, stem = store[name], "img_emb" if name == "cls" else "text_emb"
+    _refuse_more(folder / stem, f"{stem}_*.npy", -(-len(array) // _ROWS_IN_PARTITION))
     for part, start in enumerate(range(0, len(array), _ROWS_IN_PARTITION)):
         stop = min(start + _ROWS_IN_PARTITION, len(array))
         with atomic_path(folder / stem / f"{stem}_{part}.npy") as temporary, temporary.open("wb") as stream:
@@ -114,6 +119,8 @@ def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int]
 def to_lmdb(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
     """An LMDB of one array: ids to arrays in NumPy's own format; of patches where the store has them.
 
+    ``folder/data.mdb`` takes its name when it is whole, and takes the place of an earlier one.
+
     Args:
         advance: told the number of rows after each piece written.
 
@@ -125,14 +132,24 @@ def to_lmdb(store: FeatureStore, folder: Path, advance: Callable[[int], None] = 
     except ImportError as error:
         raise UserError("lmdb is not installed", remedy="pip install 'vitcapr[lmdb]'") from error
     array = store["patches"] if "patches" in store else next(iter(store.values()))
-    folder.mkdir(parents=True, exist_ok=True)
     room = 2 * array.nbytes + (1 << 14) * len(array) + (1 << 24)
-    with lmdb.open(str(folder), map_size=room) as environment:
+    with (
+        atomic_path(folder / "data.mdb") as temporary,
+        lmdb.open(str(temporary), map_size=room, subdir=False, lock=False) as environment,
+    ):
         for start, block in _blocks(array):
             with environment.begin(write=True) as transaction:
                 for offset, row in enumerate(block):
                     transaction.put(store.ids[start + offset].encode("utf-8"), _npy(row))
             advance(len(block))
+
+
+def _refuse_more(folder: Path, pattern: str, files: int) -> None:
+    """Whoever reads the folder would take what an earlier, larger store left in it for rows of this one."""
+    there = sum(1 for _ in folder.glob(pattern))
+    if there > files:
+        what = f"{there} files like {pattern} lie there, and this store makes {files}"
+        raise UserError(what, where=folder, remedy="export to a folder of its own")
 
 
 def _npy(array: np.ndarray) -> bytes:
