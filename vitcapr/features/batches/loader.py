@@ -138,11 +138,6 @@ class CaptionBatches:
         """Batches in the whole epoch, those before ``start_batch`` included."""
         return -(-len(self._rows) // self._batch_images)
 
-    @property
-    def images(self) -> int:
-        """Images in the epoch: the given rows less those without captions."""
-        return len(self._rows)
-
     def batch(self, index: int) -> CaptionBatch:
         """Read batch ``index`` of the epoch now, in this thread."""
         rows = self._parts(index)[self._share[0]]

@@ -83,7 +83,7 @@ class PixelBatches:
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an epoch that was broken off.
         share: as in :class:`PairBatches`.
-        device, dtype: of the pixels that are yielded.
+        device: of the pixels that are yielded, which are float32.
 
     Raises:
         ValueError: a row is not in the store, or no image has a caption.
@@ -104,10 +104,9 @@ class PixelBatches:
         start_batch: int = 0,
         share: tuple[int, int] = (0, 1),
         device: torch.device | None = None,
-        dtype: torch.dtype = torch.float32,
     ) -> None:
         self._augmentation, self._seed, self._epoch = augmentation, seed, epoch
-        self._device, self._dtype = device or torch.device("cpu"), dtype
+        self._device = device or torch.device("cpu")
         self._preprocessing = preprocessing_of(store.attributes)
         self._batches = PairBatches(
             store,
@@ -134,5 +133,5 @@ class PixelBatches:
             if self._augmentation is not None and len(batch.rows):
                 draws = Draws.of(self._augmentation, self._seed, self._epoch, batch.rows.tolist())
                 pixels = augment(pixels, draws, self._augmentation.radius)
-            normalised = self._preprocessing.normalise(pixels, self._dtype)
+            normalised = self._preprocessing.normalise(pixels, torch.float32)
             yield PixelBatch(normalised, batch.texts, batch.image_index, batch.rows)

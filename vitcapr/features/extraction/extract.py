@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.errors import UserError
@@ -33,6 +34,29 @@ class Photograph:
     path: str
     pixels: int
     sha256: str
+
+
+def open_photograph(photograph: Photograph, source: ImageSource) -> Image.Image:
+    """The picture, RGB.
+
+    Raises:
+        UserError: it is damaged, or not what it was when the manifest was made.
+    """
+    try:
+        content = source.read(photograph.path)
+        if hashlib.sha256(content).hexdigest() != photograph.sha256:
+            raise UserError(
+                f"image '{photograph.image_id}' is not the file it was when the manifest was made",
+                where=photograph.path,
+                remedy="run the data stage again",
+            )
+        return decode(content, photograph.pixels)
+    except BadImage as error:
+        raise UserError(
+            f"image '{photograph.image_id}' cannot be read any more: {error.reason}",
+            where=photograph.path,
+            remedy="run the data stage again, which leaves damaged images out",
+        ) from error
 
 
 @dataclass
@@ -71,21 +95,7 @@ class _Decoder:
         self._ahead.append(_Batch(chunk, first, last, pixels, decoding))
 
     def _decode(self, photograph: Photograph, out: np.ndarray) -> None:
-        try:
-            content = self._source.read(photograph.path)
-            if hashlib.sha256(content).hexdigest() != photograph.sha256:
-                raise UserError(
-                    f"image '{photograph.image_id}' is not the file it was when the manifest was made",
-                    where=photograph.path,
-                    remedy="run the data stage again",
-                )
-            self._preprocessing.prepare(decode(content, photograph.pixels), out)
-        except BadImage as error:
-            raise UserError(
-                f"image '{photograph.image_id}' cannot be read any more: {error.reason}",
-                where=photograph.path,
-                remedy="run the data stage again, which leaves damaged images out",
-            ) from error
+        self._preprocessing.prepare(open_photograph(photograph, self._source), out)
 
     def __iter__(self) -> Iterator[_Batch]:
         while self._spans or self._ahead:

@@ -4,17 +4,14 @@ A store of 8-bit pixels is laid out, written, sealed and read as one of features
 processor makes of each picture before it normalises; the mean and deviation stand in the attributes.
 """
 
-import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from PIL import Image
 
-from vitcapr.data.images import BadImage, ImageSource, decode
-from vitcapr.errors import UserError
+from vitcapr.data.images import ImageSource
 from vitcapr.features.encoders.preprocess import Preprocessing
-from vitcapr.features.extraction.extract import Photograph
+from vitcapr.features.extraction.extract import Photograph, open_photograph
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.progress import Tracker
@@ -49,7 +46,7 @@ def decode_chunks(
     layout = writer.layouts[PIXELS]
 
     def prepare(photograph: Photograph, out: np.ndarray) -> None:
-        preprocessing.prepare(_open(photograph, source), out)
+        preprocessing.prepare(open_photograph(photograph, source), out)
 
     with ThreadPoolExecutor(workers, thread_name_prefix="decode") as pool:
         for index in chunks:
@@ -58,21 +55,3 @@ def decode_chunks(
             for _ in pool.map(prepare, mine, pixels[: len(mine)]):
                 tracker.advance()
             writer.write(index, {PIXELS: pixels})
-
-
-def _open(photograph: Photograph, source: ImageSource) -> Image.Image:
-    try:
-        content = source.read(photograph.path)
-        if hashlib.sha256(content).hexdigest() != photograph.sha256:
-            raise UserError(
-                f"image '{photograph.image_id}' is not the file it was when the manifest was made",
-                where=photograph.path,
-                remedy="run the data stage again",
-            )
-        return decode(content, photograph.pixels)
-    except BadImage as error:
-        raise UserError(
-            f"image '{photograph.image_id}' cannot be read any more: {error.reason}",
-            where=photograph.path,
-            remedy="run the data stage again, which leaves damaged images out",
-        ) from error
