@@ -121,12 +121,12 @@ def captioner(dropout: float = 0.0) -> CaptionerTask:
     )
 
 
-def retriever(**phase: Any) -> RetrieverTask:
+def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
     torch.manual_seed(0)
     table = tokens()
     text = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
     shared = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
-    encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH}, "text": text})
+    encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH, "head": image_head}, "text": text})
     mined = phase.get("hard_negatives") is not None
     return RetrieverTask(
         encoder,
@@ -146,6 +146,7 @@ TASKS = {
     "info_nce": retriever,
     "drawn captions": lambda: retriever(captions_per_image=1),
     "max_hinge": lambda: retriever(objective="max_hinge"),
+    "frozen images": lambda: retriever("none"),
     "mined": lambda: retriever(hard_negatives="hardest", hard_negative_weight=0.5),
 }
 

@@ -1,6 +1,6 @@
 """From a retriever's configuration to its training: what the commands that train one have in common."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ from vitcapr.training.loop import Recipe
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 from vitcapr.training.sweep import leave_untrained, sweep_into
+
+_BLOCK = 4096
+"""Rows measured at a time."""
 
 
 def architecture_of(
@@ -131,11 +134,17 @@ def _measure(encoder: DualEncoder, views: Sequence[FeatureSource], texts: Texts,
     images = texts.table["image_row"]
     trained = np.isin(images, train)
     if encoder.image.standardise is not None:
-        rows = np.unique(images[trained])
-        encoder.image.standardise.measure(torch.cat([torch.from_numpy(view["cls"].gather(rows)) for view in views]))
+        encoder.image.standardise.measure(
+            torch.from_numpy(view["cls"].gather(rows)) for rows in _blocks(np.unique(images[trained])) for view in views
+        )
     standardise = getattr(encoder.text, "standardise", None)
     if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):
-        standardise.measure(texts.features_of(np.flatnonzero(trained)))
+        standardise.measure(texts.features_of(captions) for captions in _blocks(np.flatnonzero(trained)))
+
+
+def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rows), _BLOCK):
+        yield rows[first : first + _BLOCK]
 
 
 def _pair_phases(training: RetrieverTrainingConfig) -> list[PairPhase]:

@@ -1,5 +1,6 @@
 """From features, pooled and fixed, to the space that images and texts share."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import torch
@@ -119,11 +120,21 @@ class Standardise(nn.Module):
         self.register_buffer("scale", torch.ones(features))
 
     @torch.no_grad()
-    def measure(self, rows: Tensor) -> None:
-        """Take the statistics of ``rows``, (n, D). A dimension that is the same everywhere keeps its scale."""
-        rows = rows.float()
-        deviation = rows.std(0, correction=0)
-        self.mean.copy_(rows.mean(0))
+    def measure(self, blocks: Iterable[Tensor]) -> None:
+        """Take the statistics of rows that come in blocks, (n, D) each, so that they need not all be in memory.
+
+        A dimension that is the same everywhere keeps its scale. The blocks' moments are joined as Chan et al. 1979 do.
+        """
+        count = 0
+        mean, squares = torch.zeros(2, len(self.mean), dtype=torch.float64)
+        for block in blocks:
+            rows = block.double()
+            change = rows.mean(0) - mean
+            squares += (rows - rows.mean(0)).square().sum(0) + change.square() * count * len(rows) / (count + len(rows))
+            count += len(rows)
+            mean += change * len(rows) / count
+        deviation = (squares / count).sqrt()
+        self.mean.copy_(mean)
         self.scale.copy_(torch.where(deviation > _FLAT, deviation, 1.0))
 
     def forward(self, features: Tensor) -> Tensor:

@@ -136,6 +136,9 @@ def gather(rows: Tensor) -> Tensor:
     """
     if processes() == 1:
         return rows
+    if rows.is_floating_point() and torch.is_grad_enabled() and not rows.requires_grad:
+        # The way back is a conversation of all: one whose tower is frozen must answer those who have an empty share.
+        rows = rows.detach().requires_grad_()
     return _Gather.apply(rows, _counts(len(rows)))  # type: ignore[no-any-return]
 
 

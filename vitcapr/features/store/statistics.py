@@ -1,6 +1,6 @@
 """What a store's numbers are like: moments, the spectrum of their covariance, norms, near duplicates; by dask.
 
-Every task reads a span of whole chunks and answers with sums whose size does not depend on the store's, so any
+Every task reads a span of whole chunks and answers with sums, and a number for each vector (its length), so any
 scheduler of dask runs them: threads, or the workers of a cluster that see the same files.
 """
 
