@@ -154,6 +154,25 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
     assert float(loss_of(outputs, targets)) == pytest.approx(expected, rel=1e-4)
 
 
+def test_pictures_without_a_clear_object_give_a_number() -> None:
+    """The last batch of an epoch may hold a single picture whose objects fill too little of any patch."""
+    model = tiny(Names(["ball"], ["red"], ["a"], most=1))
+    nothing = torch.zeros(1, 4, dtype=torch.int64)
+    targets = {
+        "kind": nothing,
+        "color": nothing,
+        "count": torch.full((1, 4), IGNORED),
+        "numbers": torch.tensor([[1]]),
+        "present": torch.ones(1, 1),
+        "words": torch.ones(1, 1),
+        "around": torch.zeros(1, 4, 9),
+    }
+    loss = loss_of(model(torch.randn(1, 3, 16, 16)), targets)
+    loss.backward()
+    assert loss.isfinite()
+    assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
+
+
 def test_where_the_other_groups_lie() -> None:
     labels = np.zeros((8, 8), np.uint8)
     labels[0:2, 0:2] = 1

@@ -82,6 +82,8 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
         weight = torch.ones(outputs[name].shape[-1], device=outputs[name].device)
         weight[0] = background
         logits, target = outputs[name].flatten(0, 1), targets[name].flatten()
+        if bool((target == IGNORED).all()):  # a mean over nothing would be a NaN
+            return 0.0 * logits.sum()
         return functional.cross_entropy(logits, target, weight, ignore_index=IGNORED)
 
     def several(name: str, target: str) -> Tensor:
