@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.metrics.ranks import read_rows
+
 _ROWS = 512
 
 
@@ -34,12 +36,17 @@ def cross_ranks(
     Args:
         queries: (n, E), found: (m, E): unit vectors.
         query_picture: (n,), found_picture: (m,): the picture of each caption.
+
+    Raises:
+        UserError: an embedding is not finite.
     """
     asked = np.isin(query_picture, found_picture)
-    queries, query_picture = queries[asked], query_picture[asked]
+    queries, query_picture = read_rows(queries[asked], 0, len(queries), "asking caption"), query_picture[asked]
+    found = read_rows(found, 0, len(found), "found caption")
     ranks = []
     for first in range(0, len(queries), _ROWS):
-        scores = queries[first : first + _ROWS] @ found.T
+        # In float64 and rounded once, as in the ranks of pictures: a product in float32 breaks ties at random.
+        scores = (queries[first : first + _ROWS].astype(np.float64) @ found.T).astype(np.float32)
         own = query_picture[first : first + _ROWS, None] == found_picture
         best = np.where(own, scores, -np.inf).max(1)
         ranks.append(1 + ((scores >= best[:, None]) & ~own).sum(1))
