@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +76,59 @@ def test_equal_scores_stand_before_the_true_match() -> None:
         assert not own.any()
     constant = Matches(**{**vars(matches(same, 60)), "image_logits": np.zeros((20, 60), np.float32)})
     assert (reordered_ranks(constant, before, Mix(1.0, 1.0, 1.0)).i2t == 58).all()
+
+
+def test_of_equal_cosines_the_wrong_come_first() -> None:
+    """Each image has its own caption twice, and another image has them too."""
+    rows = np.eye(4, dtype=np.float32)[[0, 0, 1, 1]]
+    places = np.arange(8, dtype=np.int32)
+    found = Embeddings(rows, np.repeat(rows, 2, 0), places[:4], places, np.repeat(places[:4], 2))
+    image_captions, cosines, caption_images, _ = first_matches(found, 4)
+    assert [set(row[:2]) for row in image_captions.tolist()] == [{2, 3}, {0, 1}, {6, 7}, {4, 5}]
+    assert [set(row[2:]) for row in image_captions.tolist()] == [{0, 1}, {2, 3}, {4, 5}, {6, 7}]
+    assert (cosines == 1).all()
+    assert caption_images[:, :2].tolist() == [[1, 0]] * 2 + [[0, 1]] * 2 + [[3, 2]] * 2 + [[2, 3]] * 2
+
+
+TIES = """
+import numpy as np
+from vitcapr.metrics.reordered import first_matches
+from vitcapr.metrics.retrieval_files import Embeddings
+for dim in (37, 64):
+    row = np.random.default_rng(0).normal(size=(1, dim)).astype(np.float32)
+    same, owner = np.repeat(row / np.linalg.norm(row), 95, 0), np.repeat(np.arange(19), 5)
+    found = Embeddings(same[:19], same, np.arange(19), np.arange(95), owner)
+    captions, _, images, _ = first_matches(found, 3)
+    assert not (owner[captions] == np.arange(19)[:, None]).any(), dim
+    assert not (images == owner[:, None]).any(), dim
+"""
+
+
+def test_collapsed_embeddings_find_nothing_on_any_processor() -> None:
+    """The matrix product of this one scores equal pairs unequally."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_CORETYPE": "Haswell"}
+    subprocess.run([sys.executable, "-c", TIES], check=True, env=environment, timeout=120)
+
+
+def test_captions_beyond_the_first_matches_do_not_add_to_the_precision() -> None:
+    """Three captions each, the first two matches: the third own caption is at best unseen, and counts nothing."""
+    found = embeddings()
+    found = found._replace(captions=found.captions + found.images[found.caption_image])
+    some = matches(found, 2)
+    after = reordered_ranks(some, ranked(found), Mix(0.0, 1.0, 1.0))
+    first, second = some.own[0].T.astype(float)
+    assert first.any()
+    assert second.any()
+    assert after.i2t_precision == pytest.approx((first + second * (first + second) / 2) / 3)
+
+
+def test_a_logit_that_is_not_a_number_is_refused() -> None:
+    found = embeddings()
+    some = matches(found, 5)
+    logits = some.caption_logits.copy()
+    logits[3, 2] = np.nan
+    with pytest.raises(UserError, match="caption_logits of the matches are not finite"):
+        reordered_ranks(replace(some, caption_logits=logits), ranked(found), Mix(0.5, 1.0, 1.0))
 
 
 def test_the_file_keeps_all(tmp_path: Path) -> None:

@@ -104,25 +104,35 @@ def _first(queries: Floats, items: Floats, top: int, own: Any) -> tuple[Places, 
     places, cosines = np.empty((len(queries), top), np.int32), np.empty((len(queries), top), np.float32)
     for start in range(0, len(queries), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        scores = queries[rows] @ items.T
-        # The last of the first may tie with others; a hair in favour of the wrong ones decides among those.
-        chosen = np.argpartition(-np.where(own(rows), np.nextafter(scores, np.float32(-2)), scores), top - 1, axis=1)
-        chosen = chosen[:, :top]
-        near = np.take_along_axis(scores, chosen, axis=1)
-        order = np.argsort(-near, axis=1, kind="stable")
+        # In float64 and rounded once, as in the ranks: a product in float32 breaks ties at random.
+        scores = (queries[rows].astype(np.float64) @ items.T).astype(np.float32)
+        # A hair that float32 does not show, in favour of the wrong ones.
+        lowered = scores.astype(np.float64)
+        lowered = np.where(own(rows), np.nextafter(lowered, -np.inf), lowered)
+        chosen = np.argpartition(-lowered, top - 1, axis=1)[:, :top]
+        order = np.argsort(-np.take_along_axis(lowered, chosen, axis=1), axis=1, kind="stable")
         places[rows] = np.take_along_axis(chosen, order, axis=1)
-        cosines[rows] = np.take_along_axis(near, order, axis=1)
+        cosines[rows] = np.take_along_axis(scores, places[rows], axis=1)
     return places, cosines
 
 
 def reordered_ranks(matches: Matches, before: Ranks, mix: Mix) -> Ranks:
     """The ranks after the first matches are put in the order of the mixed score; what lies beyond keeps its rank.
 
-    Ties are pessimistic, as in :func:`vitcapr.metrics.ranks.rank_matches`.
+    Ties are pessimistic, as in :func:`vitcapr.metrics.ranks.rank_matches`. The average precision counts an image's own
+    captions among its first matches alone: where these are fewer than R, it is a lower bound.
 
     Args:
         before: the ranks of the same images and captions by cosine.
+
+    Raises:
+        UserError: a cosine or a logit is not finite.
     """
+    for name in ("image_cosines", "image_logits", "caption_cosines", "caption_logits"):
+        if not np.isfinite(getattr(matches, name)).all():
+            raise UserError(
+                f"{name} of the matches are not finite", remedy="train the reranker again, with a smaller rate"
+            )
     image_own, caption_own = matches.own
     relevant = Truth.of(matches.caption_image, len(matches.image_row)).captions_each
     image_scores = mix.of(matches.image_cosines, matches.image_logits)
@@ -138,10 +148,10 @@ def reordered_ranks(matches: Matches, before: Ranks, mix: Mix) -> Ranks:
 
 def _others_before(scores: Floats, own: npt.NDArray[np.bool_], count: int) -> npt.NDArray[np.int64]:
     """(Q, count): wrong matches at least as good as the best, the second best, ... true one; a true one that is not
-    among the matches has all of them before it."""
-    width = scores.shape[1]
+    among the matches has all of them before it, and at least ``count``."""
+    beyond = max(scores.shape[1], count)
     true = -np.sort(-np.where(own, scores, -np.inf), axis=1)[:, :count]
     true = np.pad(true, ((0, 0), (0, count - true.shape[1])), constant_values=-np.inf)
     wrong = np.where(own, -np.inf, scores)
     before = np.stack([(wrong >= true[:, [place]]).sum(axis=1) for place in range(count)], axis=1)
-    return np.where(np.isfinite(true), before, width).astype(np.int64)
+    return np.where(np.isfinite(true), before, beyond).astype(np.int64)
