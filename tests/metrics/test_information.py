@@ -34,6 +34,16 @@ def test_match_information_of_two_gaussians(distance: float) -> None:
     assert match_information(true, wrong) == pytest.approx(truth, abs=0.01)
 
 
+@pytest.mark.parametrize(("of_true", "of_wrong"), [(200, 200), (200, 20_000), (20_000, 200)])
+def test_match_information_does_not_depend_on_how_many_pairs_there_are(of_true: int, of_wrong: int) -> None:
+    """Two unit Gaussians a unit apart hold 0.1607 bits; the mean over draws of few pairs shows the bias alone."""
+    found = []
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        found.append(match_information(generator.normal(1, 1, of_true), generator.normal(0, 1, of_wrong)))
+    assert np.mean(found) == pytest.approx(0.1607, abs=0.015)
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.9])
 def test_shared_information_of_gaussians(correlation: float) -> None:
     generator = np.random.default_rng(1)

@@ -39,8 +39,8 @@ def main(
         for path, ending in ((before, "_before"), (after, "")):
             found = read_embeddings(path)
             check_pool(found, data, split, path)
-            if len(found.images) < 2:
-                raise UserError("one picture has no other to be told from", where=path)
+            if len(found.images) <= information.NEIGHBOURS:
+                raise UserError(f"{len(found.images)} pictures are too few to measure what features share", where=path)
             metrics |= {f"{name}{ending}": value for name, value in _measured(found).items()}
         for name in [name for name in metrics if not name.endswith("_before")]:
             reporter.line(f"measure_information: {name} {metrics[f'{name}_before']:.3f} -> {metrics[name]:.3f} bits")

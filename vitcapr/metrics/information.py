@@ -62,9 +62,10 @@ def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
         np.bincount(np.searchsorted(edges, kind, side="right"), minlength=bins) / len(kind) for kind in (true, wrong)
     ]
     mixed = (shares[0] + shares[1]) / 2
-    counted = len(true) + len(wrong)
     filled = [int(np.count_nonzero(share)) for share in (*shares, mixed)]
-    bias = (filled[0] - 1) / (4 * len(true)) + (filled[1] - 1) / (4 * len(wrong)) - (filled[2] - 1) / (2 * counted)
+    # The mixture weighs both kinds alike, so that it varies as counts of 4 / (1 / n + 1 / m) points do.
+    each = (1 / (4 * len(true)), 1 / (4 * len(wrong)))
+    bias = (filled[0] - 1) * each[0] + (filled[1] - 1) * each[1] - (filled[2] - 1) * sum(each) / 2
     plain = _entropy(mixed) - (_entropy(shares[0]) + _entropy(shares[1])) / 2
     return float(np.clip(plain - bias / math.log(2), 0, 1))
 

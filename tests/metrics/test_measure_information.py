@@ -1,0 +1,47 @@
+"""The command that measures features before and after training."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.cli import measure_information
+from vitcapr.data.manifest import write_manifest
+from vitcapr.errors import UserError
+from vitcapr.metrics.report import read_metrics
+
+
+def data_of(folder, count):
+    """A test split of ``count`` images with two captions each, and embeddings of it before and after training."""
+    names = [f"i{number:02d}" for number in range(count)]
+    images = pd.DataFrame({"image_id": names, "path": names, "split": "test", "width": 4, "height": 4})
+    rows = [(f"{name}#{number}", name, "en", "a dog", "test") for name in names for number in range(2)]
+    captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "split"])
+    manifest = write_manifest(
+        folder,
+        dataset="toys",
+        image_root=folder,
+        images=images.assign(sha256="0" * 64),
+        captions=captions,
+        rejected=[],
+    )
+    draw, owner = np.random.default_rng(0), np.repeat(np.arange(count, dtype=np.int32), 2)
+    pictures, noise = (draw.normal(size=(number, 8)).astype(np.float32) for number in (count, 2 * count))
+    for name, texts in (("before", noise), ("after", pictures[owner] + 0.1 * noise)):
+        unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (pictures, texts)]
+        rows = np.arange(2 * count, dtype=np.int32)
+        arrays = {"images": unit[0], "captions": unit[1], "image_row": rows[:count], "caption_row": rows}
+        np.savez(folder / f"{name}.npz", **arrays, caption_image=owner)
+    return folder / "before.npz", folder / "after.npz", manifest, "test", folder / "metrics.json"
+
+
+def test_training_shows_in_what_matches_tell(tmp_path):
+    measure_information.main(*data_of(tmp_path, 60))
+    found = {name: score["value"] for name, score in read_metrics(tmp_path / "metrics.json")["metrics"].items()}
+    for name in ("image_match_information", "caption_match_information", "shared_information"):
+        assert found[name] > found[f"{name}_before"] + 0.3
+    assert found["image_entropy"] == found["image_entropy_before"]
+
+
+def test_too_few_pictures_for_the_estimator_is_said(tmp_path):
+    with pytest.raises(UserError, match="3 pictures are too few"):
+        measure_information.main(*data_of(tmp_path, 3))
