@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -26,3 +27,11 @@ def test_seeds_become_one_row_with_their_spread() -> None:
     assert "extra" not in merged[1].scores
     assert merged[1].protocols["i2t_recall_1"] == "pool:9|split:test|mean of 2 seeds, one standard deviation each way"
     assert over_seeds(builds[:3], {}) == builds[:3]
+
+
+def test_the_protocol_keeps_all_but_the_interval() -> None:
+    protocol = "pool:9|ci:95,samples=9,seed=0|rerank:top5 of dual"
+    builds = [replace(row(key, 0.1), protocols={"i2t_recall_1": protocol}) for key in ("a", "b")]
+    (merged,) = over_seeds(builds, {"a": "mlp", "b": "mlp"})
+    told = "pool:9|rerank:top5 of dual|mean of 2 seeds, one standard deviation each way"
+    assert merged.protocols["i2t_recall_1"] == told

@@ -29,16 +29,19 @@ def over_seeds(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[B
             continue
         shared = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
         scores = {name: _mean([row.scores[name].value for row in rows]) for name in shared}
-        ending = f"|mean of {len(rows)} seeds, one standard deviation each way"
+        spread = f"mean of {len(rows)} seeds, one standard deviation each way"
         told = {
-            name: protocol.partition("|ci:")[0] + ending
-            for name, protocol in rows[0].protocols.items()
-            if name in shared
+            name: _without_interval(rows[0].protocols[name], spread) for name in shared if name in rows[0].protocols
         }
         merged.append(
             replace(rows[0], key=key, scores=scores, protocols=told, variant=f", mean of {len(rows)} seeds{variant}")
         )
     return merged
+
+
+def _without_interval(protocol: str, instead: str) -> str:
+    """The protocol without its part ``ci:``, and ``instead`` at its end."""
+    return "|".join([*(part for part in protocol.split("|") if not part.startswith("ci:")), instead])
 
 
 def _mean(values: Sequence[float]) -> Score:
