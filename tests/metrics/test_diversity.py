@@ -3,6 +3,7 @@ import math
 import pytest
 
 from vitcapr.metrics import diversity
+from vitcapr.text.normalise import words_of
 
 CAPTIONS = [text.split() for text in ("a dog runs", "a dog runs", "a cat on a", "birds")]
 
@@ -30,6 +31,15 @@ def test_a_caption_is_new_or_not_whatever_its_punctuation() -> None:
     training = ["A dog runs!", "Two 2 cats", "the man's hat"]
     captions = ["a dog runs", "dog runs", "two cats", "a dog", "the mans hat", "dogruns here"]
     assert diversity.novel_share(captions, training).per_image.tolist() == [0, 0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("non_letters", ["space", "remove", "keep"])
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_training_caption_is_not_new_whatever_the_vocabulary_made_of_it(non_letters, drop) -> None:
+    training = ["A man in a t-shirt .", "the man's hat", "They cannot see", "A 3-year-old boy, x-rayed"]
+    written = [" ".join(words_of(text, non_letters=non_letters, drop_one_letter=drop)) for text in training]
+    assert not diversity.novel_share(written, training).per_image.any()
+    assert diversity.novel_share(["man in skirt", "year old girl"], training).value == 1
 
 
 def test_chinese_characters_are_words() -> None:

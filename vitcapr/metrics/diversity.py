@@ -48,13 +48,16 @@ def novel_share(captions: Sequence[str], training: Iterable[str]) -> Measure:
 
     What a vocabulary may leave out does not make a caption new: case, punctuation, numerals, words of one letter.
     """
-    seen = {_letters(caption) for caption in training}
-    return mean_measure([_letters(caption) not in seen for caption in captions])
+    seen = {letters for caption in training for letters in _letters(caption)}
+    return mean_measure([seen.isdisjoint(_letters(caption)) for caption in captions])
 
 
-def _letters(caption: str) -> str:
-    words = ("".join(filter(str.isalpha, word)) for word in caption.lower().split())
-    return "".join(word for word in words if len(word) > 1 or not word.isascii())
+def _letters(caption: str) -> tuple[str, str]:
+    """The letters of the words of more than one; what is none parts words ("t-shirt": shirt), or does not (tshirt)."""
+    parted = "".join(sign if sign.isalpha() else " " for sign in caption.lower()).split()
+    joined = ("".join(filter(str.isalpha, word)) for word in caption.lower().split())
+    one, other = ("".join(w for w in words if len(w) > 1 or not w.isascii()) for words in (parted, joined))
+    return one, other
 
 
 def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
