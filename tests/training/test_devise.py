@@ -1,13 +1,9 @@
 """DeViSE: its loss by hand, mean word vectors, and training by its stages."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from vitcapr.text.mean_vectors import caption_vectors
-from vitcapr.text.word_vectors import VectorFile
 from vitcapr.training.devise import hinge_rank_loss
 
 
@@ -16,14 +12,6 @@ def test_the_hinge_rank_loss_is_equation_1() -> None:
     # Image 0 has caption 0, image 1 captions 1 and 2; margin 0.1.
     expected = ((0.1 - 0.5 + 0.45) + 0 + 0 + (0) + 0) / 3
     assert float(hinge_rank_loss(scores, torch.tensor([0, 1, 1]), 0.1)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_caption_is_the_mean_of_its_known_words(tmp_path: Path) -> None:
-    (tmp_path / "vectors.txt").write_text("dog 3 0\nruns 0 4\n", encoding="utf-8")
-    found = caption_vectors(["A dog runs.", "dog", "zebra"], VectorFile(tmp_path / "vectors.txt", 2))
-    np.testing.assert_allclose(found.vectors, [[0.6, 0.8], [1, 0], [0, 0]], rtol=1e-6)
-    assert found.known.tolist() == [True, True, False]
-    assert found.words_found == pytest.approx(3 / 5)
 
 
 def test_a_linear_relation_is_learned() -> None:

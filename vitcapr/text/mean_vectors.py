@@ -30,12 +30,17 @@ class CaptionVectors:
 def caption_vectors(captions: Sequence[str], file: VectorFile) -> CaptionVectors:
     """The mean over a caption's words, those that occur twice twice, brought to length 1.
 
+    Of a word that stands in the file twice the first vector counts.
+
     Raises:
         UserError: the file of word vectors is missing or has another dimension.
     """
     words = [words_of(caption) for caption in captions]
     asked = {word for caption in words for word in caption}
-    found = {word: np.asarray(vector, np.float32) for word, vector in file if word in asked}
+    found: dict[str, npt.NDArray[np.float32]] = {}
+    for word, vector in file:
+        if word in asked:
+            found.setdefault(word, np.asarray(vector, np.float32))
     vectors = np.zeros((len(captions), file.dimension), np.float32)
     for row, caption in enumerate(words):
         for word in caption:
