@@ -1,5 +1,6 @@
 """Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -59,7 +60,7 @@ def read_pools(path: Path) -> Pools:
             pools = Pools(*(content[name] for name in Pools._fields))
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy="set data.dataset: pairs, and run the data stage") from error
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"not a file of pools: {error}", where=path, remedy=REMEDY) from error
     if not len(pools.image_queries):
         raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")
