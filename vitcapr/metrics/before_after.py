@@ -7,10 +7,10 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.metrics.comparison import FORMAT, NOT_TESTED
+from vitcapr.metrics.comparison import FORMAT
 from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
 from vitcapr.metrics.side_by_side import LABELS, BuildRow, place, scale_of
-from vitcapr.metrics.table import HEADLINE, LANGUAGE
+from vitcapr.metrics.table import HEADLINE, LANGUAGE, NOT_TESTED
 
 BEAM, RERANKED = "beam", "reranked"
 """Decodings of these names are one before and after reranking, where no comparison of the two is given."""

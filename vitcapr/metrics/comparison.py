@@ -13,14 +13,12 @@ from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.captions import CORPUS
 from vitcapr.metrics.oracle import PROTOCOL
 from vitcapr.metrics.report import read_metrics
-from vitcapr.metrics.table import HEADLINE, LANGUAGE
+from vitcapr.metrics.table import COUNTS, HEADLINE, LANGUAGE, NOT_SHOWN, NOT_TESTED, markdown_row, verdict
 
 FORMAT = "vitcapr-comparison-1"
-HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
 _DECIMALS = 8
 _SAME = ("tok", "refs", "images", "split", "lang")
 """Parts of the protocol that both systems must share."""
-_COUNTS = ("vocabulary_used", "identical_captions")
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
         if samples and name in before.measures and name in after.measures:
             found = compare(after.measures[name], before.measures[name], samples, seed)
             row |= {key: round(getattr(found, key), _DECIMALS) for key in ("low", "high", "p_value")}
-            row["verdict"] = _verdict(row["low"], row["high"])
+            row["verdict"] = verdict(row["low"], row["high"])
         rows[name] = row
     return {
         "format": FORMAT,
@@ -107,10 +105,10 @@ def markdown(content: Mapping[str, Any]) -> str:
         f"The caption of {content['changed']} of {content['images']} images is another. Scores against references x "
         "100, the others as fractions and counts.",
         "",
-        _row(["score", f"before: {before}", f"after: {after}", "difference", "95 % interval", "p", "finding"]),
-        _row(["---", "---:", "---:", "---:", "---:", "---:", "---"]),
+        markdown_row(["score", f"before: {before}", f"after: {after}", "difference", "95 % interval", "p", "finding"]),
+        markdown_row(["---", "---:", "---:", "---:", "---:", "---:", "---"]),
     ]
-    lines += [_row(_cells(name, row)) for name, row in content["metrics"].items()]
+    lines += [markdown_row(_cells(name, row)) for name, row in content["metrics"].items()]
     ceilings = [side for side in ("before", "after") if content[side]["protocol"].startswith(PROTOCOL)]
     for side in ceilings:
         lines += ["", f"**{side.capitalize()} is an oracle: a ceiling, not a result.**"]
@@ -149,12 +147,6 @@ def _shared(system: Scored) -> list[str]:
     return [part for part in system.report["protocol"].split("|") if part.partition(":")[0] in _SAME]
 
 
-def _verdict(low: float, high: float) -> str:
-    if low > 0:
-        return HIGHER
-    return LOWER if high < 0 else NOT_SHOWN
-
-
 def _identity(system: Scored) -> dict[str, str]:
     return {key: system.report[key] for key in ("model", "decoding", "protocol")}
 
@@ -164,7 +156,7 @@ def _named(side: Mapping[str, str]) -> str:
 
 
 def _cells(name: str, row: Mapping[str, Any]) -> list[str]:
-    if name in _COUNTS:
+    if name in COUNTS:
         factor, places = 1, 0
     else:
         factor, places = (100, 2) if name in HEADLINE else (1, 3)
@@ -176,7 +168,3 @@ def _cells(name: str, row: Mapping[str, Any]) -> list[str]:
     interval = "-" if row["low"] is None else f"{signed('low')} to {signed('high')}"
     p_value = "-" if row["p_value"] is None else f"{row['p_value']:.3f}"
     return [(HEADLINE | LANGUAGE)[name], *values, signed("difference"), interval, p_value, row["verdict"]]
-
-
-def _row(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -8,16 +8,24 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from vitcapr.metrics.table import COUNTS, HEADLINE, IMAGE_TO_TEXT, RANKS, TEXT_TO_IMAGE, markdown_row
+from vitcapr.metrics.table import (
+    COUNTS,
+    HEADLINE,
+    IMAGE_TO_TEXT,
+    NOT_SHOWN,
+    RANKS,
+    TEXT_TO_IMAGE,
+    markdown_row,
+    verdict,
+)
 
 COLUMNS = ("dataset", "split", "model", "decoding", "metric", "n", "mean", "sd", "min", "max")
 PAIR_COLUMNS = (
     *("dataset", "split", "decoding", "metric", "first", "second", "n", "difference", "low", "high"),
     *("wins", "verdict"),
 )
-HIGHER, LOWER, NOT_SHOWN = "higher", "lower", "no difference shown"
 
-_SHOWN = HEADLINE | {f"{name}": f"{label}, image to text" for name, label in IMAGE_TO_TEXT.items()}
+_SHOWN = HEADLINE | {name: f"{label}, image to text" for name, label in IMAGE_TO_TEXT.items()}
 _SHOWN |= {name: label if name == "rsum" else f"{label}, text to image" for name, label in TEXT_TO_IMAGE.items()}
 _COMPARED = ("i2t_recall_1", "t2i_recall_1", "rsum", "bleu_4", "meteor", "cider")
 _LEVEL = 0.95
@@ -97,8 +105,7 @@ def _interval(differences: np.ndarray) -> tuple[float, float, float, int, str]:
     n, mean = len(differences), float(differences.mean())
     half = float(student.ppf((1 + _LEVEL) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
     low, high = mean - half, mean + half
-    verdict = HIGHER if low > 0 else LOWER if high < 0 else NOT_SHOWN
-    return mean, low, high, int((differences > 0).sum()), verdict
+    return mean, low, high, int((differences > 0).sum()), verdict(low, high)
 
 
 def markdown(spread_table: pd.DataFrame, paired_table: pd.DataFrame) -> str:

@@ -70,6 +70,8 @@ BITS = {
     "shared_information": "I(text; image)",
 }
 """Of embeddings; see :mod:`vitcapr.metrics.information`."""
+HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
+"""What an interval says of a difference."""
 RANKS = {"i2t_median_rank", "t2i_median_rank", "i2t_mean_rank", "t2i_mean_rank"}
 COUNTS = {"vocabulary_used", "identical_captions"}
 
@@ -144,6 +146,13 @@ def _cell(score: Mapping[Hashable, Any] | None, name: str, percent: bool) -> Cel
     if pd.isna(score["low"]):
         return Cell(value)
     return Cell(value, f"{scale * score['low']:.1f}", f"{scale * score['high']:.1f}")
+
+
+def verdict(low: float, high: float) -> str:
+    """Of a difference with such an interval."""
+    if low > 0:
+        return HIGHER
+    return LOWER if high < 0 else NOT_SHOWN
 
 
 def markdown_row(cells: Sequence[str]) -> str:
