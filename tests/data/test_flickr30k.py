@@ -101,6 +101,18 @@ def test_a_release_that_is_all_test_needs_the_lists(tmp_path: Path, pictures: di
         run(tmp_path / "out", one)
 
 
+def test_rows_without_a_name_are_not_one_image(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    names = pa.array([*NAMES[:3], None, None, NAMES[5]], pa.string())
+    table = release(pictures, split=SPLITS).set_column(4, "filename", names)
+    pq.write_table(table, tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", tmp_path / "t.parquet")
+    assert manifest.images["image_id"].tolist() == NAMES[:3]
+    rejected = (tmp_path / "out" / "rejected.csv").read_text().splitlines()
+    assert [line for line in rejected if "name of its image" in line] == [
+        f"t.parquet/{row:06d},row without the name of its image" for row in (3, 4)
+    ]
+
+
 def test_files_named_after_their_splits(tmp_path: Path, pictures: dict[str, bytes]) -> None:
     table = release(pictures)
     folder = tmp_path / "release" / "data"

@@ -66,7 +66,8 @@ def collect(
 ) -> Path:
     """Check every image and caption of ``listing`` and write the manifest of those that hold.
 
-    Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``. What is left out
+    Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``, but for good images beyond
+    ``limit`` and their captions, which are in neither. What is left out
     leaves no gap and moves nothing else: the order is the listing's, so the same files give the same rows
     whatever the number of threads, and whether they lie in a folder or in a zip.
 

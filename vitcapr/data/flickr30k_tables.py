@@ -61,6 +61,9 @@ def read_release(root: Path, tables: Sequence[str]) -> Release:
     files_tell = len(set(by_file.values())) > 1
     for table in tables:
         for row in _rows(root, table):
+            if not row.name:
+                rejected.append((row.path, "row without the name of its image"))
+                continue
             if row.name in images and (len(row.texts) > 1 or numbers[row.name] == 0):
                 rejected.append((row.path, f"duplicate of image {row.name}"))
                 continue
@@ -117,7 +120,9 @@ def _column(schema: "pa.Schema", names: Sequence[str], where: Path) -> str:
 
 
 def _identifier(value: Any, column: str) -> str:
-    """The file's name; a bare number, as in ``img_id``, is a name too."""
+    """The file's name, empty where there is none; a bare number, as in ``img_id``, is a name too."""
+    if value is None:
+        return ""
     return PurePosixPath(str(value)).name if column.startswith("file") else str(value)
 
 
