@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("no-deadline")
+settings.register_profile("no-deadline", deadline=None)
 settings.load_profile("no-deadline")
 
 RUN = "tests/end_to_end/"
