@@ -61,7 +61,7 @@ def test_overlap_is_the_area_that_two_histograms_share():
 def test_the_histogram_names_the_overlaps(small):
     figure = cosine_histogram(cosines(small, 0))
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names[0] == "true pairs: mean 0.62"
+    assert names[0] == "3 true pairs: mean 0.62"
     assert "overlap" in names[1]
     assert "overlap" in names[2]
 
@@ -100,6 +100,8 @@ def test_before_training_each_kind_may_have_a_space_of_its_own():
     before = generator.normal(size=(10, 3)), generator.normal(size=(20, 5)).astype(np.float16)
     apart = embeddings.principal_components(after, before).axes
     assert "two spaces" in apart[0].get_title(loc="left")
+    box = apart[0].yaxis.label.get_window_extent()
+    assert 0 <= box.y0 < box.y1 <= apart[0].figure.bbox.y1
     assert apart[0].get_xlabel().startswith("first component (captions ")
     common = embeddings.principal_components(after, (before[0], generator.normal(size=(20, 3)))).axes
     assert common[0].get_title(loc="left") == "before training"

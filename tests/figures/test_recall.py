@@ -5,6 +5,8 @@ from vitcapr.errors import UserError
 from vitcapr.figures.recall import recall_bars
 from vitcapr.metrics.report import read_metrics, write_metrics
 
+SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
+
 
 def scores(first, with_chance=True):
     found = {}
@@ -18,8 +20,11 @@ def scores(first, with_chance=True):
 
 
 def test_a_bar_for_each_retriever_and_depth_in_percent():
-    figure = recall_bars({"paper": scores(0.1), "recommended": scores(0.4)})
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["image to text", "text to image"]
+    figure = recall_bars({"paper": scores(0.1), "recommended": scores(0.4)}, SEARCHED)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        "image to text: 9 images among 45 captions",
+        "text to image: 45 captions among 9 images",
+    ]
     heights = [round(bar.get_height(), 6) for bar in figure.axes[0].patches]
     assert heights == [10, 30, 50, 40, 60, 80]
     assert {text.get_text() for text in figure.axes[1].texts} == {"10.0", "30.0", "50.0", "40.0", "60.0", "80.0"}
@@ -29,22 +34,33 @@ def test_a_bar_for_each_retriever_and_depth_in_percent():
 
 
 def test_the_line_of_chance_crosses_the_bars_of_its_depth():
-    axes = recall_bars({"paper": scores(0.1)}).axes[0]
+    axes = recall_bars({"paper": scores(0.1)}, SEARCHED).axes[0]
     lines = [line.get_segments()[0].tolist() for line in axes.collections if line.get_label() == "by chance"]
     assert lines == [[[-0.5, 1], [0.5, 1]], [[0.5, 5], [1.5, 5]], [[1.5, 10], [2.5, 10]]]
-    without = recall_bars({"paper": scores(0.1, with_chance=False)})
+    without = recall_bars({"paper": scores(0.1, with_chance=False)}, SEARCHED)
     assert [text.get_text() for text in without.legends[0].get_texts()] == ["paper"]
 
 
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_values_do_not_overlap_or_leave_the_page(count):
-    figure = recall_bars({f"retriever-{n}": scores(0.5 - 0.01 * n) for n in range(count)})
+    figure = recall_bars({f"retriever-{n}": scores(0.5 - 0.01 * n) for n in range(count)}, SEARCHED)
     renderer = figure.canvas.get_renderer()
     for axes in figure.axes:
         boxes = [text.get_window_extent(renderer) for text in axes.texts]
         for number, box in enumerate(boxes):
             assert box.y1 <= axes.get_window_extent(renderer).y1 + 1
             assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
+
+
+@pytest.mark.parametrize("count", [1, 5, 12])
+def test_a_legend_of_long_names_stays_on_the_page(count):
+    figure = recall_bars({f"a-retriever-with-a-long-name-{n}": scores(0.4) for n in range(count)}, SEARCHED)
+    renderer = figure.canvas.get_renderer()
+    box = figure.legends[0].get_window_extent(renderer)
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes)
+    assert all(axes.get_window_extent(renderer).height > 150 for axes in figure.axes)
 
 
 def written(path, split="test", metrics=None):

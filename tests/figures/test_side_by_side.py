@@ -75,3 +75,19 @@ def test_spaces_share_their_axes(embedded):
     assert len(shown) == 4
     assert len({axes.get_xlim() for axes in shown}) == 1
     assert shown[0].get_title(loc="left").startswith("raw\ndistance of the means")
+    # The second and third panels of the first row have nothing below them.
+    assert [axes.get_xlabel() for axes in shown] == ["", *["first component"] * 3]
+    assert [axes.xaxis.get_tick_params()["labelbottom"] for axes in shown] == [False, True, True, True]
+    assert [axes.get_ylabel() for axes in shown] == ["second component", "", "", "second component"]
+
+
+def test_a_long_note_stays_on_the_page(picture):
+    note = "The first captions in English and Chinese among 35,000 of the validation split, with cosines; " * 2
+    found = {"mlp": [Found("text", 0.5, True)]}
+    for figure in (
+        captions_side_by_side(picture, ["own"], found, note),
+        images_side_by_side("asked", {"mlp": [Found(picture, 0.5, True)]}, note),
+    ):
+        boxes = [text.get_window_extent(figure.canvas.get_renderer()) for text in figure.texts if text.get_text()]
+        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+        assert all(not box.padded(-1).overlaps(other.padded(-1)) for n, box in enumerate(boxes) for other in boxes[:n])

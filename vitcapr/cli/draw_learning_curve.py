@@ -14,6 +14,7 @@ from vitcapr.figures.learning_curve import Trained, learning_curve
 from vitcapr.figures.style import save_figure
 from vitcapr.files import read_json
 from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.retrieval_report import searched
 from vitcapr.progress import Reporter
 
 
@@ -32,12 +33,15 @@ def main(
     options = parse_settings(FigureSettings, settings).figures
     whole = len(read_manifest(manifest).captions_of("train", language))
     systems: dict[str, list[Trained]] = {}
+    protocols = []
     for value in trained:
         parts = value.split("=")
         if len(parts) != 3 or not all(parts):
             raise UserError(f"--trained '{value}' is not of the form SYSTEM=CARD=METRICS")
         name, card, metrics = parts
-        scores = read_metrics(Path(metrics))["metrics"]
+        content = read_metrics(Path(metrics))
+        scores = content["metrics"]
+        protocols.append(content["protocol"])
         try:
             pairs = read_json(Path(card))["settings"]["retriever"]["training"]["pairs"]
             recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in ("i2t", "t2i")]
@@ -45,7 +49,8 @@ def main(
             raise UserError("not the card and the scores of a retriever", where=f"{card}, {metrics}") from error
         systems.setdefault(name, []).append(Trained(whole if pairs is None else pairs, *recalls))
     with Reporter(log) as reporter:
-        for path in save_figure(learning_curve(systems), output_dir, "learning_curve", options.formats):
+        figure = learning_curve(systems, searched(protocols))
+        for path in save_figure(figure, output_dir, "learning_curve", options.formats):
             reporter.line(f"{path}: {len(trained)} trainings of {len(systems)} systems")
 
 

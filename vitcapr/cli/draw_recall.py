@@ -15,6 +15,7 @@ from vitcapr.errors import UserError
 from vitcapr.figures.recall import recall_bars
 from vitcapr.figures.style import save_figure
 from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.retrieval_report import searched
 from vitcapr.progress import Reporter
 
 
@@ -31,8 +32,9 @@ def main(
     if len(pools) > 1:
         told = " and ".join(f"{dataset} {split}" for dataset, split in sorted(pools))
         raise UserError(f"scores of {told} do not stand in one figure", remedy="give the metrics of one split")
+    asked = searched(content["protocol"] for several in read.values() for content in several)
     try:
-        figure = recall_bars({_label(name, several): _over_seeds(several) for name, several in read.items()})
+        figure = recall_bars({_label(name, several): _over_seeds(several) for name, several in read.items()}, asked)
     except ValueError as error:
         raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
     with Reporter(log) as reporter:

@@ -13,12 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
-from vitcapr.figures.wrapping import text_width
+from vitcapr.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.figures.wrapping import legend_columns
 
 _DASHES = (0, (3, 1.5))
-_HANDLE = 6 * SMALL_TEXT_SIZE
-"""Points beside the text of an entry of the legend: the piece of line and the space around it."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +103,12 @@ def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> F
     if not panels:
         raise ValueError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels))
-    columns = _columns(handles)
+    columns = legend_columns([str(handle.get_label()) for handle in handles])
     legend_rows = -(-len(handles) // columns)
     across = 2 if len(panels) == 4 else len(panels)
     rows = -(-len(panels) // across)
     layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
-    figure = new_figure(PAGE_WIDTH, 2.3 * rows + 0.17 * legend_rows, layout=layout)
+    figure = new_figure(PAGE_WIDTH, 2.3 * rows + LEGEND_ROW * legend_rows, layout=layout)
     for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
         for number, history in enumerate(histories.values()):
             _draw_panel(axes, panel, history, series(number))
@@ -211,9 +209,3 @@ def _handles(names: list[str], with_training: bool) -> list[Line2D]:
             Line2D([], [], color=INK, label="validation"),
         ]
     return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best epoch")]
-
-
-def _columns(handles: list[Line2D]) -> int:
-    """How many entries of a legend stand side by side on a page."""
-    widest = max(text_width(str(handle.get_label()), SMALL_TEXT_SIZE) for handle in handles)
-    return max(1, min(len(handles), int((PAGE_WIDTH - 0.2) * 72 / (widest + _HANDLE))))

@@ -88,11 +88,11 @@ def cosine_histogram(found: Cosines) -> Figure:
     edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
     kinds = (
         ("true pairs", found.positive, GREEN, "-"),
-        ("hardest wrong caption of each image", found.hard, VERMILION, (0, (4, 1.5))),
+        ("hardest wrong, one an image", found.hard, VERMILION, (0, (4, 1.5))),
         ("random wrong pairs", found.random, FAINT, (0, (1, 1.2))),
     )
     for name, cosine, color, line in kinds:
-        label = f"{name}: mean {cosine.mean():.2f}"
+        label = f"{len(cosine):,} {name}: mean {cosine.mean():.2f}"
         if cosine is not found.positive:
             label += f", overlap {overlap(found.positive, cosine, edges):.0%}"
         # Filled and outlined apart, so that the line's pattern tells the kinds apart without colour.
@@ -149,17 +149,18 @@ def spaces(systems: Mapping[str, Embedded]) -> Figure:
     columns = min(len(systems), _SPACES_A_ROW)
     figure = new_figure(PAGE_WIDTH, 0.3 + rows * 2.5, layout=ConstrainedLayoutEngine(w_pad=0.06))
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-    for axes, (name, embedded) in zip(panels, systems.items(), strict=False):
+    for number, (axes, (name, embedded)) in enumerate(zip(panels, systems.items(), strict=False)):
         first, second = _draw_components(axes, embedded.images, embedded.captions, name)
-        # Every panel has components of its own, and inner panels have no labels on their axes.
+        # Every panel has components of its own; numbers stand where there is no panel below or to the left.
         axes.set_title(
             f"{name}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
             loc="left",
             fontsize=SMALL_TEXT_SIZE,
         )
-        axes.set_xlabel("first component")
-        axes.set_ylabel("second component")
-        axes.label_outer(remove_inner_ticks=True)
+        lowest, leftmost = number + columns >= len(systems), number % columns == 0
+        axes.set_xlabel("first component" if lowest else "")
+        axes.set_ylabel("second component" if leftmost else "")
+        axes.tick_params(bottom=lowest, labelbottom=lowest, left=leftmost, labelleft=leftmost)
     for axes in panels[len(systems) :]:
         axes.set_axis_off()
     legend = figure.legend(handles=panels[0].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
@@ -245,7 +246,8 @@ def _draw_components(
         )
     axes.set_title(title, loc="left")
     axes.set_xlabel(f"first component ({shares[0]} of the variance)")
-    axes.set_ylabel(f"second component ({shares[1]} of the variance)")
+    # In two lines: of two spaces it would be longer than the figure is high.
+    axes.set_ylabel(f"second component\n({shares[1]} of the variance)")
     return shares[0], shares[1]
 
 

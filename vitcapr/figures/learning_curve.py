@@ -7,11 +7,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from vitcapr.figures.style import PAGE_WIDTH, new_figure, series, styled
+from vitcapr.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.figures.wrapping import legend_columns
 
 _TITLES = {"i2t": "image to text", "t2i": "text to image"}
+_LEVEL, _ROTATION = 5, 45
+"""More sizes than this have their labels at a slant."""
 
 
 class Trained(NamedTuple):
@@ -23,37 +26,53 @@ class Trained(NamedTuple):
 
 
 @styled
-def learning_curve(systems: Mapping[str, Sequence[Trained]]) -> Figure:
+def learning_curve(systems: Mapping[str, Sequence[Trained]], searched: Mapping[str, str]) -> Figure:
     """Recall@1 in percent over the training pairs, a panel a direction, a line a system through the means over seeds.
 
     The band is a standard deviation over the seeds each way; every training is a dot.
+
+    Args:
+        searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
 
     Raises:
         ValueError: there is no training.
     """
     if not any(systems.values()):
         raise ValueError("there is no training to draw")
-    figure = new_figure(PAGE_WIDTH, 2.8, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    seeds = max(_seeds(trainings) for trainings in systems.values())
+    labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
+    columns = legend_columns(labels)
+    height = 2.6 + LEGEND_ROW * -(-len(labels) // columns)
+    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     panels = figure.subplots(1, 2, sharey=True)
     sizes = sorted({one.pairs for trainings in systems.values() for one in trainings})
     for axes, direction in zip(panels, _TITLES, strict=True):
         for number, trainings in enumerate(systems.values()):
             _draw(axes, trainings, direction, number)
-        axes.set_title(_TITLES[direction], loc="left")
+        axes.set_title(f"{_TITLES[direction]}: {searched[direction]}", loc="left")
         axes.set_xscale("log")
-        axes.set_xticks(sizes)
+        axes.set_xticks(_labelled(sizes))
+        axes.set_xticks(sizes, minor=True)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.tick_params(axis="x", rotation=45 if len(sizes) > 5 else 0)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="x", rotation=_ROTATION if len(sizes) > _LEVEL else 0)
         axes.set_xlabel("training pairs")
         axes.set_ylim(bottom=0)
         axes.grid()
     panels[0].set_ylabel("R@1 (%)")
-    seeds = max(_seeds(trainings) for trainings in systems.values())
     lines = [line for line in panels[0].lines if not str(line.get_label()).startswith("_")]
-    labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
-    figure.legend(handles=lines, labels=labels, loc="outside lower center", ncols=min(3, len(lines)))
+    figure.legend(handles=lines, labels=labels, loc="outside lower center", ncols=columns)
     return figure
+
+
+def _labelled(sizes: Sequence[int]) -> list[int]:
+    """The sizes whose labels do not touch, from the largest down; the others have a tick alone."""
+    room = (0.07 if len(sizes) > _LEVEL else 0.16) * np.log(sizes[-1] / sizes[0])
+    kept = [sizes[-1]]
+    for size in reversed(sizes[:-1]):
+        if np.log(kept[-1] / size) >= room:
+            kept.append(size)
+    return kept
 
 
 def _draw(axes: Axes, trainings: Sequence[Trained], direction: str, number: int) -> None:

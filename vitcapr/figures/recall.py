@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
-from vitcapr.figures.style import INK, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.figures.style import INK, LEGEND_ROW, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.figures.wrapping import legend_columns
 
 DEPTHS = (1, 5, 10)
 DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
@@ -24,27 +25,31 @@ Scores = Mapping[str, Mapping[str, float | None]]
 
 
 @styled
-def recall_bars(retrievers: Mapping[str, Scores]) -> Figure:
+def recall_bars(retrievers: Mapping[str, Scores], searched: Mapping[str, str]) -> Figure:
     """Recall@1, 5 and 10 in percent, a panel a direction, a bar a retriever with its interval and its value above.
 
     A dotted line across each group of bars is what a random order gives, where the metrics tell it.
 
     Args:
         retrievers: the metrics of each, by its name.
+        searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
 
     Raises:
         ValueError: no retriever has a recall.
     """
     if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in DIRECTIONS for k in DEPTHS):
         raise ValueError("no retriever has a recall")
-    figure = new_figure(PAGE_WIDTH, 2.7, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    labels = [*retrievers, "by chance"]
+    columns = legend_columns(labels)
+    height = 2.5 + LEGEND_ROW * -(-len(labels) // columns)
+    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
     panels = figure.subplots(1, 2, sharey=True)
     by_chance = []
     for axes, (direction, title) in zip(panels, DIRECTIONS.items(), strict=True):
         for number, scores in enumerate(retrievers.values()):
             _draw_bars(axes, direction, scores, number, len(retrievers))
         by_chance += _draw_chance(axes, direction, retrievers.values())
-        axes.set_title(title, loc="left")
+        axes.set_title(f"{title}: {searched[direction]}", loc="left")
         axes.set_xticks(range(len(DEPTHS)), [f"R@{k}" for k in DEPTHS])
         axes.tick_params(axis="x", length=0)
         axes.set_ylim(bottom=0)
@@ -55,7 +60,7 @@ def recall_bars(retrievers: Mapping[str, Scores]) -> Figure:
         for n, name in enumerate(retrievers)
     ]
     handles += by_chance[:1]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(5, len(handles)))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
     return figure
 
 

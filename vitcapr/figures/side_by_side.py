@@ -96,9 +96,7 @@ def captions_side_by_side(
             text = f"{place}. {mark} {match.cosine:.2f}  {printable(str(match.shown))}"
             lines += [(part, "normal", color) for part in wrap(text, width * 72, SMALL_TEXT_SIZE)]
     tall = _QUERY * picture.height / picture.width
-    height = 2 * _MARGIN + _HEADING + max(tall, len(lines) * _LINE)
-    figure = _page(height, note)
-    top = height - _MARGIN - _HEADING
+    figure, top = _page(max(tall, len(lines) * _LINE), note)
     _picture(figure, picture, _MARGIN, top, (_QUERY, tall))
     for number, (text, weight, color) in enumerate(lines):
         _text(figure, text, _MARGIN + _QUERY + _GAP, top - number * _LINE, weight, color)
@@ -110,9 +108,7 @@ def images_side_by_side(query: str, found: Mapping[str, Sequence[Found]], note: 
     """A caption, and for each model a row of the pictures that it finds first."""
     asked = wrap(query, (PAGE_WIDTH - 2 * _MARGIN) * 72, TEXT_SIZE)
     row = _LINE + _BETWEEN + _TALLEST + _LINE + _GAP
-    height = 2 * _MARGIN + _HEADING + len(asked) * _HEADING + len(found) * row
-    figure = _page(height, note)
-    top = height - _MARGIN - _HEADING
+    figure, top = _page(len(asked) * _HEADING + len(found) * row, note)
     for part in asked:
         _text(figure, part, _MARGIN, top, "bold", INK, TEXT_SIZE)
         top -= _HEADING
@@ -132,10 +128,14 @@ def images_side_by_side(query: str, found: Mapping[str, Sequence[Found]], note: 
     return figure
 
 
-def _page(height: float, note: str) -> Figure:
-    figure = new_figure(PAGE_WIDTH, height)
-    _text(figure, note, _MARGIN, height - _MARGIN, "normal", FAINT)
-    return figure
+def _page(height: float, note: str) -> tuple[Figure, float]:
+    """A page with the note at its head, and the top of what is ``height`` inches high under it."""
+    lines = wrap(note, (PAGE_WIDTH - 2 * _MARGIN) * 72, SMALL_TEXT_SIZE)
+    head = _HEADING + (len(lines) - 1) * _LINE
+    figure = new_figure(PAGE_WIDTH, 2 * _MARGIN + head + height)
+    for number, line in enumerate(lines):
+        _text(figure, line, _MARGIN, _MARGIN + head + height - number * _LINE, "normal", FAINT)
+    return figure, _MARGIN + height
 
 
 def _text(

@@ -19,6 +19,8 @@ PAGE_WIDTH = 7.0
 TEXT_SIZE = 8.0
 SMALL_TEXT_SIZE = 7.0
 """Points; nothing is set smaller, and figures are drawn at the size they are printed."""
+LEGEND_ROW = 0.17
+"""Inches that a row of a legend below the panels takes."""
 DPI = 200
 """Of pictures inside figures, and of PNG files."""
 

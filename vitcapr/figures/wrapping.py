@@ -1,15 +1,19 @@
 """Text set in lines of a known width: measured, not guessed, so that nothing is clipped or overlaps."""
 
 import functools
+from collections.abc import Sequence
 
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
 from vitcapr.figures.glyphs import families, printable
+from vitcapr.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE
 
 LINE_SPACING = 1.25
 """Distance of two base lines in font sizes."""
 ELLIPSIS = "…"
+_HANDLE = 6 * SMALL_TEXT_SIZE
+"""Points beside the text of an entry of a legend: the piece of line and the space around it."""
 
 
 @functools.lru_cache(maxsize=65536)
@@ -52,6 +56,12 @@ def shorten(text: str, width: float, size: float, weight: str = "normal") -> str
     while kept and text_width(kept + ELLIPSIS, size, weight) > width:
         kept = kept[:-1]
     return kept + ELLIPSIS
+
+
+def legend_columns(labels: Sequence[str]) -> int:
+    """How many entries of a legend stand side by side on a page."""
+    widest = max(text_width(label, SMALL_TEXT_SIZE) for label in labels)
+    return max(1, min(len(labels), int((PAGE_WIDTH - 0.2) * 72 / (widest + _HANDLE))))
 
 
 def _cut(word: str, width: float, size: float, weight: str) -> int:

@@ -1,5 +1,8 @@
 """Scores of retrieval as they stand in a metrics file."""
 
+import re
+from collections.abc import Iterable
+
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.ranks import Ranks, Truth
 from vitcapr.metrics.report import Score, plain_score
@@ -17,3 +20,23 @@ def median_scores(folds: list[tuple[Ranks, Truth]], suffix: str, samples: int, s
         for direction, bounds in retrieval.median_intervals(folds, samples, seed).items():
             scores[direction] |= {"low": bounds.low, "high": bounds.high}
     return {f"{direction}_median_rank{suffix}": score for direction, score in scores.items()}
+
+
+def searched(protocols: Iterable[str]) -> dict[str, str]:
+    """What was asked and what was searched by direction, as the protocols of scores say it: one line for each pool.
+
+    >>> searched(["pool:9images,45captions|ties:pessimistic"])
+    {'i2t': '9 images among 45 captions', 't2i': '45 captions among 9 images'}
+    """
+    found: dict[str, dict[str, None]] = {"i2t": {}, "t2i": {}}
+    for protocol in protocols:
+        if whole := re.search(r"pool:(\d+)images,(\d+)captions", protocol):
+            images, captions = whole.groups()
+            pools = {"i2t": (images, captions), "t2i": (captions, images)}
+        else:
+            apart = re.findall(r"(i2t|t2i):(\d+)(?:images|captions) of (\d+)(?:images|captions)", protocol)
+            pools = {direction: (queries, items) for direction, queries, items in apart}
+        for direction, (queries, items) in pools.items():
+            kinds = ("images", "captions") if direction == "i2t" else ("captions", "images")
+            found[direction][f"{int(queries):,} {kinds[0]} among {int(items):,} {kinds[1]}"] = None
+    return {direction: "\n".join(lines) or "pool not told" for direction, lines in found.items()}
