@@ -44,3 +44,4 @@ def test_bits_are_shown_as_they_are_before_and_after() -> None:
     shown = {row[1].text: row[3].text for row in table.rows if row[0].text == "this build"}
     assert [value for name, value in shown.items() if "before training" in name] == ["4.25"]
     assert "4.50" in shown.values()
+    assert table.caption.startswith("Scores times 100, bits as they are;")

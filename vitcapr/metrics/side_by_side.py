@@ -131,7 +131,8 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
 
 def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     """What every number of the table is, with the protocols of this build's."""
-    parts = ["Scores times 100, lengths and ranks as they are; in parentheses 95 % intervals, by resampling images."]
+    unscaled = "bits" if score_table.BITS.keys() & set(asked.metrics) else "lengths and ranks"
+    parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
     protocols = dict.fromkeys(
         row.protocols[metric] for row in shown for metric in row.protocols if metric in asked.metrics
     )
