@@ -1,11 +1,11 @@
 """``vitcapr train_captioner``: what it writes of the training."""
 
 from vitcapr.cli.train_captioner import history_with_rewards
-from vitcapr.config.captioner import PhaseConfig
+from vitcapr.config.captioner import CaptionerPhaseConfig
 
 
 def test_a_reward_is_not_written_as_a_loss() -> None:
-    phases = [PhaseConfig(epochs=1), PhaseConfig(epochs=1, objective="self_critical")]
+    phases = [CaptionerPhaseConfig(epochs=1), CaptionerPhaseConfig(epochs=1, objective="self_critical")]
     history = [
         {"epoch": 1, "phase": 1, "train_loss": 2.5, "validation_loss": 2.0},
         {"epoch": 2, "phase": 2, "train_loss": -1.5, "validation_loss": 2.25},

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from vitcapr.cli.recipe import recipe_of
 from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
@@ -14,9 +15,7 @@ from vitcapr.features.encoders.precision import dtype_name
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.hard_negatives import MomentumQueue
-from vitcapr.training.loop import Recipe
 from vitcapr.training.retriever import PairPhase, RetrieverTask
-from vitcapr.training.schedule import Phase
 from vitcapr.training.sweep import leave_untrained, sweep_into
 
 _BLOCK = 4096
@@ -126,7 +125,7 @@ def train_dual_encoder(
         return
     sweep = training.sweep
     rates = [training.phases[0].learning_rate] if sweep is None else sweep.learning_rate
-    sweep_into(output_dir, make_task, _recipe(training), rates, device=device, **ending)
+    sweep_into(output_dir, make_task, recipe_of(training, select_by=training.select_by), rates, device=device, **ending)
 
 
 def _measure(encoder: DualEncoder, views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
@@ -160,19 +159,3 @@ def _pair_phases(training: RetrieverTrainingConfig) -> list[PairPhase]:
         )
         for p in training.phases
     ]
-
-
-def _recipe(training: RetrieverTrainingConfig) -> Recipe:
-    return Recipe(
-        phases=tuple(
-            Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps, p.step_epochs, p.gamma)
-            for p in training.phases
-        ),
-        optimizer=training.optimizer,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-        ema_decay=training.ema_decay,
-        patience=training.patience,
-        select_by=f"validation_{training.select_by}",
-        save_every_steps=training.save_every_steps,
-    )

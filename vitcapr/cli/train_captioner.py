@@ -9,9 +9,10 @@ import torch
 import typer
 
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
+from vitcapr.cli.recipe import recipe_of
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.captioner import CaptionerConfig, PhaseConfig, TrainCaptionerSettings
+from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -24,10 +25,8 @@ from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.distributed import joined
-from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import History, history_csv, train_into
 from vitcapr.training.reward import CiderReward
-from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
 from vitcapr.training.word_vectors import start_embedding
@@ -99,18 +98,6 @@ def main(
             if training.select_by == "cider"
             else None,
         )
-        recipe = Recipe(
-            phases=tuple(
-                Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps) for p in training.phases
-            ),
-            optimizer=training.optimizer,
-            weight_decay=training.weight_decay,
-            clip_norm=training.clip_norm,
-            ema_decay=training.ema_decay,
-            patience=training.patience,
-            select_by=f"validation_{training.select_by}",
-            save_every_steps=training.save_every_steps,
-        )
         reporter.line(
             f"{captioner.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
             f"{len(words):,} words, {dtype_name(dtype)} on {device}"
@@ -118,7 +105,7 @@ def main(
         train_into(
             output_dir,
             task,
-            recipe,
+            recipe_of(training, select_by=training.select_by),
             card={
                 "architecture": architecture,
                 "backbone": captioner.backbone,
@@ -155,7 +142,7 @@ def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: i
 
 
 def _self_critical(
-    phases: list[PhaseConfig], tokens: TokenTable, vocabulary: Vocabulary, train: np.ndarray
+    phases: list[CaptionerPhaseConfig], tokens: TokenTable, vocabulary: Vocabulary, train: np.ndarray
 ) -> list[SelfCritical | None]:
     """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
     if all(phase.objective == "cross_entropy" for phase in phases):
@@ -196,7 +183,7 @@ def _start(model: Captioner, architecture: dict[str, Any], folder: Path) -> None
     model.load_state_dict(weights)
 
 
-def history_with_rewards(history: History, phases: list[PhaseConfig]) -> str:
+def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> str:
     """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
     if all(phase.objective == "cross_entropy" for phase in phases):
         return history_csv(history)

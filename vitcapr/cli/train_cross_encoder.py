@@ -7,9 +7,10 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.cli.recipe import recipe_of
 from vitcapr.cli.stage import Log, Settings, launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.cross_encoder import CrossEncoderConfig, CrossTrainingConfig, TrainCrossEncoderSettings
+from vitcapr.config.cross_encoder import CrossEncoderConfig, TrainCrossEncoderSettings
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.captions import captions_of
@@ -23,9 +24,7 @@ from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.cross_attention import CrossEncoderTask, GroupPhase, Pool, neighbours
-from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import train_into
-from vitcapr.training.schedule import Phase
 
 
 def main(
@@ -81,7 +80,7 @@ def main(
         train_into(
             output_dir,
             task,
-            _recipe(training),
+            recipe_of(training),
             card={
                 "architecture": architecture,
                 "code": code,
@@ -136,20 +135,6 @@ def _pool(path: Path, data: Manifest, split: str, table: TokenTable, count: int,
     starts = np.searchsorted(found.caption_image, np.arange(1, len(found.images)))
     near = neighbours(found.images, found.captions, found.caption_image, count, advance)
     return Pool(found.image_row.astype(np.int64), near, tuple(np.split(places, starts)))
-
-
-def _recipe(training: CrossTrainingConfig) -> Recipe:
-    return Recipe(
-        phases=tuple(
-            Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps) for p in training.phases
-        ),
-        optimizer=training.optimizer,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-        ema_decay=training.ema_decay,
-        patience=training.patience,
-        save_every_steps=training.save_every_steps,
-    )
 
 
 if __name__ == "__main__":

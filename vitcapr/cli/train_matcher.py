@@ -11,6 +11,7 @@ import typer
 from vitcapr.cli.matcher_parts import assembled, check_pixels
 from vitcapr.cli.named import parse_named
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
+from vitcapr.cli.recipe import recipe_of
 from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import MatcherTrainingConfig, TrainMatcherSettings
@@ -27,10 +28,8 @@ from vitcapr.models.matcher import Matcher, layer_rates
 from vitcapr.retrieval.matching import READERS, check_tags
 from vitcapr.text.tags import TagTable
 from vitcapr.training.distributed import is_first, joined
-from vitcapr.training.loop import Recipe
 from vitcapr.training.matcher import MatcherTask, MatchPhase
 from vitcapr.training.outcome import train_into
-from vitcapr.training.schedule import Phase
 
 
 def main(
@@ -91,7 +90,7 @@ def main(
         train_into(
             output_dir,
             task,
-            _recipe(training),
+            recipe_of(training, select_by=training.select_by),
             card={
                 "architecture": architecture,
                 "backbone": matcher.image.backbone,
@@ -123,21 +122,6 @@ def _prepare(model: Matcher, training: MatcherTrainingConfig) -> None:
             encoder.gradient_checkpointing_enable({"use_reentrant": False})
         if training.compile:
             tower.compile()
-
-
-def _recipe(training: MatcherTrainingConfig) -> Recipe:
-    return Recipe(
-        phases=tuple(
-            Phase(p.epochs, p.learning_rate, p.schedule, p.final_fraction, p.warmup_steps) for p in training.phases
-        ),
-        optimizer=training.optimizer,
-        weight_decay=training.weight_decay,
-        clip_norm=training.clip_norm,
-        ema_decay=training.ema_decay,
-        patience=training.patience,
-        select_by=f"validation_{training.select_by}",
-        save_every_steps=training.save_every_steps,
-    )
 
 
 def _first(rows: np.ndarray, count: int | None) -> np.ndarray:

@@ -5,19 +5,14 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
 
 
-class PhaseConfig(Section):
-    """A stretch of training with settings of its own; the weights and the optimiser's state carry over."""
-
-    epochs: int = Field(ge=1)
+class CaptionerPhaseConfig(PhaseConfig):
     batch_images: int = Field(64, ge=1)
     """Images in a batch; each comes with all its captions, so a batch of 64 holds about 320."""
-    learning_rate: float = Field(1e-3, gt=0)
     schedule: Literal["constant", "cosine", "linear"] = "constant"
     """How the learning rate moves over the phase, from learning_rate down to final_fraction of it."""
-    final_fraction: float = Field(0.0, ge=0, le=1)
-    warmup_steps: int = Field(0, ge=0)
     max_length: int = Field(35, ge=3)
     """Longest caption in tokens, start and end included; longer ones are cut."""
     objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
@@ -29,27 +24,13 @@ class PhaseConfig(Section):
     self_critical only."""
 
 
-class TrainingConfig(Section):
-    phases: list[PhaseConfig] = Field([PhaseConfig(epochs=10)], min_length=1)
+class CaptionerTrainingConfig(SharedTrainingConfig):
+    phases: list[CaptionerPhaseConfig] = Field([CaptionerPhaseConfig(epochs=10)], min_length=1)
     optimizer: Literal["adam", "adamw"] = "adam"
-    weight_decay: float = Field(0.0, ge=0)
-    clip_norm: float | None = Field(5.0, gt=0)
-    """Largest norm of the gradient; None leaves it as it is."""
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Share of each target spread over the vocabulary; cross_entropy only."""
-    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Arithmetic of the matrix products; auto: bfloat16 where the hardware has it. Weights stay float32."""
-    ema_decay: float = Field(0.0, ge=0, lt=1)
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
-    patience: int | None = Field(None, ge=1)
-    """Stop after so many epochs without a better validation score; None never stops early."""
     select_by: Literal["loss", "cider"] = "loss"
     """The best epoch by validation loss, or by CIDEr of greedy captions of the validation split."""
-    save_every_steps: int = Field(200, ge=1)
-    """How often the state from which training continues is written."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    processes: int = Field(1, ge=1)
-    """Processes that share every batch, under torchrun; on GPUs one each. Nothing is re-run for it, as for device."""
 
     @model_validator(mode="after")
     def _the_best_epoch_can_be_any(self) -> Self:
@@ -81,7 +62,7 @@ class CaptionerConfig(Section):
     output_dim: int | None = Field(None, ge=1)
     """A hidden layer between [context, h] and the vocabulary; None projects directly, as the paper does."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    training: TrainingConfig = TrainingConfig()
+    training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
 
 class TrainCaptionerSettings(Section):

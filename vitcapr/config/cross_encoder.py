@@ -5,11 +5,10 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 
 
-class CrossPhaseConfig(Section):
-    """A stretch of training with settings of its own; the weights and the optimiser's state carry over."""
-
+class CrossPhaseConfig(PhaseConfig):
     epochs: int = Field(ge=1)
     """In an epoch every training image draws one group."""
     groups: int = Field(16, ge=1)
@@ -18,22 +17,16 @@ class CrossPhaseConfig(Section):
     """Images in a group, each with one caption: the one that draws it, and neighbours. All their pairs are scored."""
     learning_rate: float = Field(2e-3, gt=0)
     schedule: Literal["constant", "cosine", "linear"] = "cosine"
-    final_fraction: float = Field(0.0, ge=0, le=1)
     warmup_steps: int = Field(50, ge=0)
 
 
-class CrossTrainingConfig(Section):
+class CrossTrainingConfig(TrainingConfig):
     phases: list[CrossPhaseConfig] = Field([CrossPhaseConfig(epochs=3)], min_length=1)
     neighbours: int = Field(50, ge=1)
     """A group is drawn from so many images that the retriever most likely takes for the one that draws it."""
     optimizer: Literal["adam", "adamw"] = "adamw"
     weight_decay: float = Field(0.05, ge=0)
-    clip_norm: float | None = Field(5.0, gt=0)
-    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     ema_decay: float = Field(0.99, ge=0, lt=1)
-    patience: int | None = Field(None, ge=1)
-    save_every_steps: int = Field(200, ge=1)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @model_validator(mode="after")
     def _groups_have_enough_neighbours(self) -> Self:

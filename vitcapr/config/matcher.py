@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Section
 from vitcapr.config.pixels import AugmentationConfig
 from vitcapr.config.retriever import EmbedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
 
 
 class TokenizerConfig(Section):
@@ -63,10 +64,7 @@ class MatcherTextConfig(Section):
         return self
 
 
-class MatcherPhaseConfig(Section):
-    """A stretch of training with settings of its own; the weights and the optimiser's state carry over."""
-
-    epochs: int = Field(ge=1)
+class MatcherPhaseConfig(PhaseConfig):
     batch_images: int = Field(20, ge=2)
     """Images in a batch (the paper: 20); each is compared with the captions of all others."""
     captions_per_image: int | None = Field(1, ge=1)
@@ -74,21 +72,16 @@ class MatcherPhaseConfig(Section):
     learning_rate: float = Field(1e-4, gt=0)
     """Of the projections; for encoders see encoder_rate and layer_decay."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
-    final_fraction: float = Field(0.0, ge=0, le=1)
-    warmup_steps: int = Field(0, ge=0)
     objective: Literal["info_nce", "pooled"] = "info_nce"
     """info_nce: choose the true one among the batch, both ways; pooled: the paper's equation 4."""
     shift: float | None = None
     """pooled only: rho of equation 4; null takes the least that lets no batch of this size have a negative loss."""
 
 
-class MatcherTrainingConfig(Section):
+class MatcherTrainingConfig(SharedTrainingConfig):
     phases: list[MatcherPhaseConfig] = Field([MatcherPhaseConfig(epochs=5)], min_length=1)
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     """adam has the paper's moments, 0.9 and 0.999; sgd has no momentum."""
-    weight_decay: float = Field(0.0, ge=0)
-    clip_norm: float | None = Field(5.0, gt=0)
-    """Largest norm of the gradient; null leaves it as it is."""
     encoder_rate: float = Field(1.0, gt=0, le=1)
     """Pretrained encoders learn at this share of the learning rate; projections and encoders from scratch at all."""
     layer_decay: float = Field(1.0, gt=0, le=1)
@@ -106,19 +99,8 @@ class MatcherTrainingConfig(Section):
     """Batches between two validations; null: all of the training split."""
     validation_images: int | None = Field(None, ge=2)
     """Validate on the first so many images; null takes all."""
-    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Arithmetic of the matrix products; auto: bfloat16 where the hardware has it. Similarities stay float32."""
-    ema_decay: float = Field(0.0, ge=0, lt=1)
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
-    patience: int | None = Field(None, ge=1)
-    """Stop after so many epochs without a better validation score; null never stops early."""
     select_by: Literal["loss", "rsum"] = "rsum"
     """The best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
-    save_every_steps: int = Field(200, ge=1)
-    """How often the state from which training continues is written."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    processes: int = Field(1, ge=1)
-    """Processes that share every batch, on a GPU each or on the CPU; the loss is that of the whole batch."""
 
 
 class MatcherConfig(Section):

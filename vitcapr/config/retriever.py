@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from vitcapr.config.base import Section
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
 
 Head = Literal["none", "linear", "mlp", "residual"]
 
@@ -84,19 +85,13 @@ class TextTowerConfig(Section):
         return self.kind in ("features", "features_and_words")
 
 
-class RetrieverPhaseConfig(Section):
-    """A stretch of training with settings of its own; the weights and the optimiser's state carry over."""
-
-    epochs: int = Field(ge=1)
+class RetrieverPhaseConfig(PhaseConfig):
     batch_images: int = Field(64, ge=2)
     """Images in a batch; each is compared with the captions of all others."""
     captions_per_image: int | None = Field(None, ge=1)
     """Captions drawn at random of each image; null takes all."""
-    learning_rate: float = Field(1e-3, gt=0)
     schedule: Literal["constant", "cosine", "linear", "step"] = "constant"
     """How the learning rate moves: cosine and linear from learning_rate down to final_fraction of it, step by gamma."""
-    final_fraction: float = Field(0.0, ge=0, le=1)
-    warmup_steps: int = Field(0, ge=0)
     step_epochs: int = Field(5, ge=1)
     """step only: the learning rate is multiplied by gamma every so many epochs."""
     gamma: float = Field(0.5, gt=0, le=1)
@@ -129,7 +124,7 @@ class SweepConfig(Section):
         return rates
 
 
-class RetrieverTrainingConfig(Section):
+class RetrieverTrainingConfig(SharedTrainingConfig):
     phases: list[RetrieverPhaseConfig] = [RetrieverPhaseConfig(epochs=10)]
     """Empty for a retriever with head none on both sides, which has nothing to learn."""
     pairs: int | None = Field(None, ge=2)
@@ -142,22 +137,8 @@ class RetrieverTrainingConfig(Section):
     queue_momentum: float = Field(0.99, ge=0, lt=1)
     """How much of the text tower that embeds the queue stays at each step (MoCo); with a queue only."""
     optimizer: Literal["adam", "adamw"] = "adam"
-    weight_decay: float = Field(0.0, ge=0)
-    clip_norm: float | None = Field(5.0, gt=0)
-    """Largest norm of the gradient; None leaves it as it is."""
-    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Arithmetic of the matrix products; auto: bfloat16 where the hardware has it. Similarities stay float32."""
-    ema_decay: float = Field(0.0, ge=0, lt=1)
-    """Decay of the moving average of the weights that is validated and kept; 0 keeps the weights themselves."""
-    patience: int | None = Field(None, ge=1)
-    """Stop after so many epochs without a better validation score; None never stops early."""
     select_by: Literal["loss", "rsum"] = "loss"
     """The best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
-    save_every_steps: int = Field(200, ge=1)
-    """How often the state from which training continues is written."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    processes: int = Field(1, ge=1)
-    """Processes that share every batch, under torchrun; on GPUs one each. Nothing is re-run for it, as for device."""
 
     @model_validator(mode="after")
     def _a_queue_is_mined(self) -> Self:

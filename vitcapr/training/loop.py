@@ -54,7 +54,7 @@ class Task(Protocol[Batch]):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained; the fields are those of ``vitcapr.config.captioner.TrainingConfig``."""
+    """How a model is trained; the fields are those of ``vitcapr.config.training.TrainingConfig``."""
 
     phases: tuple[Phase, ...]
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
