@@ -158,8 +158,8 @@ rule score_languages:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.matching.score_languages.settings,
-        made_from=experiment.matching.score_languages.made_from,
+        settings=experiment.metrics.score_languages.settings,
+        made_from=experiment.metrics.score_languages.made_from,
     shell:
         "python -m vitcapr.cli.score_languages --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
         " --split {wildcards.split} --model {wildcards.matcher} --output {output.metrics:q}"

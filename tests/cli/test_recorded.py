@@ -199,7 +199,7 @@ def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(
     model = toys.run(0.5)
     (model / "notes.txt").write_text("mine")
     assert "name it with --configfile" in said(capsys, lambda: gc.main(yes=True))
-    found = orphans(Path("results/a"), ["results/a/out/copy"])
+    found = orphans(Path("results/a"), read_runs(Path("results/a")), ["results/a/out/copy"])
     assert [orphan.run.name for orphan in found] == ["train/model"]
     found[0].delete()
     assert [path.name for path in Path("results/a/model").rglob("*") if path.is_file()] == ["notes.txt"]

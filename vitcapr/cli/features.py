@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features, read_sealed
 from vitcapr.features.store.verify import check_chunks
-from vitcapr.progress import Reporter
+from vitcapr.progress import Reporter, format_bytes
 
 main = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
@@ -88,7 +88,7 @@ def verify(
             where=manifest,
             remedy=f"{first}run snakemake --forcerun {again}, which computes only what is missing",
         )
-    typer.echo(f"{checks} chunks, {_size(read)}, all as sealed")
+    typer.echo(f"{checks} chunks, {format_bytes(read)}, all as sealed")
 
 
 @main.command()
@@ -106,14 +106,7 @@ def export(
 
 def _describe(array: FeatureArray) -> str:
     shape = " x ".join(str(axis) for axis in array.shape)
-    return f"{shape} {array.dtype}, {_size(array.nbytes)} in {array.chunks} chunks"
-
-
-def _size(count: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count} B"
+    return f"{shape} {array.dtype}, {format_bytes(array.nbytes)} in {array.chunks} chunks"
 
 
 def _of_images(store: FeatureStore) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ import typer
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.store.unused import unused_stores
+from vitcapr.progress import format_bytes
 from vitcapr.runs import Run, read_runs
 from vitcapr.shelf import shelf_of
 from vitcapr.workflow.configuration import read_yaml
@@ -53,9 +54,9 @@ def main(
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     found = list(leftovers(results, configurations(configfile or [])))
     for item in found:
-        print(f"{_size(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
+        print(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
     doomed = [item for item in found if not item.kept]
-    total = _size(sum(item.size for item in doomed))
+    total = format_bytes(sum(item.size for item in doomed))
     if not doomed:
         print(f"everything in {results} is in use")
     elif yes:
@@ -74,17 +75,18 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
     """
     alive: list[Run] = []
     for experiment in recorded_experiments(results):
+        runs = read_runs(experiment)
         if experiment.name not in files:
-            alive += read_runs(experiment)
+            alive += runs
             print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
-        left = orphans(experiment, wanted_files(files[experiment.name]))
+        left = orphans(experiment, runs, wanted_files(files[experiment.name]))
         for orphan in left:
             yield Leftover(
                 orphan.size, f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made), orphan.delete
             )
         gone = {orphan.run.path for orphan in left}
-        alive += [run for run in read_runs(experiment) if run.path not in gone]
+        alive += [run for run in runs if run.path not in gone]
     shelf = shelf_of(results)
     for entry in unused_entries(shelf, alive) if shelf else []:
         path = entry.path
@@ -128,13 +130,6 @@ def _owner(path: Path) -> str:
     except KeyError:
         name = str(status.st_uid)
     return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
-
-
-def _size(count: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count} B"
 
 
 if __name__ == "__main__":

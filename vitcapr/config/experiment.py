@@ -42,6 +42,8 @@ class RunConfig(Section):
     devise: list[str] = []
     pools: bool = False
     """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
+    tags: bool = False
+    """Tag the captions' words (text/tags/) even where no matcher reads the tags."""
     losses: dict[str, list[str]] = {}
     """Figures by name, and the matchers whose losses each sets side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None

@@ -10,7 +10,6 @@ from vitcapr.config.matcher import (
     TrainMatcherSettings,
     TrainTokenizerSettings,
 )
-from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.selection import Selection, options, unique
@@ -63,14 +62,6 @@ class MatchingStages:
     @cached_property
     def select_language(self) -> Stage:
         return Stage("select_language")
-
-    @cached_property
-    def score_languages(self) -> Stage:
-        return Stage(
-            "score_languages",
-            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
 
     @cached_property
     def measure_information(self) -> Stage:

@@ -13,6 +13,9 @@ from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 
+_SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
+"""Settings that concern the scores of captions alone: where there are none, only the bootstrap counts."""
+
 
 @dataclass(frozen=True)
 class MetricStages:
@@ -43,12 +46,7 @@ class MetricStages:
 
     @cached_property
     def ground(self) -> Stage:
-        # Grounding has no scorers of its own to choose: only the bootstrap concerns it.
-        return Stage(
-            "ground",
-            self._score_settings,
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
+        return Stage("ground", self._score_settings, incidental=_SCORERS)
 
     @cached_property
     def check_facts(self) -> Stage:
@@ -60,19 +58,22 @@ class MetricStages:
 
     @cached_property
     def score_retrieval(self) -> Stage:
-        return Stage(
-            "score_retrieval",
-            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
+        return self._of_ranks("score_retrieval")
 
     @cached_property
     def score_pools(self) -> Stage:
-        return Stage(
-            "score_pools",
-            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
+        return self._of_ranks("score_pools")
+
+    @cached_property
+    def score_cross_encoder(self) -> Stage:
+        return self._of_ranks("score_cross_encoder")
+
+    @cached_property
+    def score_languages(self) -> Stage:
+        return self._of_ranks("score_languages")
+
+    def _of_ranks(self, module: str) -> Stage:
+        return Stage(module, lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics), incidental=_SCORERS)
 
     @property
     def pools(self) -> list[str]:
@@ -81,20 +82,8 @@ class MetricStages:
         return [f"{self.chosen.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
 
     @cached_property
-    def score_cross_encoder(self) -> Stage:
-        return Stage(
-            "score_cross_encoder",
-            lambda _: RetrievalScoreSettings(metrics=self.chosen.config.metrics),
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
-
-    @cached_property
     def compare(self) -> Stage:
-        return Stage(
-            "compare",
-            self._score_settings,
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
+        return Stage("compare", self._score_settings, incidental=_SCORERS)
 
     @property
     def comparisons(self) -> list[str]:

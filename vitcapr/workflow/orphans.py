@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.runs import RUNS, Run, read_runs
+from vitcapr.runs import RUNS, Run
 from vitcapr.shelf import Entry, Shelf
 from vitcapr.workflow.lineage import Lineage
 
@@ -41,12 +41,12 @@ def recorded_experiments(results: Path) -> list[Path]:
     return sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
 
 
-def orphans(experiment: Path, wanted: Iterable[str]) -> list[Orphan]:
-    """The jobs of an experiment of whose outputs none is ``wanted``, paths as the rules spell them.
+def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> list[Orphan]:
+    """The jobs among the ``runs`` of an experiment of whose outputs none is ``wanted``, paths as the rules spell them.
 
     Files without a record, which a person may have put there, are none of them.
     """
-    lineage = Lineage(experiment, tuple(read_runs(experiment)))
+    lineage = Lineage(experiment, tuple(runs))
     kept = {lineage.place(path) for path in wanted}
     found = []
     for run in lineage.runs:

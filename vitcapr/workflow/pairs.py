@@ -32,17 +32,18 @@ class PairStages:
 
     @property
     def files(self) -> list[str]:
-        """What is made of pairs whatever is trained on them."""
-        if self.chosen.config.data.dataset != "pairs":
-            return []
+        """What is made of pairs whatever is trained on them, and tags where they are wanted for themselves."""
         root = self.chosen.root
+        tags = [f"{root}/text/tags/tags.npz"] if self.chosen.config.run.tags else []
+        if self.chosen.config.data.dataset != "pairs":
+            return tags
         sheets = [
             sheet
             for name in self.chosen.pixel_backbones
             for sheet in self.pixel_sheets(f"{root}/figures/pixels/{name}")
         ]
         lengths = [f"{root}/figures/pairs/lengths.{suffix}" for suffix in self._formats]
-        return [f"{root}/tables/claims.md", f"{root}/text/tags/tags.npz", *lengths, *sheets]
+        return [*tags, f"{root}/tables/claims.md", *lengths, *sheets]
 
     def pixel_sheets(self, folder: str) -> list[str]:
         """The files of ``draw_pixels``."""
