@@ -9,7 +9,7 @@ import pytest
 from vitcapr.cli import diff, gc, why
 from vitcapr.cli.recorded import recorded
 from vitcapr.errors import UserError
-from vitcapr.runs import read_run, record_of_log
+from vitcapr.runs import read_run, read_runs, record_of_log
 from vitcapr.workflow.comparison import of_artefacts
 from vitcapr.workflow.lineage import Lineage
 from vitcapr.workflow.orphans import orphans

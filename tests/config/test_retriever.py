@@ -6,7 +6,7 @@ import pytest
 
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.retriever import TrainRetrieverSettings
+from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
 from vitcapr.workflow.selection import Selection
 
@@ -95,7 +95,6 @@ def test_what_learns_nothing_has_no_phases() -> None:
     assert parse(TrainRetrieverSettings, {"retriever": pooled}, where="").retriever.learns
 
 
-def test_a_retrievers_own_seed_comes_before_the_experiments() -> None:
-    own = parse(TrainRetrieverSettings, {"retriever": {"backbone": "vit", "seed": 0}, "seed": 7}, where="")
-    assert own.own_seed == 0
-    assert parse(TrainRetrieverSettings, {"retriever": {"backbone": "vit"}, "seed": 7}, where="").own_seed == 7
+@pytest.mark.parametrize(("own", "used"), [(0, 0), (None, 7)])
+def test_a_models_own_seed_comes_before_the_experiments(own: int | None, used: int) -> None:
+    assert RetrieverConfig(backbone="vit", seed=own).seed_in(7) == used

@@ -45,7 +45,7 @@ def main(
         if matcher is not None:
             opened = open_matcher(matcher, store, device, words)
         else:
-            torch.manual_seed(chosen.training.seed)
+            torch.manual_seed(chosen.training.matcher.seed_in(chosen.training.seed))
             tokenizers = parse_named(tokenizer, "--tokenizer") if tokenizer else {}
             model, _, readers, _ = assembled(chosen.training, store, source, tokenizers)
             check_tags(model, words)

@@ -67,7 +67,7 @@ def main(
             "images": sha256_bytes("\n".join(images.images["split"]).encode()),
         }
         architecture = _architecture(captioner, store, len(words))
-        torch.manual_seed(chosen.own_seed)
+        torch.manual_seed(captioner.seed_in(chosen.seed))
         model = build_captioner(architecture)
         if word_vectors is not None:
             start_embedding(model.reader.embedding, word_vectors, "the captioner's embedding_dim")
@@ -83,7 +83,7 @@ def main(
             batch_images=[phase.batch_images for phase in training.phases],
             max_length=[phase.max_length for phase in training.phases],
             label_smoothing=training.label_smoothing,
-            seed=chosen.own_seed,
+            seed=captioner.seed_in(chosen.seed),
             device=device,
             self_critical=_self_critical(training.phases, table, words, images.rows("train")),
             scorer=GreedyCider(

@@ -57,7 +57,7 @@ def main(
         device = resolve_device(training.device)
         dtype = resolve_dtype(training.precision, device)
         architecture = _architecture(config, store, sentences, len(Vocabulary.read(vocabulary)))
-        torch.manual_seed(chosen.seed)
+        torch.manual_seed(config.seed_in(chosen.seed))
         model = CrossEncoder(**architecture)
         with reporter.track("neighbours", len(data.rows("train")) + len(data.rows("validation")), "images") as tracker:
             pools = [
@@ -71,7 +71,7 @@ def main(
             train=pools[0],
             validation=pools[1],
             phases=[GroupPhase(phase.groups, phase.group_images) for phase in training.phases],
-            seed=chosen.seed,
+            seed=config.seed_in(chosen.seed),
             device=device,
         )
         reporter.line(

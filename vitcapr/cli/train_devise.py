@@ -65,7 +65,7 @@ def main(
             f"{len(captions)} captions have none and are left out"
         )
         device = resolve_device(devise.device)
-        torch.manual_seed(chosen.seed)
+        torch.manual_seed(devise.seed_in(chosen.seed))
         architecture = {"feature_dim": store["cls"].shape[-1], "word_dim": chosen.dimension}
         known = np.flatnonzero(found.known)
         task = DeviseTask(
@@ -77,7 +77,7 @@ def main(
             batch_images=devise.batch_images,
             captions_per_image=devise.captions_per_image,
             margin=devise.margin,
-            seed=chosen.seed,
+            seed=devise.seed_in(chosen.seed),
             device=device,
         )
         train_into(

@@ -58,7 +58,7 @@ def main(
         data, store = read_manifest(manifest), open_features(pixels)
         check_pixels(store, data, pixels)
         dtype = resolve_dtype(training.precision, device)
-        torch.manual_seed(chosen.seed)
+        torch.manual_seed(matcher.seed_in(chosen.seed))
         model, architecture, readers, digests = assembled(chosen, store, source, tokenizers)
         words = None if tags is None else TagTable.read(tags)
         check_tags(model, words)
@@ -75,7 +75,7 @@ def main(
             augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
             chunk=training.chunk,
             epoch_batches=training.epoch_batches,
-            seed=chosen.seed,
+            seed=matcher.seed_in(chosen.seed),
             device=device,
         )
         _prepare(model, training)

@@ -92,7 +92,7 @@ def main(
             _texts(retriever, table, sentences),
             train=data.rows("train"),
             validation=data.rows("validation"),
-            seed=chosen.own_seed,
+            seed=retriever.seed_in(chosen.seed),
             card={
                 "architecture": architecture,
                 "backbone": retriever.backbone,

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -42,11 +42,9 @@ class CaptionerTrainingConfig(SharedTrainingConfig):
         return self
 
 
-class CaptionerConfig(Section):
+class CaptionerConfig(TrainedConfig):
     backbone: str
     """The name of an entry of backbones."""
-    seed: int | None = Field(None, ge=0)
-    """Of its first weights and of its training; None takes the experiment's."""
     start_from: str | None = None
     """The name of another captioner of the same architecture, from whose weights training starts."""
     architecture: Literal["baseline", "patch_attention"] = "patch_attention"
@@ -71,7 +69,3 @@ class TrainCaptionerSettings(Section):
     captioner: CaptionerConfig
     seed: int = Field(0, ge=0)
     """The experiment's; one of the captioner's own comes before it."""
-
-    @property
-    def own_seed(self) -> int:
-        return self.seed if self.captioner.seed is None else self.captioner.seed

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, TrainingConfig
+from vitcapr.config.training import PhaseConfig, TrainedConfig, TrainingConfig
 
 
 class CrossPhaseConfig(PhaseConfig):
@@ -36,7 +36,7 @@ class CrossTrainingConfig(TrainingConfig):
         return self
 
 
-class CrossEncoderConfig(Section):
+class CrossEncoderConfig(TrainedConfig):
     retriever: str
     """The name of an entry of retrievers, whose first matches are put in a new order; through its backbone it looks."""
     text_encoder: str | None = None
@@ -70,6 +70,7 @@ class TrainCrossEncoderSettings(Section):
 
     cross_encoder: CrossEncoderConfig
     seed: int = Field(0, ge=0)
+    """The experiment's; one of the cross-encoder's own comes before it."""
 
 
 class CrossEncodeSettings(Section):

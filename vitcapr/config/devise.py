@@ -6,9 +6,10 @@ from pydantic import Field
 
 from vitcapr.config.base import Section
 from vitcapr.config.retriever import EmbedConfig
+from vitcapr.config.training import TrainedConfig
 
 
-class DeviseConfig(Section):
+class DeviseConfig(TrainedConfig):
     """Frome et al. 2013: image features, a linear map, and the mean word vector of a caption, which is not trained."""
 
     backbone: str
@@ -36,3 +37,4 @@ class TrainDeviseSettings(Section):
     """Of the word vectors."""
     embed: EmbedConfig = EmbedConfig()
     seed: int = Field(0, ge=0)
+    """The experiment's; one of DeViSE's own comes before it."""

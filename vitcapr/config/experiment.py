@@ -169,10 +169,6 @@ class ExperimentConfig(Section):
         if self.backbones[backbone].mirror:
             raise ValueError(f"{key}: '{backbone}' sees mirrored pictures, which are views for retrievers")
 
-    def seed_of(self, model: CaptionerConfig | RetrieverConfig) -> int:
-        """The seed of a model's training: its own, or the experiment's."""
-        return self.seed if model.seed is None else model.seed
-
     def line_of(self, captioner: str) -> list[str]:
         """A captioner after all those that it starts from.
 

@@ -18,6 +18,8 @@ Scalar = bool | int | float | str | None
 _SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _FOLLOWED = "start_from"
 """The key by which one definition names another of its kind."""
+_COMPARED = ("retrievers", "matchers", "devise")
+"""The sections whose definitions ``run.compared`` lists, too."""
 
 
 class GridConfig(Section):
@@ -25,6 +27,9 @@ class GridConfig(Section):
 
     captioners: list[str] = []
     retrievers: list[str] = []
+    cross_encoders: list[str] = []
+    matchers: list[str] = []
+    devise: list[str] = []
     decodings: list[str] = []
     vary: dict[str, list[Scalar]] = Field(min_length=1)
     """The values of each setting, by its key inside the definition; dots lead into sections."""
@@ -85,7 +90,8 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: ob
                 remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
                 raise UserError(f"{key} asks for {kind} '{base}', which is not defined", where=where, remedy=remedy)
             made = [_variant(values, kind, base, chosen, together, f"{key}.vary", where) for chosen in settings]
-            _run_in_place(values, kind, base, made)
+            for listed in (kind, "compared") if kind in _COMPARED else (kind,):
+                _run_in_place(values, kind, listed, base, made)
 
 
 def _variant(
@@ -133,9 +139,9 @@ def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object)
         raise UserError(f"{full_key} leads nowhere", where=where, remedy=remedy) from error
 
 
-def _run_in_place(values: dict[str, Any], kind: str, base: str, made: list[str]) -> None:
-    """Put variants into the list of what is run: in the place of their base, or after its variants of before."""
-    run = (values.get("run") or {}).get(kind)
+def _run_in_place(values: dict[str, Any], kind: str, listed: str, base: str, made: list[str]) -> None:
+    """Put variants into a list of ``run``: in the place of their base, or after its variants of before."""
+    run = (values.get("run") or {}).get(listed)
     if not run:
         return
     of = values["variants"][kind]

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Section
 from vitcapr.config.pixels import AugmentationConfig
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
 
 class TokenizerConfig(Section):
@@ -103,7 +103,7 @@ class MatcherTrainingConfig(SharedTrainingConfig):
     """The best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
 
-class MatcherConfig(Section):
+class MatcherConfig(TrainedConfig):
     image: MatcherImageConfig
     text: dict[str, MatcherTextConfig] = Field(min_length=1)
     """Text towers by name; each language is read by one of them."""
@@ -137,6 +137,7 @@ class TrainMatcherSettings(Section):
 
     matcher: MatcherConfig
     seed: int = Field(0, ge=0)
+    """The experiment's; one of the matcher's own comes before it."""
     revision: str = "main"
     """Of the image tower's checkpoint."""
 

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
 Head = Literal["none", "linear", "mlp", "residual"]
 
@@ -149,14 +149,12 @@ class RetrieverTrainingConfig(SharedTrainingConfig):
         return self
 
 
-class RetrieverConfig(Section):
+class RetrieverConfig(TrainedConfig):
     backbone: str
     """The name of an entry of backbones."""
     views: list[str] = []
     """The names of further backbones, the same network on other views of the pictures (mirror): training draws one view
     of every image, and an image's embedding is the mean over all."""
-    seed: int | None = Field(None, ge=0)
-    """Of its first weights and of its training; None takes the experiment's."""
     embedding_dim: int = Field(256, ge=2)
     """Of the space that images and texts share."""
     temperature: float = Field(0.07, ge=0.01, le=1)
@@ -202,10 +200,6 @@ class TrainRetrieverSettings(Section):
     retriever: RetrieverConfig
     seed: int = Field(0, ge=0)
     """The experiment's; one of the retriever's own comes before it."""
-
-    @property
-    def own_seed(self) -> int:
-        return self.seed if self.retriever.seed is None else self.retriever.seed
 
 
 class EmbedConfig(Section):

@@ -1,4 +1,4 @@
-"""What every training has in common: the optimiser, when it ends, and how it is computed."""
+"""What every training has in common: its seed, the optimiser, when it ends, and how it is computed."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -6,6 +6,17 @@ from typing import Literal
 from pydantic import Field
 
 from vitcapr.config.base import Section
+
+
+class TrainedConfig(Section):
+    """A model that is trained."""
+
+    seed: int | None = Field(None, ge=0)
+    """Of its first weights and of its training; null takes the experiment's."""
+
+    def seed_in(self, experiment: int) -> int:
+        """Its own seed, or that of the experiment."""
+        return experiment if self.seed is None else self.seed
 
 
 class PhaseConfig(Section):

@@ -26,7 +26,7 @@ class CaptioningStages:
         return Stage(
             "train_captioner",
             lambda w: TrainCaptionerSettings(
-                captioner=config.captioners[w.captioner], seed=config.seed_of(config.captioners[w.captioner])
+                captioner=config.captioners[w.captioner], seed=config.captioners[w.captioner].seed_in(config.seed)
             ),
             incidental=frozenset(
                 {"captioner.training.device", "captioner.training.processes", "captioner.training.save_every_steps"}

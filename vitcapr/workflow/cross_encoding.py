@@ -25,7 +25,9 @@ class CrossEncodingStages:
     def train(self) -> Stage:
         return Stage(
             "train_cross_encoder",
-            lambda w: TrainCrossEncoderSettings(cross_encoder=self._config(w), seed=self.chosen.config.seed),
+            lambda w: TrainCrossEncoderSettings(
+                cross_encoder=self._config(w), seed=self._config(w).seed_in(self.chosen.config.seed)
+            ),
             incidental=frozenset(
                 {
                     "cross_encoder.batch",

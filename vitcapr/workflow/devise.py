@@ -34,7 +34,8 @@ class DeviseStages:
         config = self.chosen.config
         devise = config.devise[wildcards.devise]
         dimension = config.word_vectors[devise.word_vectors].dimension
-        return TrainDeviseSettings(devise=devise, dimension=dimension, embed=config.embed, seed=config.seed)
+        seed = devise.seed_in(config.seed)
+        return TrainDeviseSettings(devise=devise, dimension=dimension, embed=config.embed, seed=seed)
 
     def _vectors(self, wildcards: Wildcards) -> dict[str, Path]:
         return self.text.vector_files(self.chosen.config.devise[wildcards.devise].word_vectors)

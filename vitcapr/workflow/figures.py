@@ -61,7 +61,7 @@ class FigureStages:
         models = {
             "captioners": self.chosen.drawn(self.chosen.trained_captioners, "captioners"),
             "retrievers": self.chosen.drawn(self.chosen.needed_retrievers, "retrievers"),
-            "matchers": self.chosen.needed_matchers,
+            "matchers": self.chosen.drawn(self.chosen.needed_matchers, "matchers"),
         }
         return {
             f"{kind}/{name}": f"{self.chosen.root}/{kind}/{name}/gpu.csv"

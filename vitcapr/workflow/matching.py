@@ -73,7 +73,7 @@ class MatchingStages:
     def _training(self, wildcards: Wildcards) -> TrainMatcherSettings:
         config, matcher = self.chosen.config, self._config(wildcards)
         revision = config.backbones[matcher.image.backbone].revision
-        return TrainMatcherSettings(matcher=matcher, seed=config.seed, revision=revision)
+        return TrainMatcherSettings(matcher=matcher, seed=matcher.seed_in(config.seed), revision=revision)
 
     def _checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folders of checkpoints that lie on this machine."""

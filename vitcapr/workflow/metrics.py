@@ -10,7 +10,7 @@ from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.retrieval import RetrievalStages
-from vitcapr.workflow.selection import Selection, options
+from vitcapr.workflow.selection import RANKED, Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 
 _SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
@@ -129,8 +129,8 @@ class MetricStages:
         ]
 
     def trainings_option(self, _: Wildcards) -> str:
-        """Which retrievers are seeds of one system."""
-        named = ((name, self.chosen.system_of(name)) for name in self.chosen.retrievers)
+        """Which models are seeds of one system."""
+        named = ((name, self.chosen.system_of(name)) for name in self._found)
         return options("training", (f"{name}={system}" for name, system in named if name != system))
 
     def cards_option(self, wildcards: Wildcards) -> str:
@@ -163,15 +163,20 @@ class MetricStages:
     @property
     def _seeded(self) -> dict[str, SeededModel]:
         """The models scored that a grid gave seeds of their own."""
-        shown = {"captioners": self.chosen.captioners, "retrievers": self.chosen.retrievers}
+        captioners, ranked = self.chosen.variants("captioners"), self.chosen.variants(*RANKED)
+        made = {name: captioners[name] for name in self.chosen.captioners if name in captioners}
+        made |= {name: ranked[name] for name in self._found if name in ranked}
         seeded = {}
-        for kind, names in shown.items():
-            made = self.chosen.config.variants.get(kind, {})
-            for name in names:
-                if name in made and isinstance(seed := made[name].vary.get("seed"), int):
-                    vary = made[name].without("seed").removeprefix(made[name].of).removeprefix("-")
-                    seeded[name] = SeededModel(of=made[name].of, vary=vary, seed=seed)
+        for name, variant in made.items():
+            if isinstance(seed := variant.vary.get("seed"), int):
+                vary = variant.without("seed").removeprefix(variant.of).removeprefix("-")
+                seeded[name] = SeededModel(of=variant.of, vary=vary, seed=seed)
         return seeded
+
+    @property
+    def _found(self) -> list[str]:
+        """All whose scores are those of retrieval."""
+        return [*self.chosen.ranked, *self.chosen.cross_encoders]
 
     def _score_settings(self, _: Wildcards) -> ScoreSettings:
         return ScoreSettings(metrics=self.chosen.config.metrics, language=self.chosen.config.text.language)

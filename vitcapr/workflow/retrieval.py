@@ -8,7 +8,7 @@ from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.selection import Selection, options
+from vitcapr.workflow.selection import RANKED, Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 from vitcapr.workflow.text import TextStages
 
@@ -37,7 +37,7 @@ class RetrievalStages:
         return Stage(
             "train_retriever",
             lambda w: TrainRetrieverSettings(
-                retriever=config.retrievers[w.retriever], seed=config.seed_of(config.retrievers[w.retriever])
+                retriever=config.retrievers[w.retriever], seed=config.retrievers[w.retriever].seed_in(config.seed)
             ),
             incidental=frozenset(
                 {"retriever.training.device", "retriever.training.processes", "retriever.training.save_every_steps"}
@@ -96,7 +96,7 @@ class RetrievalStages:
         """As :meth:`files`, once of all that differ in their seed alone."""
         return [
             f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
-            for retriever in self.chosen.drawn(self.chosen.ranked, "retrievers", "matchers")
+            for retriever in self.chosen.drawn(self.chosen.ranked, *RANKED)
             for split in self.chosen.splits
             for file in files
         ]

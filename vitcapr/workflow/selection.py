@@ -5,9 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import VariantConfig
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
+RANKED = ("retrievers", "matchers", "cross_encoders", "devise")
+"""The sections of models that find images by captions and captions by images."""
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
@@ -78,7 +81,7 @@ class Selection:
     def compared(self) -> dict[str, dict[str, str]]:
         """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
         found: dict[str, dict[str, str]] = {}
-        for name in unique(self.config.run.compared):
+        for name in self.drawn(unique(self.config.run.compared), *RANKED):
             spoken = self._spoken(name)
             for language in spoken:
                 found.setdefault(language, {})[name] = f"{name}-{language}" if len(spoken) > 1 else name
@@ -90,10 +93,25 @@ class Selection:
             return self.config.matchers[model].languages
         return [self.config.devise[model].language if model in self.devise else self.config.text.language]
 
-    def system_of(self, retriever: str) -> str:
-        """What a retriever is one training of: its name, without the seed if a grid varied that."""
-        variant = self.config.variants.get("retrievers", {}).get(retriever)
-        return retriever if variant is None else variant.without("seed")
+    def variants(self, *kinds: str) -> dict[str, VariantConfig]:
+        """What a grid made, by the names under which it is scored.
+
+        For one language of a matcher, that language is one more setting; it has no key, so that it names itself.
+
+        Args:
+            kinds: sections of the configuration.
+        """
+        made = {name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()}
+        for matcher in self.config.variants.get("matchers", {}) if "matchers" in kinds else {}:
+            for name, language in self._by_language(matcher).items():
+                made[name] = VariantConfig(of=made[matcher].of, vary={**made[matcher].vary, "": language})
+        return made
+
+    def system_of(self, model: str) -> str:
+        """What a scored retriever, matcher, cross-encoder or DeViSE is one training of: its name, without the seed if a
+        grid varied that."""
+        variant = self.variants(*RANKED).get(model)
+        return model if variant is None else variant.without("seed")
 
     def is_on_a_curve(self, retriever: str) -> bool:
         """Whether a grid varied its number of training pairs."""
@@ -131,12 +149,12 @@ class Selection:
     @property
     def matched(self) -> list[str]:
         """The names under which embeddings of matchers lie: all languages together, and each apart."""
-        languages = {name: self._spoken(name) for name in self.matchers}
-        return [
-            name
-            for matcher, spoken in languages.items()
-            for name in [matcher, *(f"{matcher}-{language}" for language in spoken if len(spoken) > 1)]
-        ]
+        return [name for matcher in self.matchers for name in [matcher, *self._by_language(matcher)]]
+
+    def _by_language(self, matcher: str) -> dict[str, str]:
+        """The name of each language's embeddings, where the matcher reads several, and the language."""
+        spoken = self.config.matchers[matcher].languages
+        return {f"{matcher}-{language}": language for language in spoken} if len(spoken) > 1 else {}
 
     @property
     def ranked(self) -> list[str]:
@@ -170,7 +188,7 @@ class Selection:
         Args:
             kinds: the sections of the configuration that ``names`` are of.
         """
-        made = {name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()}
+        made = self.variants(*kinds)
         first: dict[str, str] = {}
         for name in names:
             first.setdefault(made[name].without("seed") if name in made else name, name)

@@ -1,0 +1,96 @@
+"""What a grid of seeds makes of every kind of model: each is trained and scored, and one of them is drawn."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vitcapr.workflow.experiment import Experiment
+
+TOWERS = {
+    "image": {"backbone": "vit"},
+    "text": {"both": {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1}},
+    "embedding_dim": 16,
+}
+
+
+@pytest.fixture
+def seeds(tmp_path: Path) -> Experiment:
+    """Two seeds of two matchers, of DeViSE and of a cross-encoder."""
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("dog 1 2\n", encoding="utf-8")
+    config: dict[str, Any] = {
+        "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
+        "word_vectors": {"glove": {"path": str(vectors), "dimension": 2}},
+        "matchers": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
+        "devise": {"words": {"backbone": "vit", "word_vectors": "glove"}},
+        "retrievers": {"found": {"backbone": "vit"}},
+        "cross_encoders": {"crossed": {"retriever": "found"}},
+        "run": {
+            "captioners": [],
+            "decodings": [],
+            "retrievers": ["found"],
+            "matchers": ["small", "cool"],
+            "devise": ["words"],
+            "cross_encoders": ["crossed"],
+            "compared": ["small", "words", "found"],
+        },
+        "grid": [
+            {
+                "matchers": ["small", "cool"],
+                "devise": ["words"],
+                "cross_encoders": ["crossed"],
+                "vary": {"seed": [4, 5]},
+            }
+        ],
+    }
+    return Experiment.from_config(config)
+
+
+def spread(experiment: Experiment) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads(experiment.metrics.spread.settings(None, 1))["models"]
+    return settings
+
+
+def test_every_kind_of_model_is_in_the_table_of_seeds(seeds: Experiment) -> None:
+    models = spread(seeds)
+    assert seeds.metrics.spreads == ["results/demo/tables/spread.md"]
+    assert models["words-seed4"] == {"of": "words", "vary": "", "seed": 4}
+    assert models["crossed-seed5"] == {"of": "crossed", "vary": "", "seed": 5}
+    assert models["small-seed5"] == {"of": "small", "vary": "", "seed": 5}
+    assert "found" not in models
+
+
+def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) -> None:
+    models = spread(seeds)
+    assert models["small-seed4-zh"] == {"of": "small", "vary": "zh", "seed": 4}
+    assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
+    assert seeds.chosen.system_of("small-seed4-zh") == "small-zh"
+    assert seeds.chosen.system_of("found") == "found"
+
+
+def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
+    drawn = seeds.chosen.drawn(seeds.chosen.ranked, "matchers", "devise")
+    each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
+    assert drawn == ["found", *each, "words-seed4"]
+    assert seeds.chosen.compared == {
+        "en": {"small-seed4": "small-seed4-en", "words-seed4": "words-seed4", "found": "found"},
+        "zh": {"small-seed4": "small-seed4-zh"},
+    }
+
+
+@pytest.mark.parametrize("kind", ["matcher", "devise", "cross"])
+def test_each_is_trained_with_its_own_seed(seeds: Experiment, kind: str) -> None:
+    names = {"matcher": "small-seed5", "devise": "words-seed5", "cross": "crossed-seed5"}
+    stages = {"matcher": seeds.matching.train, "devise": seeds.devise.train, "cross": seeds.cross_encoding.train}
+    wildcards = type("Wildcards", (), {kind: names[kind]})
+    assert json.loads(stages[kind].settings(wildcards, 1))["seed"] == 5
+
+
+def test_tags_are_made_where_they_are_wanted() -> None:
+    run = {"retrievers": ["found"], "captioners": [], "decodings": []}
+    config = {"retrievers": {"found": {"backbone": "vit"}}, "data": {"dataset": "scenes"}}
+    assert Experiment.from_config({**config, "run": run}).pairs.files == []
+    wanted = Experiment.from_config({**config, "run": {**run, "tags": True}}).pairs.files
+    assert wanted == ["results/demo/text/tags/tags.npz"]
