@@ -50,11 +50,7 @@ class MetricStages:
 
     @cached_property
     def check_facts(self) -> Stage:
-        return Stage(
-            "check_facts",
-            self._score_settings,
-            incidental=frozenset({"metrics.scorer_timeout", "metrics.metrics"}),
-        )
+        return Stage("check_facts", self._score_settings, incidental=_SCORERS)
 
     @cached_property
     def score_retrieval(self) -> Stage:
