@@ -15,7 +15,8 @@ from rich.text import Text
 
 from vitcapr.cli.aligned import print_table
 from vitcapr.cli.beside_model import BesideModel, find_model
-from vitcapr.cli.stage import Settings, launch
+from vitcapr.cli.options import Device, NamedBackbone, OwnVocabulary, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.decoding import DecodeSettings, DecodingConfig
 from vitcapr.data.images import BadImage
@@ -81,14 +82,12 @@ def main(
     output_dir: Annotated[Path | None, typer.Option(help="Where --explain draws, if not beside.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     settings: Settings = "{}",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    vocabulary: Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")] = None,
+    device: Device = "auto",
+    vocabulary: OwnVocabulary = None,
     features: Annotated[
         Path | None, typer.Option(help="manifest.json of the features it was trained on, if not the experiment's own.")
     ] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")
-    ] = None,
+    backbone: NamedBackbone = None,
 ) -> None:
     """Caption photographs of any size with a trained captioner.
 

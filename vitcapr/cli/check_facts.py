@@ -1,11 +1,16 @@
 """What captions of scenes say, against what their references say: counts, colours, relations."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from vitcapr.cli.stage import Captions, Log, ManifestFile, Settings, Split, launch
+from vitcapr.cli.options import (
+    CaptionedSplit,
+    Captions,
+    DecodingName,
+    Log,
+    ManifestFile,
+    MetricsOutput,
+    ModelName,
+    Settings,
+)
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -22,10 +27,10 @@ from vitcapr.progress import Reporter
 def main(
     captions: Captions,
     manifest: ManifestFile,
-    split: Split,
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
-    decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",
+    split: CaptionedSplit,
+    output: MetricsOutput,
+    model: ModelName = "",
+    decoding: DecodingName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -7,16 +7,12 @@ from typing import Annotated
 import typer
 import yaml
 
+from vitcapr.cli.options import Configfiles
 from vitcapr.cli.stage import launch
 from vitcapr.config.schema import schema_text
 from vitcapr.workflow.experiment import load_experiment
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-
-Configfiles = Annotated[
-    list[Path] | None,
-    typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
-]
 
 
 @app.command()

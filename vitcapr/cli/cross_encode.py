@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncodeSettings
 from vitcapr.data.manifest import read_manifest
@@ -28,7 +29,7 @@ def main(
     features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features it was trained on")],
     manifest: ManifestFile,
     tokens: Annotated[Path, typer.Option(help="tokens.npz it was trained with")],
-    split: Annotated[str, typer.Option(help="The split that was embedded")],
+    split: EmbeddedSplit,
     output: Annotated[Path, typer.Option(help="matches.npz to write")],
     text_features: Annotated[
         Path | None, typer.Option(help="Sealed manifest.json of the text features, if it was trained with them")

@@ -1,11 +1,9 @@
 """MS COCO as it is on disk -> the manifest."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFolder, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import CocoSettings
 from vitcapr.data.coco import list_coco, list_karpathy
@@ -18,7 +16,7 @@ EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val20
 
 
 def main(
-    output_dir: Annotated[Path, typer.Option("--output-dir", help="Where the manifest and its tables go.")],
+    output_dir: ManifestFolder,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

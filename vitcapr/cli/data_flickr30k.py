@@ -1,11 +1,9 @@
 """Flickr30k as it is on disk -> the manifest."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFolder, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import Flickr30kConfig, Flickr30kSettings
 from vitcapr.data.collect import Listing, collect
@@ -19,7 +17,7 @@ EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images
 
 
 def main(
-    output_dir: Annotated[Path, typer.Option("--output-dir", help="Where the manifest and its tables go.")],
+    output_dir: ManifestFolder,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -1,11 +1,9 @@
 """Flickr8k as it is on disk -> the manifest."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFolder, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import Flickr8kSettings
 from vitcapr.data.collect import collect
@@ -18,7 +16,7 @@ EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
 
 
 def main(
-    output_dir: Annotated[Path, typer.Option("--output-dir", help="Where the manifest and its tables go.")],
+    output_dir: ManifestFolder,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

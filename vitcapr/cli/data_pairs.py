@@ -2,11 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFolder, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import PairsSettings
 from vitcapr.data.flickr8k import list_flickr8k
@@ -28,7 +26,7 @@ Listed = tuple[list[Pair], list[tuple[str, str]], Path]
 
 
 def main(
-    output_dir: Annotated[Path, typer.Option("--output-dir", help="Where the manifest and its tables go.")],
+    output_dir: ManifestFolder,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -8,7 +8,8 @@ import torch
 import typer
 from numpy.typing import NDArray
 
-from vitcapr.cli.stage import CaptionerVocabulary, Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import CaptionerVocabulary, CaptionsOutput, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.decoding import DecodeSettings
 from vitcapr.data.manifest import Manifest, read_manifest
@@ -32,7 +33,7 @@ def main(
     vocabulary: CaptionerVocabulary,
     captioner: Annotated[Path, typer.Option(help="Folder of the trained captioner")],
     split: Annotated[str, typer.Option(help="The split to caption")],
-    output: Annotated[Path, typer.Option(help="captions.json to write")],
+    output: CaptionsOutput,
     attention: Annotated[Path | None, typer.Option(help="attention.npz to write")] = None,
     settings: Settings = "{}",
     log: Log = None,

@@ -7,7 +7,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import AttentionFile, CaptionedSplit, Captions, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
@@ -21,10 +22,10 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split.")],
-    attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was captioned.")],
+    captions: Captions,
+    attention: AttentionFile,
+    manifest: ManifestFile,
+    split: CaptionedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives attention-1.<format> to attention-N.<format>.")],
     settings: Settings = "{}",
     log: Log = None,

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.cli.named import parse_named
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import CaptionedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
@@ -20,8 +21,8 @@ from vitcapr.progress import Reporter
 
 def main(
     captions: Annotated[list[str], typer.Option(help="NAME=captions.json of a model and decoding; once for each.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was captioned.")],
+    manifest: ManifestFile,
+    split: CaptionedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives captions.<format>.")],
     language: Annotated[str, typer.Option(help="Language of the reference caption shown below.")] = "en",
     settings: Settings = "{}",

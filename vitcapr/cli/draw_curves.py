@@ -7,7 +7,8 @@ import pandas as pd
 import typer
 
 from vitcapr.cli.named import parse_named
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.manifest import read_manifest
@@ -19,7 +20,7 @@ from vitcapr.progress import Reporter
 
 def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of a retriever on one split.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    manifest: ManifestFile,
     output_dir: Annotated[Path, typer.Option(help="Receives pca.<format>, tsne.<format> and cosines.<format>.")],
     image_features: Annotated[
         Path | None, typer.Option(help="Sealed features of the images, for a panel of the time before training.")

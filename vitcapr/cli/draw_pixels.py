@@ -9,7 +9,8 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, Pixels, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource, decode
@@ -27,7 +28,7 @@ SHOWN = Augmentation()
 
 
 def main(
-    pixels: Annotated[Path, typer.Option(help="The sealed manifest.json of the pixel store.")],
+    pixels: Pixels,
     manifest: ManifestFile,
     output_dir: Annotated[Path, typer.Option(help="Receives augmentations.<format> and encoding.<format>.")],
     settings: Settings = "{}",

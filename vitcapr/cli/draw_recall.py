@@ -8,7 +8,8 @@ import numpy as np
 import typer
 
 from vitcapr.cli.named import parse_lists
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError

@@ -7,7 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import CaptionedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
@@ -29,8 +30,8 @@ from vitcapr.progress import Reporter
 def main(
     before: Annotated[Path, typer.Option(help="captions.json of the decoding.")],
     after: Annotated[Path, typer.Option(help="captions.json of the reranking.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was captioned.")],
+    manifest: ManifestFile,
+    split: CaptionedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives reranked.<format>.")],
     language: Annotated[str, typer.Option(help="Language of the references.")] = "en",
     scorer_timeout: Annotated[float, typer.Option(help="Seconds that the tokenizer may take.")] = 300,

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from PIL import Image
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
@@ -23,8 +24,8 @@ from vitcapr.progress import Reporter
 def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of a retriever on the split.")],
     ranks: Annotated[Path, typer.Option(help="ranks.npz of the same embeddings.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was embedded.")],
+    manifest: ManifestFile,
+    split: EmbeddedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives image_to_text.<format> and text_to_image.<format>.")],
     settings: Settings = "{}",
     log: Log = None,

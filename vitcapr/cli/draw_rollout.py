@@ -8,7 +8,8 @@ import torch
 import typer
 from PIL import Image
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import AttentionFile, BackboneSource, CaptionedSplit, Captions, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.rollout import RolloutSettings
 from vitcapr.data.images import ImageSource
@@ -25,15 +26,13 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    captions: Annotated[Path, typer.Option(help="captions.json of the split.")],
-    attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was captioned.")],
+    captions: Captions,
+    attention: AttentionFile,
+    manifest: ManifestFile,
+    split: CaptionedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives rollout.<format>.")],
     settings: Settings,
-    source: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the backbone; the settings' own if not given.")
-    ] = None,
+    source: BackboneSource = None,
     log: Log = None,
 ) -> None:
     """Draw, for the images of draw_attention, where the backbone's CLS vector comes from beside where the captioner

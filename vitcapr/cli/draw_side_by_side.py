@@ -7,7 +7,8 @@ import numpy as np
 import typer
 
 from vitcapr.cli.named import parse_named
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
@@ -32,8 +33,8 @@ from vitcapr.progress import Reporter
 
 def main(
     embeddings: Annotated[list[str], typer.Option(help="NAME=embeddings.npz of a model; once for each.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    split: Annotated[str, typer.Option(help="The split that was embedded.")],
+    manifest: ManifestFile,
+    split: EmbeddedSplit,
     output_dir: Annotated[Path, typer.Option(help="Receives the three figures and found.md.")],
     settings: Settings = "{}",
     log: Log = None,

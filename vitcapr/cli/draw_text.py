@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, Settings, TokensFile, VocabularyFile
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.manifest import SPLITS, read_manifest
@@ -17,9 +18,9 @@ from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(
-    vocabulary: Annotated[Path, typer.Option(help="The vocabulary, JSON.")],
-    tokens: Annotated[Path, typer.Option(help="The captions as word numbers, tokens.npz.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    vocabulary: VocabularyFile,
+    tokens: TokensFile,
+    manifest: ManifestFile,
     output_dir: Annotated[Path, typer.Option(help="Receives vocabulary.<format> and lengths.<format>.")],
     settings: Settings = "{}",
     log: Log = None,

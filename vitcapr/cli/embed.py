@@ -7,8 +7,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
-from vitcapr.cli.views import Views, open_views
+from vitcapr.cli.options import (
+    EmbeddingsOutput,
+    Log,
+    ManifestFile,
+    RetrieverFeatures,
+    RetrieverFolder,
+    RetrieverVocabulary,
+    Settings,
+    SplitToEmbed,
+    Views,
+)
+from vitcapr.cli.stage import launch
+from vitcapr.cli.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.data.manifest import read_manifest
@@ -21,12 +32,12 @@ from vitcapr.retrieval.embedder import open_retriever
 
 
 def main(
-    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    features: RetrieverFeatures,
     manifest: ManifestFile,
     vocabulary: RetrieverVocabulary,
-    retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
-    split: Annotated[str, typer.Option(help="The split to embed")],
-    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    retriever: RetrieverFolder,
+    split: SplitToEmbed,
+    output: EmbeddingsOutput,
     view: Views = None,
     text_features: Annotated[
         Path | None, typer.Option(help="Sealed manifest.json of the text features, for a retriever that reads them")

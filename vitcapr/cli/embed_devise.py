@@ -7,7 +7,8 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import EmbeddingsOutput, Features, Log, ManifestFile, Settings, SplitToEmbed
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
@@ -22,12 +23,12 @@ from vitcapr.text.word_vectors import VectorFile
 
 def main(
     settings: Settings,
-    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the image features")],
+    features: Features,
     manifest: ManifestFile,
     vectors: Annotated[Path, typer.Option(help="The word vectors it was trained with")],
     devise: Annotated[Path, typer.Option(help="Folder of the trained DeViSE")],
-    split: Annotated[str, typer.Option(help="The split to embed")],
-    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    split: SplitToEmbed,
+    output: EmbeddingsOutput,
     log: Log = None,
 ) -> None:
     """Embed a split. A caption without a known word is a zero vector: it is never found."""

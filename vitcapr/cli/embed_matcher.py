@@ -10,7 +10,8 @@ import typer
 
 from vitcapr.cli.matcher_parts import assembled, check_pixels
 from vitcapr.cli.named import parse_named
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import EmbeddingsOutput, Log, ManifestFile, Pixels, Settings, SplitToEmbed, TagsFile
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import EmbedMatcherSettings
 from vitcapr.data.manifest import read_manifest
@@ -25,14 +26,14 @@ from vitcapr.text.tags import TagTable
 
 def main(
     settings: Settings,
-    pixels: Annotated[Path, typer.Option(help="Sealed manifest.json of the pixel store")],
+    pixels: Pixels,
     manifest: ManifestFile,
-    split: Annotated[str, typer.Option(help="The split to embed")],
-    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    split: SplitToEmbed,
+    output: EmbeddingsOutput,
     matcher: Annotated[Path | None, typer.Option(help="Folder of the trained matcher; none: an untrained one")] = None,
     source: Annotated[str, typer.Option(help="The image tower's checkpoint, for an untrained one")] = "",
     tokenizer: Annotated[list[str] | None, typer.Option(help="NAME=tokenizer.json, for an untrained one")] = None,
-    tags: Annotated[Path | None, typer.Option(help="tags.npz, for text towers that add parts of speech.")] = None,
+    tags: TagsFile = None,
     log: Log = None,
 ) -> None:
     """Embed every image and caption of a split with a matcher, trained or as its training starts."""

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import BackboneSource, Log, ManifestFile, Settings, StoreCode, Stores
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.features import ExtractSettings
 from vitcapr.data.images import ImageSource
@@ -29,16 +30,14 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
-    stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
+    manifest: ManifestFile,
+    stores: Stores,
     output: Annotated[Path, typer.Option(help="part.json of this task.")],
     settings: Settings,
-    source: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the backbone; the settings' own if not given.")
-    ] = None,
+    source: BackboneSource = None,
     task: Annotated[int, typer.Option(min=0, help="Which share, from 0.")] = 0,
     tasks: Annotated[int, typer.Option(min=1, help="How many shares there are.")] = 1,
-    code: Annotated[str, typer.Option(help="Hash of the code that makes the features, part of the fingerprint.")] = "",
+    code: StoreCode = "",
     log: Log = None,
 ) -> None:
     """Extract features of one share of the images."""

@@ -1,12 +1,9 @@
 """Decode all pictures as a backbone's processor wants them into a sealed store of 8-bit pixels."""
 
 import os
-from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import BackboneSource, Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.data.images import ImageSource
@@ -24,13 +21,11 @@ from vitcapr.progress import Reporter
 
 def main(
     manifest: ManifestFile,
-    stores: Annotated[Path, typer.Option(help="The folder that holds all stores.")],
-    output: Annotated[Path, typer.Option(help="The sealed manifest.json.")],
+    stores: Stores,
+    output: SealedOutput,
     settings: Settings,
-    source: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the backbone; the settings' own if not given.")
-    ] = None,
-    code: Annotated[str, typer.Option(help="Hash of the code that makes the pixels, part of the fingerprint.")] = "",
+    source: BackboneSource = None,
+    code: StoreCode = "",
     log: Log = None,
 ) -> None:
     """Decode every picture once; run again after a stop, it continues where it was."""

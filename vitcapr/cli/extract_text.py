@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text_encoder import ExtractTextSettings, TextEncoderConfig
 from vitcapr.data.manifest import read_manifest
@@ -32,14 +33,14 @@ CHUNK = 1024
 
 
 def main(
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
-    stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
-    output: Annotated[Path, typer.Option(help="The sealed manifest.json.")],
+    manifest: ManifestFile,
+    stores: Stores,
+    output: SealedOutput,
     settings: Settings,
     source: Annotated[
         str | None, typer.Option(help="Hub id or folder of the text model; the settings' own if not given.")
     ] = None,
-    code: Annotated[str, typer.Option(help="Hash of the code that makes the features, part of the fingerprint.")] = "",
+    code: StoreCode = "",
     log: Log = None,
 ) -> None:
     """Extract features of every caption; run again after a stop, it continues where it was."""

@@ -9,6 +9,7 @@ import dask
 import typer
 from dask.diagnostics import ProgressBar
 
+from vitcapr.cli.options import Arrays, Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.statistics import statistics, table
@@ -16,8 +17,8 @@ from vitcapr.files import write_json
 
 
 def stats(
-    sealed: Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")],
-    arrays: Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")] = None,
+    sealed: Sealed,
+    arrays: Arrays = None,
     duplicates: Annotated[int, typer.Option(min=0, help="How many of the nearest pairs to find; 0 for none.")] = 10,
     scheduler: Annotated[
         str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from vitcapr.cli.options import Arrays, Sealed
 from vitcapr.data.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
@@ -27,7 +28,7 @@ Attempts = Annotated[int, typer.Option(min=1, help="How often each file is tried
 
 
 def push(
-    sealed: Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")],
+    sealed: Sealed,
     url: Url,
     data: Data = None,
     attempts: Attempts = 5,
@@ -51,7 +52,7 @@ def pull(
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only the chunks that hold rows of this split.")] = None,
     data: Data = None,
-    arrays: Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")] = None,
+    arrays: Arrays = None,
     attempts: Attempts = 5,
 ) -> None:
     """Copy a store from another place; run again, it fetches what is not here yet."""

@@ -9,6 +9,7 @@ import typer
 from vitcapr.cli.feature_import import import_store
 from vitcapr.cli.feature_stats import stats
 from vitcapr.cli.feature_transfer import pull, push
+from vitcapr.cli.options import Sealed
 from vitcapr.cli.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
@@ -23,7 +24,6 @@ main.command()(push)
 main.command()(pull)
 main.command("import")(import_store)
 main.command()(stats)
-Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
 
 
 class Format(StrEnum):

@@ -11,7 +11,18 @@ import pandas as pd
 import typer
 from PIL import Image
 
-from vitcapr.cli.stage import CaptionerVocabulary, Captions, Log, Settings, Split, launch
+from vitcapr.cli.options import (
+    AttentionFile,
+    CaptionedSplit,
+    CaptionerVocabulary,
+    Captions,
+    DecodingName,
+    Log,
+    MetricsOutput,
+    ModelName,
+    Settings,
+)
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.archive import Archive, DamagedMember
@@ -29,13 +40,13 @@ from vitcapr.text.vocabulary import Vocabulary
 
 def main(
     captions: Captions,
-    attention: Annotated[Path, typer.Option(help="attention.npz of the same decoding")],
+    attention: AttentionFile,
     manifest: Annotated[Path, typer.Option(help="manifest.json of the data set, which must have objects")],
     vocabulary: CaptionerVocabulary,
-    split: Split,
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
-    decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",
+    split: CaptionedSplit,
+    output: MetricsOutput,
+    model: ModelName = "",
+    decoding: DecodingName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName
+from vitcapr.cli.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import information
@@ -27,9 +28,9 @@ def main(
     before: Annotated[Path, typer.Option(help="embeddings.npz of the untrained model")],
     after: Annotated[Path, typer.Option(help="embeddings.npz of the trained model")],
     manifest: ManifestFile,
-    split: Annotated[str, typer.Option(help="The split that was embedded")],
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    model: Annotated[str, typer.Option(help="The model's name, for the tables")] = "",
+    split: EmbeddedSplit,
+    output: MetricsOutput,
+    model: ModelName = "",
     log: Log = None,
 ) -> None:
     """Measure both embeddings of a split; the names of the first end in _before."""

@@ -7,8 +7,19 @@ import numpy as np
 import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.stage import Candidates, Log, ManifestFile, RetrieverVocabulary, Settings, Split, launch
-from vitcapr.cli.views import Views
+from vitcapr.cli.options import (
+    Candidates,
+    CaptionedSplit,
+    CaptionsOutput,
+    Log,
+    ManifestFile,
+    RetrieverFeatures,
+    RetrieverTextEncoder,
+    RetrieverVocabulary,
+    Settings,
+    Views,
+)
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import RerankSettings
 from vitcapr.data.manifest import read_manifest
@@ -21,16 +32,14 @@ from vitcapr.progress import Reporter
 def main(
     captions: Candidates,
     weight: Annotated[Path, typer.Option(help="weight.json of tune_reranking")],
-    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    features: RetrieverFeatures,
     manifest: ManifestFile,
     vocabulary: RetrieverVocabulary,
     retriever: Annotated[Path, typer.Option(help="Folder of the retriever the weight was chosen for")],
-    split: Split,
-    output: Annotated[Path, typer.Option(help="captions.json to write")],
+    split: CaptionedSplit,
+    output: CaptionsOutput,
     view: Views = None,
-    text_encoder: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
-    ] = None,
+    text_encoder: RetrieverTextEncoder = None,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Candidates, Log, ManifestFile, Settings, Split, launch
+from vitcapr.cli.options import Candidates, CaptionedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -22,7 +23,7 @@ from vitcapr.progress import Reporter
 def main(
     captions: Candidates,
     manifest: ManifestFile,
-    split: Split,
+    split: CaptionedSplit,
     output: Annotated[Path, typer.Option(help="captions.json to write, every entry marked as the oracle's")],
     settings: Settings = "{}",
     log: Log = None,

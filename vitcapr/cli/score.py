@@ -6,7 +6,18 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.stage import CaptionerVocabulary, Captions, Log, ManifestFile, Settings, Split, launch
+from vitcapr.cli.options import (
+    CaptionedSplit,
+    CaptionerVocabulary,
+    Captions,
+    DecodingName,
+    Log,
+    ManifestFile,
+    MetricsOutput,
+    ModelName,
+    Settings,
+)
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -25,11 +36,11 @@ def main(
     captions: Captions,
     manifest: ManifestFile,
     vocabulary: CaptionerVocabulary,
-    split: Split,
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
+    split: CaptionedSplit,
+    output: MetricsOutput,
     per_image: Annotated[Path, typer.Option(help="per_image.parquet to write: a row an image")],
-    model: Annotated[str, typer.Option(help="The captioner's name, for the tables")] = "",
-    decoding: Annotated[str, typer.Option(help="The decoding's name, for the tables")] = "",
+    model: ModelName = "",
+    decoding: DecodingName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, MetricsOutput, ModelName, RanksOutput, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.errors import UserError
@@ -27,9 +28,9 @@ def main(
     before: Annotated[Path, typer.Option(help="ranks.npz of the retriever on the split")],
     before_metrics: Annotated[Path, typer.Option(help="metrics.json of the retriever on the split")],
     weight: Annotated[Path, typer.Option(help="weight.json that was chosen on validation")],
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    ranks: Annotated[Path, typer.Option(help="ranks.npz to write: the rank of each true match")],
-    model: Annotated[str, typer.Option(help="The reranker's name, for the tables")] = "",
+    output: MetricsOutput,
+    ranks: RanksOutput,
+    model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

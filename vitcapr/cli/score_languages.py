@@ -7,7 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -23,9 +24,9 @@ from vitcapr.progress import Reporter
 def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the split, of two languages or more")],
     manifest: ManifestFile,
-    split: Annotated[str, typer.Option(help="The split that was embedded")],
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    model: Annotated[str, typer.Option(help="The model's name, for the tables")] = "",
+    split: EmbeddedSplit,
+    output: MetricsOutput,
+    model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

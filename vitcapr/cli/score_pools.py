@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, MetricsOutput, ModelName, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -24,8 +25,8 @@ def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the test split")],
     manifest: ManifestFile,
     pools: Annotated[Path, typer.Option(help="pools.npz: the queries and what they are ranked against")],
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    model: Annotated[str, typer.Option(help="The model's name, for the tables")] = "",
+    output: MetricsOutput,
+    model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, RanksOutput, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest
@@ -21,10 +22,10 @@ from vitcapr.progress import Reporter
 def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of the split")],
     manifest: ManifestFile,
-    split: Annotated[str, typer.Option(help="The split that was embedded")],
-    output: Annotated[Path, typer.Option(help="metrics.json to write")],
-    ranks: Annotated[Path, typer.Option(help="ranks.npz to write: the rank of each true match")],
-    model: Annotated[str, typer.Option(help="The retriever's name, for the tables")] = "",
+    split: EmbeddedSplit,
+    output: MetricsOutput,
+    ranks: RanksOutput,
+    model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, launch
+from vitcapr.cli.options import Log, ManifestFile, SealedOutput, Stores
+from vitcapr.cli.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.features.store.seal import seal
 from vitcapr.progress import Reporter
@@ -13,9 +14,9 @@ from vitcapr.progress import Reporter
 
 def main(
     parts: Annotated[list[Path], typer.Argument(help="part.json of every task.")],
-    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set.")],
-    stores: Annotated[Path, typer.Option(help="The folder that holds all feature stores.")],
-    output: Annotated[Path, typer.Option(help="The sealed manifest.json.")],
+    manifest: ManifestFile,
+    stores: Stores,
+    output: SealedOutput,
     log: Log = None,
 ) -> None:
     """Seal a feature store."""

@@ -15,8 +15,9 @@ from rich.text import Text
 
 from vitcapr.cli.aligned import print_table
 from vitcapr.cli.beside_model import BesideModel, find_model
+from vitcapr.cli.options import Device, NamedBackbone, OwnVocabulary, Views
 from vitcapr.cli.stage import launch
-from vitcapr.cli.views import Views, open_views
+from vitcapr.cli.views import open_views
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
@@ -44,7 +45,7 @@ def main(
     captions: Annotated[bool, typer.Option("--captions", help="Find the nearest captions as well.")] = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with thumbnails.")] = None,
     index: Annotated[Literal["exact", "faiss"], typer.Option(help="The results are the same.")] = "exact",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     manifest: Annotated[
         Path | None, typer.Option(help="manifest.json of the data set, if not the experiment's own.")
     ] = None,
@@ -52,16 +53,14 @@ def main(
         Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
     ] = None,
     view: Views = None,
-    vocabulary: Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")] = None,
+    vocabulary: OwnVocabulary = None,
     text_features: Annotated[
         Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")
     ] = None,
     text_encoder: Annotated[
         str | None, typer.Option(help="Hub id or folder of the text encoder, if not found by its name.")
     ] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")
-    ] = None,
+    backbone: NamedBackbone = None,
 ) -> None:
     """Find the images that fit the words, or that are like an image, by the cosine of their embeddings.
 

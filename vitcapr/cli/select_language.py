@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, launch
+from vitcapr.cli.options import EmbeddingsOutput, Log, ManifestFile
+from vitcapr.cli.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
@@ -18,7 +19,7 @@ def main(
     embeddings: Annotated[Path, typer.Option(help="embeddings.npz of a split, of several languages")],
     manifest: ManifestFile,
     language: Annotated[str, typer.Option(help="The language to keep, as in captions.parquet")],
-    output: Annotated[Path, typer.Option(help="embeddings.npz to write")],
+    output: EmbeddingsOutput,
     log: Log = None,
 ) -> None:
     """Keep the captions of one language and the images that have one, so that the language is scored apart."""

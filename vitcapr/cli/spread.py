@@ -7,7 +7,8 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, Settings, Summary
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.spread import SpreadSettings
 from vitcapr.files import write_text
@@ -17,7 +18,7 @@ from vitcapr.progress import Reporter
 
 
 def main(
-    summary: Annotated[Path, typer.Argument(help="summary.csv")],
+    summary: Summary,
     settings: Settings,
     output: Annotated[Path, typer.Option(help="spread.csv to write")],
     pairs: Annotated[Path, typer.Option(help="spread_pairs.csv to write")],

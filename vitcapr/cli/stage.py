@@ -1,27 +1,14 @@
-"""What stage commands share: their settings, their log, the commonest of their files, and how they end."""
+"""How a stage command runs and ends."""
 
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import FunctionType
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import typer
 
 from vitcapr.cli.recorded import recorded
 from vitcapr.errors import Preempted, UserError
-
-Settings = Annotated[
-    str,
-    typer.Option("--settings", help="The stage's settings as JSON, or the path of a JSON file; {} for the defaults."),
-]
-Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
-Captions = Annotated[Path, typer.Option(help="captions.json of the split")]
-Candidates = Annotated[Path, typer.Option(help="captions.json of the split, with candidates")]
-ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
-CaptionerVocabulary = Annotated[Path, typer.Option(help="vocabulary.json the captioner was trained with")]
-RetrieverVocabulary = Annotated[Path, typer.Option(help="vocabulary.json the retriever was trained with")]
-Split = Annotated[str, typer.Option(help="The split that was captioned")]
 
 
 def launch(command: Callable[..., Any] | typer.Typer, shelve: Sequence[str] = ()) -> None:

@@ -5,11 +5,11 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from vitcapr.cli.options import Configfiles
 from vitcapr.cli.stage import launch
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.dry_run import dry_run
@@ -31,10 +31,7 @@ class Job:
 
 
 def main(
-    configfile: Annotated[
-        list[Path] | None,
-        typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
-    ] = None,
+    configfile: Configfiles = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Also list the jobs that only follow from others.")
     ] = False,

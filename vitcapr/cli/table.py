@@ -9,13 +9,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from vitcapr.cli.options import Summary
 from vitcapr.cli.stage import launch
 from vitcapr.metrics.summary import read_summary
 from vitcapr.metrics.table import Cell, Section, sections
 
 
 def main(
-    summary: Annotated[Path, typer.Argument(help="summary.csv")],
+    summary: Summary,
     report: Annotated[Path | None, typer.Option(help="The report to point at")] = None,
 ) -> None:
     """Print the scores of an experiment, or of all."""

@@ -8,9 +8,20 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.cli.options import (
+    Features,
+    Log,
+    ManifestFile,
+    ModelFolder,
+    Settings,
+    StartingVectors,
+    TokensFile,
+    TrainingCode,
+    VocabularyFile,
+)
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest
@@ -34,16 +45,14 @@ from vitcapr.training.word_vectors import start_embedding
 
 def main(
     settings: Settings,
-    features: Annotated[Path, typer.Option(help="The sealed manifest.json of the feature store.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
-    output_dir: Annotated[
-        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
-    ],
-    word_vectors: Annotated[Path | None, typer.Option(help="vectors.npy to start the embedding from.")] = None,
+    features: Features,
+    manifest: ManifestFile,
+    tokens: TokensFile,
+    vocabulary: VocabularyFile,
+    output_dir: ModelFolder,
+    word_vectors: StartingVectors = None,
     start_from: Annotated[Path | None, typer.Option(help="The folder of a captioner to start from.")] = None,
-    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    code: TrainingCode = "",
     log: Log = None,
 ) -> None:
     """Train a captioner; stopped by a signal, the same command continues it bit for bit."""

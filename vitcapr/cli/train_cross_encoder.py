@@ -7,8 +7,9 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.cli.options import Log, ManifestFile, ModelFolder, Settings, TokensFile, TrainingCode, VocabularyFile
 from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncoderConfig, TrainCrossEncoderSettings
 from vitcapr.data.manifest import Manifest, read_manifest
@@ -30,18 +31,16 @@ from vitcapr.training.outcome import train_into
 def main(
     settings: Settings,
     features: Annotated[Path, typer.Option(help="The sealed manifest.json of the feature store, with patches.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
+    manifest: ManifestFile,
+    tokens: TokensFile,
+    vocabulary: VocabularyFile,
     train: Annotated[Path, typer.Option(help="embeddings.npz of the training split by the retriever.")],
     validation: Annotated[Path, typer.Option(help="embeddings.npz of the validation split by the retriever.")],
-    output_dir: Annotated[
-        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
-    ],
+    output_dir: ModelFolder,
     text_features: Annotated[
         Path | None, typer.Option(help="The sealed manifest.json of the text features, to read them as well.")
     ] = None,
-    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    code: TrainingCode = "",
     log: Log = None,
 ) -> None:
     """Train a cross-attention reranker; stopped by a signal, the same command continues it bit for bit."""

@@ -1,13 +1,10 @@
 """Train DeViSE: a linear map from image features into a space of word vectors."""
 
-from pathlib import Path
-from typing import Annotated
-
 import numpy as np
 import torch
-import typer
 
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.options import Features, Log, ManifestFile, ModelFolder, Settings, TrainingCode, VectorsFile
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
@@ -42,13 +39,11 @@ class _Rows:
 
 def main(
     settings: Settings,
-    features: Annotated[Path, typer.Option(help="The sealed manifest.json of the image features.")],
+    features: Features,
     manifest: ManifestFile,
-    vectors: Annotated[Path, typer.Option(help="The word vectors, a text file in GloVe's format.")],
-    output_dir: Annotated[
-        Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, gpu.csv and last/.")
-    ],
-    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    vectors: VectorsFile,
+    output_dir: ModelFolder,
+    code: TrainingCode = "",
     log: Log = None,
 ) -> None:
     """Train DeViSE; stopped by a signal, the same command continues it bit for bit."""

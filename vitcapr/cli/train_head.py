@@ -8,7 +8,8 @@ import torch
 import typer
 
 from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
-from vitcapr.cli.stage import Log, launch
+from vitcapr.cli.options import Log
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError

@@ -10,9 +10,10 @@ import typer
 
 from vitcapr.cli.matcher_parts import assembled, check_pixels
 from vitcapr.cli.named import parse_named
+from vitcapr.cli.options import Log, ManifestFile, Pixels, Settings, TagsFile, TrainingCode
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import Log, ManifestFile, Settings, launch
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import MatcherTrainingConfig, TrainMatcherSettings
 from vitcapr.data.manifest import read_manifest
@@ -34,15 +35,15 @@ from vitcapr.training.outcome import train_into
 
 def main(
     settings: Settings,
-    pixels: Annotated[Path, typer.Option(help="The sealed manifest.json of the pixel store.")],
+    pixels: Pixels,
     manifest: ManifestFile,
     source: Annotated[str, typer.Option(help="The image tower's checkpoint: a hub id or a folder.")],
     output_dir: Annotated[
         Path, typer.Option(help="Receives best.safetensors, card.json, readers.json, history.csv, gpu.csv and last/.")
     ],
     tokenizer: Annotated[list[str] | None, typer.Option(help="NAME=tokenizer.json; once for each.")] = None,
-    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
-    tags: Annotated[Path | None, typer.Option(help="tags.npz, for text towers that add parts of speech.")] = None,
+    code: TrainingCode = "",
+    tags: TagsFile = None,
     log: Log = None,
 ) -> None:
     """Train a matcher; stopped by a signal, the same command continues it bit for bit."""

@@ -8,9 +8,20 @@ import numpy as np
 import typer
 
 from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
+from vitcapr.cli.options import (
+    Features,
+    Log,
+    ManifestFile,
+    Settings,
+    StartingVectors,
+    TokensFile,
+    TrainingCode,
+    Views,
+    VocabularyFile,
+)
 from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
-from vitcapr.cli.stage import Log, Settings, launch
-from vitcapr.cli.views import Views, open_views
+from vitcapr.cli.stage import launch
+from vitcapr.cli.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest
@@ -30,10 +41,10 @@ from vitcapr.training.word_vectors import start_embedding
 
 def main(
     settings: Settings,
-    features: Annotated[Path, typer.Option(help="The sealed manifest.json of the feature store.")],
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
-    tokens: Annotated[Path, typer.Option(help="The captions as numbers, tokens.npz.")],
-    vocabulary: Annotated[Path, typer.Option(help="vocabulary.json.")],
+    features: Features,
+    manifest: ManifestFile,
+    tokens: TokensFile,
+    vocabulary: VocabularyFile,
     output_dir: Annotated[
         Path, typer.Option(help="Receives best.safetensors, card.json, history.csv, sweep.csv, gpu.csv and last/.")
     ],
@@ -41,8 +52,8 @@ def main(
     text_features: Annotated[
         Path | None, typer.Option(help="The sealed manifest.json of the text features, for a tower that reads them.")
     ] = None,
-    word_vectors: Annotated[Path | None, typer.Option(help="vectors.npy to start the embedding from.")] = None,
-    code: Annotated[str, typer.Option(help="Hash of the stage's code; a state of other code is not continued.")] = "",
+    word_vectors: StartingVectors = None,
+    code: TrainingCode = "",
     log: Log = None,
 ) -> None:
     """Train a retriever; stopped by a signal, the same command continues it bit for bit."""

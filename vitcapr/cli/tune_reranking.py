@@ -7,8 +7,18 @@ from typing import Annotated
 import typer
 
 from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.stage import Log, ManifestFile, RetrieverVocabulary, Settings, launch
-from vitcapr.cli.views import Views
+from vitcapr.cli.options import (
+    Log,
+    ManifestFile,
+    RetrieverFeatures,
+    RetrieverFolder,
+    RetrieverTextEncoder,
+    RetrieverVocabulary,
+    Settings,
+    Views,
+    WeightOutput,
+)
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
 from vitcapr.data.manifest import read_manifest
@@ -28,15 +38,13 @@ SPLIT = "validation"
 
 def main(
     captions: Annotated[Path, typer.Option(help="captions.json of the validation split, with candidates")],
-    features: Annotated[Path, typer.Option(help="Sealed manifest.json of the features the retriever was trained on")],
+    features: RetrieverFeatures,
     manifest: ManifestFile,
     vocabulary: RetrieverVocabulary,
-    retriever: Annotated[Path, typer.Option(help="Folder of the trained retriever")],
-    output: Annotated[Path, typer.Option(help="weight.json to write")],
+    retriever: RetrieverFolder,
+    output: WeightOutput,
     view: Views = None,
-    text_encoder: Annotated[
-        str | None, typer.Option(help="Hub id or folder of the retriever's text encoder; its card's if left out")
-    ] = None,
+    text_encoder: RetrieverTextEncoder = None,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

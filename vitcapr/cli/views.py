@@ -2,20 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
-
-Views = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--view", help="Sealed manifest.json of a further view that the retriever looks at; may be given again."
-    ),
-]
 
 
 def open_views(

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, ManifestFile, Settings
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
 from vitcapr.data.manifest import read_manifest
@@ -17,7 +18,7 @@ from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(
-    manifest: Annotated[Path, typer.Option(help="The data set's manifest.json.")],
+    manifest: ManifestFile,
     output: Annotated[Path, typer.Option(help="The vocabulary to write, JSON.")],
     tokens: Annotated[Path, typer.Option(help="The table of all captions as word numbers to write, .npz.")],
     settings: Settings = "{}",

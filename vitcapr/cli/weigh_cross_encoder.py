@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, Settings, WeightOutput
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import WeighCrossEncoderSettings
 from vitcapr.files import write_json
@@ -20,7 +21,7 @@ FORMAT = "vitcapr-cross-weight-1"
 def main(
     matches: Annotated[Path, typer.Option(help="matches.npz of the validation split")],
     ranks: Annotated[Path, typer.Option(help="ranks.npz of the retriever on the validation split")],
-    output: Annotated[Path, typer.Option(help="weight.json to write")],
+    output: WeightOutput,
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:

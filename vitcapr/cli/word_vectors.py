@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.stage import Log, Settings, launch
+from vitcapr.cli.options import Log, Settings, VectorsFile, VocabularyFile
+from vitcapr.cli.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import WordVectorsSettings
 from vitcapr.files import atomic_path, write_json
@@ -17,8 +18,8 @@ from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
 def main(
     settings: Settings,
-    vocabulary: Annotated[Path, typer.Option(help="The vocabulary, JSON.")],
-    vectors: Annotated[Path, typer.Option(help="The word vectors, a text file in GloVe's format.")],
+    vocabulary: VocabularyFile,
+    vectors: VectorsFile,
     output: Annotated[Path, typer.Option(help="The embedding matrix to write, .npy.")],
     coverage: Annotated[Path, typer.Option(help="How many words were found, JSON to write.")],
     log: Log = None,
