@@ -27,7 +27,7 @@ def test_an_option_of_the_beam_does_not_reach_training() -> None:
 
 def test_what_only_talks_to_the_user_is_left_out() -> None:
     code = stage_code("vitcapr.cli.decode")
-    spoken = {f"vitcapr.{name}" for name in ("errors", "progress", "cli.stage", "cli.options")}
+    spoken = {f"vitcapr.{name}" for name in ("errors", "progress", "cli.parts.stage", "cli.parts.options")}
     assert not {"vitcapr", *spoken, "rich", "typer"} & code.keys()
 
 

@@ -35,7 +35,7 @@ Those that only carry bytes (zarr, safetensors, pandas, pyarrow) or only talk to
 left out: a new release of them is no reason to train again.
 """
 
-SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "cli.stage", "cli.options"))
+SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "cli.parts.stage", "cli.parts.options"))
 """Modules that only talk to the user: a better error message or progress bar makes nothing stale."""
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.cli import cosines, rerank, rerank_oracle, tune_reranking, views
+from vitcapr.cli import rerank, rerank_oracle, tune_reranking
+from vitcapr.cli.parts import cosines, views
 from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import captions as scores

@@ -104,7 +104,7 @@ EDITS = (
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
     Edit("the text of error messages", append("vitcapr/errors.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
-    Edit("the records that jobs leave", append("vitcapr/cli/recorded.py"), ()),
+    Edit("the records that jobs leave", append("vitcapr/cli/parts/recorded.py"), ()),
     Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
     Edit("the Slurm profile", append("profiles/slurm/profile.yaml", "\n# A remark.\n"), ()),
     Edit("a comment in config.yaml", append("config.yaml", "\n# A remark.\n"), ()),

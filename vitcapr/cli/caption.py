@@ -13,10 +13,10 @@ from PIL import Image
 from rich.table import Table
 from rich.text import Text
 
-from vitcapr.cli.aligned import print_table
-from vitcapr.cli.beside_model import BesideModel, find_model
-from vitcapr.cli.options import Device, NamedBackbone, OwnVocabulary, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.aligned import print_table
+from vitcapr.cli.parts.beside_model import BesideModel, find_model
+from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.decoding import DecodeSettings, DecodingConfig
 from vitcapr.data.images import BadImage

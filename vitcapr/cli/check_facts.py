@@ -1,6 +1,6 @@
 """What captions of scenes say, against what their references say: counts, colours, relations."""
 
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.options import (
     CaptionedSplit,
     Captions,
     DecodingName,
@@ -10,7 +10,7 @@ from vitcapr.cli.options import (
     ModelName,
     Settings,
 )
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest

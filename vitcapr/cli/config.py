@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 import yaml
 
-from vitcapr.cli.options import Configfiles
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Configfiles
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.schema import schema_text
 from vitcapr.workflow.experiment import load_experiment
 

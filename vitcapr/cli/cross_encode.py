@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncodeSettings
 from vitcapr.data.manifest import read_manifest

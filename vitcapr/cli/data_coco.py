@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vitcapr.cli.options import Log, ManifestFolder, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFolder, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import CocoSettings
 from vitcapr.data.coco import list_coco, list_karpathy

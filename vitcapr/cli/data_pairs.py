@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from vitcapr.cli.options import Log, ManifestFolder, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFolder, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import PairsSettings
 from vitcapr.data.flickr8k import list_flickr8k

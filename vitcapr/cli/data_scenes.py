@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import Log, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import ScenesSettings
 from vitcapr.data.scenes.dataset import write_scenes

@@ -8,8 +8,8 @@ import torch
 import typer
 from numpy.typing import NDArray
 
-from vitcapr.cli.options import CaptionerVocabulary, CaptionsOutput, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import CaptionerVocabulary, CaptionsOutput, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.decoding import DecodeSettings
 from vitcapr.data.manifest import Manifest, read_manifest

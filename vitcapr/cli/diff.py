@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.workflow.comparison import SUMMARY, of_artefacts, of_experiments, of_scores, read_scores

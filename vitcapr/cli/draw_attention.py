@@ -7,8 +7,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from vitcapr.cli.options import AttentionFile, CaptionedSplit, Captions, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import AttentionFile, CaptionedSplit, Captions, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource

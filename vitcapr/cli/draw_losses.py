@@ -6,9 +6,9 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.named import parse_named
-from vitcapr.cli.options import Log, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.named import parse_named
+from vitcapr.cli.parts.options import Log, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.options import Log, ManifestFile, Pixels, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFile, Pixels, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource, decode

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import CaptionedSplit, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import CaptionedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource

@@ -8,8 +8,16 @@ import torch
 import typer
 from PIL import Image
 
-from vitcapr.cli.options import AttentionFile, BackboneSource, CaptionedSplit, Captions, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import (
+    AttentionFile,
+    BackboneSource,
+    CaptionedSplit,
+    Captions,
+    Log,
+    ManifestFile,
+    Settings,
+)
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.rollout import RolloutSettings
 from vitcapr.data.images import ImageSource

@@ -6,9 +6,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.named import parse_named
-from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.named import parse_named
+from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource

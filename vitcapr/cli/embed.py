@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.options import (
     EmbeddingsOutput,
     Log,
     ManifestFile,
@@ -18,8 +18,8 @@ from vitcapr.cli.options import (
     SplitToEmbed,
     Views,
 )
-from vitcapr.cli.stage import launch
-from vitcapr.cli.views import open_views
+from vitcapr.cli.parts.stage import launch
+from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.data.manifest import read_manifest

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.options import EmbeddingsOutput, Features, Log, ManifestFile, Settings, SplitToEmbed
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddingsOutput, Features, Log, ManifestFile, Settings, SplitToEmbed
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest

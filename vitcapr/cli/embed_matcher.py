@@ -8,10 +8,10 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.matcher_parts import assembled, check_pixels
-from vitcapr.cli.named import parse_named
-from vitcapr.cli.options import EmbeddingsOutput, Log, ManifestFile, Pixels, Settings, SplitToEmbed, TagsFile
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.matcher import assembled, check_pixels
+from vitcapr.cli.parts.named import parse_named
+from vitcapr.cli.parts.options import EmbeddingsOutput, Log, ManifestFile, Pixels, Settings, SplitToEmbed, TagsFile
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import EmbedMatcherSettings
 from vitcapr.data.manifest import read_manifest

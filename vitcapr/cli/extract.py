@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import torch
 import typer
 
-from vitcapr.cli.options import BackboneSource, Log, ManifestFile, Settings, StoreCode, Stores
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import BackboneSource, Log, ManifestFile, Settings, StoreCode, Stores
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.features import ExtractSettings
 from vitcapr.data.images import ImageSource

@@ -2,8 +2,8 @@
 
 import os
 
-from vitcapr.cli.options import BackboneSource, Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import BackboneSource, Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.data.images import ImageSource

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import typer
 
-from vitcapr.cli.options import Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text_encoder import ExtractTextSettings, TextEncoderConfig
 from vitcapr.data.manifest import read_manifest

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.feature_import import import_store
-from vitcapr.cli.feature_stats import stats
-from vitcapr.cli.feature_transfer import pull, push
-from vitcapr.cli.options import Sealed
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.feature_import import import_store
+from vitcapr.cli.parts.feature_stats import stats
+from vitcapr.cli.parts.feature_transfer import pull, push
+from vitcapr.cli.parts.options import Sealed
+from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features, read_sealed

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.store.unused import unused_stores
 from vitcapr.progress import format_bytes

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 from PIL import Image
 
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.options import (
     AttentionFile,
     CaptionedSplit,
     CaptionerVocabulary,
@@ -22,7 +22,7 @@ from vitcapr.cli.options import (
     ModelName,
     Settings,
 )
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.archive import Archive, DamagedMember

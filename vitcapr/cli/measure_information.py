@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName
+from vitcapr.cli.parts.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import information

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import Log, ManifestFile
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFile
+from vitcapr.cli.parts.stage import launch
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.claims import Picture, as_markdown, base64_claims, length_claim, text_claims, text_length

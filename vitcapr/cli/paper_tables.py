@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.named import parse_named
-from vitcapr.cli.options import Log
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.named import parse_named
+from vitcapr.cli.parts.options import Log
+from vitcapr.cli.parts.stage import launch
 from vitcapr.files import write_text
 from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.cosines import digest_of, split_cosines
+from vitcapr.cli.parts.options import (
     Candidates,
     CaptionedSplit,
     CaptionsOutput,
@@ -19,7 +19,7 @@ from vitcapr.cli.options import (
     Settings,
     Views,
 )
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import RerankSettings
 from vitcapr.data.manifest import read_manifest

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import Candidates, CaptionedSplit, Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Candidates, CaptionedSplit, Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest

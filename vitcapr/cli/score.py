@@ -6,7 +6,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.options import (
     CaptionedSplit,
     CaptionerVocabulary,
     Captions,
@@ -17,7 +17,7 @@ from vitcapr.cli.options import (
     ModelName,
     Settings,
 )
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.manifest import read_manifest

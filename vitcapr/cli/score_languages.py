@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, RanksOutput, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, RanksOutput, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest

@@ -13,11 +13,11 @@ from PIL import Image
 from rich.table import Table
 from rich.text import Text
 
-from vitcapr.cli.aligned import print_table
-from vitcapr.cli.beside_model import BesideModel, find_model
-from vitcapr.cli.options import Device, NamedBackbone, OwnVocabulary, Views
-from vitcapr.cli.stage import launch
-from vitcapr.cli.views import open_views
+from vitcapr.cli.parts.aligned import print_table
+from vitcapr.cli.parts.beside_model import BesideModel, find_model
+from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Views
+from vitcapr.cli.parts.stage import launch
+from vitcapr.cli.parts.views import open_views
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph

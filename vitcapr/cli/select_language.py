@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import EmbeddingsOutput, Log, ManifestFile
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import EmbeddingsOutput, Log, ManifestFile
+from vitcapr.cli.parts.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path

@@ -7,8 +7,8 @@ from typing import Annotated
 import pandas as pd
 import typer
 
-from vitcapr.cli.options import Log, Settings, Summary
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, Settings, Summary
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.spread import SpreadSettings
 from vitcapr.files import write_text

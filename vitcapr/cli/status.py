@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import Configfiles
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Configfiles
+from vitcapr.cli.parts.stage import launch
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.dry_run import dry_run
 from vitcapr.workflow.experiment import load_experiment

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import Log
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log
+from vitcapr.cli.parts.stage import launch
 from vitcapr.files import write_text
 from vitcapr.metrics.report import read_metrics
 from vitcapr.metrics.summary import collect, tidy, write_summary

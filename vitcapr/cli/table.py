@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from vitcapr.cli.options import Summary
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Summary
+from vitcapr.cli.parts.stage import launch
 from vitcapr.metrics.summary import read_summary
 from vitcapr.metrics.table import Cell, Section, sections
 

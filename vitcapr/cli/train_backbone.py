@@ -9,8 +9,8 @@ import numpy as np
 import typer
 from PIL import Image
 
-from vitcapr.cli.options import Log, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.features import TrainBackboneSettings
 from vitcapr.data.manifest import Manifest, read_manifest

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.options import (
     Features,
     Log,
     ManifestFile,
@@ -19,9 +19,9 @@ from vitcapr.cli.options import (
     TrainingCode,
     VocabularyFile,
 )
-from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
-from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_ranks
+from vitcapr.cli.parts.recipe import recipe_of
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest

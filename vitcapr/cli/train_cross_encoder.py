@@ -7,9 +7,9 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.options import Log, ManifestFile, ModelFolder, Settings, TokensFile, TrainingCode, VocabularyFile
-from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFile, ModelFolder, Settings, TokensFile, TrainingCode, VocabularyFile
+from vitcapr.cli.parts.recipe import recipe_of
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import CrossEncoderConfig, TrainCrossEncoderSettings
 from vitcapr.data.manifest import Manifest, read_manifest

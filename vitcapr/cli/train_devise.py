@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from vitcapr.cli.options import Features, Log, ManifestFile, ModelFolder, Settings, TrainingCode, VectorsFile
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Features, Log, ManifestFile, ModelFolder, Settings, TrainingCode, VectorsFile
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
-from vitcapr.cli.options import Log
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
+from vitcapr.cli.parts.options import Log
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError

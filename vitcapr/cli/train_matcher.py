@@ -8,12 +8,12 @@ import numpy as np
 import torch
 import typer
 
-from vitcapr.cli.matcher_parts import assembled, check_pixels
-from vitcapr.cli.named import parse_named
-from vitcapr.cli.options import Log, ManifestFile, Pixels, Settings, TagsFile, TrainingCode
-from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
-from vitcapr.cli.recipe import recipe_of
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.matcher import assembled, check_pixels
+from vitcapr.cli.parts.named import parse_named
+from vitcapr.cli.parts.options import Log, ManifestFile, Pixels, Settings, TagsFile, TrainingCode
+from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_ranks
+from vitcapr.cli.parts.recipe import recipe_of
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.matcher import MatcherTrainingConfig, TrainMatcherSettings
 from vitcapr.data.manifest import read_manifest

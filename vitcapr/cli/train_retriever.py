@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vitcapr.cli.dual_training import architecture_of, train_dual_encoder
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
+from vitcapr.cli.parts.options import (
     Features,
     Log,
     ManifestFile,
@@ -19,9 +19,9 @@ from vitcapr.cli.options import (
     Views,
     VocabularyFile,
 )
-from vitcapr.cli.ranks import are_to_be_started, reporter_of_rank, start_ranks
-from vitcapr.cli.stage import launch
-from vitcapr.cli.views import open_views
+from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_ranks
+from vitcapr.cli.parts.stage import launch
+from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.data.manifest import Manifest, read_manifest

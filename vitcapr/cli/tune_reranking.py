@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.cosines import digest_of, split_cosines
-from vitcapr.cli.options import (
+from vitcapr.cli.parts.cosines import digest_of, split_cosines
+from vitcapr.cli.parts.options import (
     Log,
     ManifestFile,
     RetrieverFeatures,
@@ -18,7 +18,7 @@ from vitcapr.cli.options import (
     Views,
     WeightOutput,
 )
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
 from vitcapr.data.manifest import read_manifest

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.options import Log, ManifestFile, Settings
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, ManifestFile, Settings
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
 from vitcapr.data.manifest import read_manifest

@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.options import Log, Settings, WeightOutput
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.options import Log, Settings, WeightOutput
+from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import WeighCrossEncoderSettings
 from vitcapr.files import write_json

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vitcapr.cli.stage import launch
+from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.provenance import stage_code

@@ -1,7 +1,7 @@
 """A training in several processes: torchrun starts them, and each runs the same command as one rank of a group.
 
 On one machine the command does it itself, for ``training.processes`` above 1. On several, ``srun`` and ``torchrun``
-start this module on each: ``torchrun ... -m -- vitcapr.cli.ranks train_captioner OPTIONS`` (docs/slurm.md).
+start this module on each: ``torchrun ... -m -- vitcapr.cli.parts.ranks train_captioner OPTIONS`` (docs/slurm.md).
 """
 
 import importlib
@@ -73,7 +73,7 @@ def start_ranks(stage: str, processes: int, device: torch.device, arguments: Seq
 
 def torchrun_arguments(stage: str, processes: int, arguments: Sequence[str]) -> list[str]:
     """What torchrun is called with. Behind ``--``, or it takes the stage's ``--log`` for short of its own options."""
-    return ["--standalone", f"--nproc-per-node={processes}", "-m", "--", "vitcapr.cli.ranks", stage, *arguments]
+    return ["--standalone", f"--nproc-per-node={processes}", "-m", "--", "vitcapr.cli.parts.ranks", stage, *arguments]
 
 
 def reporter_of_rank(log: Path | None) -> Reporter:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch.distributed.run import parse_args
 
-from vitcapr.cli.ranks import start_ranks, torchrun_arguments
+from vitcapr.cli.parts.ranks import start_ranks, torchrun_arguments
 from vitcapr.errors import UserError
 
 STEPS = [{"epochs": 40, "batch_images": 3, "learning_rate": 0.01}]
@@ -63,7 +63,7 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
 def test_torchrun_leaves_the_options_of_the_stage_alone() -> None:
     options = ["--settings", "{}", "--log", "results/toy/logs/train.log", "-t", "--", "--max"]
     chosen = parse_args(torchrun_arguments("train_captioner", 3, options))
-    assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr.cli.ranks")
+    assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr.cli.parts.ranks")
     assert chosen.training_script_args == ["train_captioner", *options]
 
 
@@ -75,8 +75,8 @@ def test_processes_do_not_share_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_rank_is_not_started_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["ranks"])
-    monkeypatch.delitem(sys.modules, "vitcapr.cli.ranks")
+    monkeypatch.delitem(sys.modules, "vitcapr.cli.parts.ranks")
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("vitcapr.cli.ranks", run_name="__main__")
+        runpy.run_module("vitcapr.cli.parts.ranks", run_name="__main__")
     assert ended.value.code == 2
     assert capsys.readouterr().err == "error: torchrun starts this, with the name and the options of a training stage\n"

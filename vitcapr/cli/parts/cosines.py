@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.cli.views import open_views
+from vitcapr.cli.parts.views import open_views
 from vitcapr.data.manifest import Manifest
 from vitcapr.decoding.rerank import Floats, NBest, cosines_of
 from vitcapr.errors import UserError

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import typer
 
-from vitcapr.cli.recorded import recorded
+from vitcapr.cli.parts.recorded import recorded
 from vitcapr.errors import Preempted, UserError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.cli import diff, gc, why
-from vitcapr.cli.recorded import recorded
+from vitcapr.cli.parts.recorded import recorded
 from vitcapr.errors import UserError
 from vitcapr.runs import read_run, read_runs, record_of_log
 from vitcapr.workflow.comparison import of_artefacts
