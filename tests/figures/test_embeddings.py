@@ -126,7 +126,7 @@ def test_files_that_are_not_embeddings_or_ranks_are_mistakes(tmp_path, small):
     with pytest.raises(UserError, match=r"no such file.*run the embed stage"):
         read_embeddings(tmp_path / "none.npz", None)
     (tmp_path / "bad.npz").write_text("no")
-    with pytest.raises(UserError, match="not a table of embeddings"):
+    with pytest.raises(UserError, match="not the embeddings of a split"):
         read_embeddings(tmp_path / "bad.npz", None)
     np.savez(tmp_path / "ranks.npz", i2t=np.ones(3, np.int32), t2i=np.ones(4, np.int32))
     with pytest.raises(UserError, match="3 images and 4 captions, embeddings of 3 and 3"):

@@ -184,7 +184,7 @@ def test_attention_of_another_decoding_is_refused(folder: Path, lengths: list[in
 
 def test_a_damaged_attention_file_is_refused(folder: Path) -> None:
     (folder / "attention.npz").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(UserError, match="not an attention file"):
+    with pytest.raises(UserError, match="not a table of attention"):
         run_ground(folder)
 
 

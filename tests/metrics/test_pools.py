@@ -70,7 +70,7 @@ def test_pools_of_other_data_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_pools(tmp_path / "pools.npz")
     (tmp_path / "pools.npz").write_bytes(b"PK\x03\x04 half a file")
-    with pytest.raises(UserError, match="not a file of pools"):
+    with pytest.raises(UserError, match="not a table of pools"):
         read_pools(tmp_path / "pools.npz")
     np.savez(tmp_path / "pools.npz", **{name: np.zeros(0, "i4") for name in Pools._fields})
     with pytest.raises(UserError, match="no queries set apart"):

@@ -141,5 +141,5 @@ def test_the_file_keeps_all(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         Matches.read(tmp_path / "c.npz")
     np.savez(tmp_path / "d.npz", other=np.ones(1))
-    with pytest.raises(UserError, match="not a file of matches"):
+    with pytest.raises(UserError, match="not a table of matches"):
         Matches.read(tmp_path / "d.npz")

@@ -227,7 +227,7 @@ def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], m
 
 def test_a_damaged_file_is_refused(folder: Path) -> None:
     (folder / "embeddings.npz").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(UserError, match="not a file of embeddings"):
+    with pytest.raises(UserError, match="not the embeddings of a split"):
         run(folder)
     with pytest.raises(UserError, match="no such file"):
         RankFile.read(folder / "absent.npz")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from vitcapr.arrays import write_arrays
 from vitcapr.cli.parts.options import (
     EmbeddingsOutput,
     Log,
@@ -26,7 +27,6 @@ from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import open_features
-from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.retrieval.embedder import open_retriever
 
@@ -80,8 +80,7 @@ def main(
                 "caption_row": caption_row.astype(np.int32),
                 "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
             }
-        with atomic_path(output) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
+        write_arrays(output, arrays)
 
 
 def _embedded(embed: Callable[[Any], np.ndarray], asked: Any, batch: int, tracker: Tracker) -> np.ndarray:

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.arrays import write_arrays
 from vitcapr.cli.parts.options import EmbeddingsOutput, Features, Log, ManifestFile, Settings, SplitToEmbed
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.features.store.reader import open_features
-from vitcapr.files import atomic_path
 from vitcapr.model_folder import read_model
 from vitcapr.models.devise import Devise
 from vitcapr.progress import Reporter
@@ -50,8 +50,7 @@ def main(
             "caption_row": captions["caption_row"].to_numpy(np.int32),
             "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
         }
-        with atomic_path(output) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
+        write_arrays(output, arrays)
         reporter.line(f"embed_devise: {len(images)} images and {len(captions)} captions of {split}")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.arrays import write_arrays
 from vitcapr.cli.parts.matcher import assembled, check_pixels
 from vitcapr.cli.parts.named import parse_named
 from vitcapr.cli.parts.options import EmbeddingsOutput, Log, ManifestFile, Pixels, Settings, SplitToEmbed, TagsFile
@@ -18,7 +19,6 @@ from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import open_features
-from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher
 from vitcapr.text.tags import TagTable
@@ -65,8 +65,7 @@ def main(
                 "caption_row": captions["caption_row"].to_numpy(np.int32),
                 "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
             }
-        with atomic_path(output) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
+        write_arrays(output, arrays)
 
 
 def _blocks(embed: Callable[[slice], np.ndarray], count: int, batch: int, tracker: Tracker) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Attention against the masks of the objects: does the captioner look at what it names?"""
 
 import io
-import zipfile
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ import pandas as pd
 import typer
 from PIL import Image
 
+from vitcapr.arrays import read_arrays
 from vitcapr.cli.parts.options import (
     AttentionFile,
     CaptionedSplit,
@@ -95,12 +95,10 @@ def _read_attention(
     path: Path, rows: npt.NDArray[np.int64], words: list[list[str]]
 ) -> tuple[list[Array], tuple[int, int]]:
     """For each image row the weights (words, P) in float64, and the grid."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            weights, offsets = arrays["weights"], arrays["offsets"]
-            image_row, grid = arrays["image_row"], arrays["grid"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise UserError("not an attention file", where=path, remedy=f"decode with attention: true ({error})") from error
+    names = ("weights", "offsets", "image_row", "grid")
+    weights, offsets, image_row, grid = read_arrays(
+        path, names, "a table of attention", "decode with attention: true"
+    ).values()
     if weights.ndim != 2 or weights.shape[1] != grid.prod():
         raise UserError(f"attention of shape {weights.shape} over a grid of {grid.tolist()}", where=path)
     place = {int(row): number for number, row in enumerate(image_row)}

@@ -6,11 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.arrays import write_arrays
 from vitcapr.cli.parts.options import EmbeddingsOutput, Log, ManifestFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 from vitcapr.metrics.retrieval_files import read_embeddings
 from vitcapr.progress import Reporter
 
@@ -36,8 +36,7 @@ def main(
         "caption_row": found.caption_row[kept],
         "caption_image": owner.astype(np.int32),
     }
-    with atomic_path(output) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
+    write_arrays(output, arrays)
     with Reporter(log) as reporter:
         reporter.line(
             f"select_language: {kept.sum()} of {len(kept)} captions, of {len(images)} of {len(found.images)} images, "

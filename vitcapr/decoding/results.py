@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from vitcapr.arrays import write_arrays
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.files import atomic_path, write_json
+from vitcapr.files import write_json
 
 _DECIMALS = 6
 
@@ -57,12 +58,10 @@ def write_attention(path: Path, image_rows: Sequence[int], best: Sequence[Hypoth
     weights = [np.zeros((0, patches), np.float16)]
     weights += [hypothesis.attention for hypothesis in best if hypothesis.attention is not None]
     lengths = [len(hypothesis.tokens) for hypothesis in best]
-    with atomic_path(path) as temporary, temporary.open("wb") as stream:
-        np.savez(
-            stream,
-            allow_pickle=False,
-            weights=np.concatenate(weights),
-            offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            image_row=np.asarray(image_rows, np.int32),
-            grid=np.asarray(grid, np.int64),
-        )
+    arrays = {
+        "weights": np.concatenate(weights),
+        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "image_row": np.asarray(image_rows, np.int32),
+        "grid": np.asarray(grid, np.int64),
+    }
+    write_arrays(path, arrays)

@@ -1,12 +1,12 @@
 """What decoding leaves for the figures: captions, and the attention behind their words."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.arrays import read_arrays
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
@@ -69,17 +69,10 @@ def read_attention(path: Path) -> AttentionTable:
     """Raises:
     UserError: the file is missing or is not a table of attention.
     """
+    what, remedy = "a table of attention", "run the decode stage with decoding.attention"
+    content = read_arrays(path, ("weights", "offsets", "image_row", "grid"), what, remedy)
     try:
-        with np.load(path, allow_pickle=False) as content:
-            return AttentionTable(
-                weights=content["weights"],
-                offsets=content["offsets"],
-                image_row=content["image_row"],
-                grid=(int(content["grid"][0]), int(content["grid"][1])),
-            )
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the decode stage with decoding.attention") from error
-    except (KeyError, ValueError, IndexError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(
-            f"not a table of attention: {error}", where=path, remedy="run the decode stage again"
-        ) from error
+        height, width = (int(side) for side in content.pop("grid"))
+        return AttentionTable(**content, grid=(height, width))
+    except (ValueError, TypeError) as error:
+        raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error

@@ -1,13 +1,12 @@
 """What embedding and ranking leave for the figures: a split's images and captions in one space, and true ranks."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.arrays import read_arrays
 from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
 
@@ -60,7 +59,7 @@ def read_embeddings(path: Path, manifest: Manifest) -> Embedded:
     UserError: the file is missing, is not a split's embeddings, or is of another data set.
     """
     names = ("images", "captions", "image_row", "caption_row", "caption_image")
-    arrays = _read(path, names, "embeddings", "run the embed stage")
+    arrays = read_arrays(path, names, "the embeddings of a split", "run the embed stage")
     try:
         embedded = Embedded(**arrays)
     except (ValueError, TypeError) as error:
@@ -78,7 +77,7 @@ def read_ranks(path: Path, embedded: Embedded) -> Ranks:
     Raises:
         UserError: the file is missing, is not a table of ranks, or is of other embeddings.
     """
-    ranks = Ranks(**_read(path, ("i2t", "t2i"), "ranks", "score the embeddings"))
+    ranks = Ranks(**read_arrays(path, ("i2t", "t2i"), "a table of ranks", "score the embeddings"))
     expected = (len(embedded.images),), (len(embedded.captions),)
     if (ranks.i2t.shape, ranks.t2i.shape) != expected:
         raise UserError(
@@ -88,13 +87,3 @@ def read_ranks(path: Path, embedded: Embedded) -> Ranks:
             remedy="score these embeddings again",
         )
     return ranks
-
-
-def _read(path: Path, names: tuple[str, ...], kind: str, remedy: str) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            return {name: content[name] for name in names}
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy=remedy) from error
-    except (KeyError, ValueError, IndexError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"not a table of {kind}: {error}", where=path, remedy=f"{remedy} again") from error

@@ -1,6 +1,5 @@
 """Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.arrays import read_arrays
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.ranks import rank_matches
@@ -55,13 +55,9 @@ def read_pools(path: Path) -> Pools:
     """Raises:
     UserError: the file is missing, or holds no queries.
     """
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            pools = Pools(*(content[name] for name in Pools._fields))
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="set data.dataset: pairs, and run the data stage") from error
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"not a file of pools: {error}", where=path, remedy=REMEDY) from error
+    pools = Pools(
+        **read_arrays(path, Pools._fields, "a table of pools", "set data.dataset: pairs, and run the data stage")
+    )
     if not len(pools.image_queries):
         raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")
     return pools

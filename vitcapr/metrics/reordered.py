@@ -1,6 +1,5 @@
 """The first matches of a retriever in a new order: what is scored again, and the ranks of the true matches after it."""
 
-import zipfile
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -8,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 from vitcapr.metrics.ranks import Ranks, Truth, average_precision
 from vitcapr.metrics.retrieval_files import Embeddings
 
@@ -39,22 +38,14 @@ class Matches:
     caption_image: Places
 
     def write(self, path: Path) -> None:
-        with atomic_path(path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **{name: getattr(self, name) for name in _names()})
+        write_arrays(path, {name: getattr(self, name) for name in _names()})
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises:
         UserError: the file is missing or holds no matches.
         """
-        try:
-            with np.load(path, allow_pickle=False) as content:
-                arrays: dict[str, Any] = {name: content[name] for name in _names()}
-        except FileNotFoundError as error:
-            raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-        except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(f"not a file of matches: {error}", where=path, remedy="match the split again") from error
-        return cls(**arrays)
+        return cls(**read_arrays(path, _names(), "a table of matches", "match the split"))
 
     @property
     def own(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:

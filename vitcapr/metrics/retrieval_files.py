@@ -1,16 +1,15 @@
 """The files of retrieval: the embeddings of a split, and the ranks of its true matches."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.arrays import read_arrays, write_arrays
 from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 from vitcapr.metrics.bootstrap import Comparison, Measure, compare
 from vitcapr.metrics.ranks import Ranks, Truth
 from vitcapr.metrics.retrieval import measures
@@ -44,16 +43,8 @@ class RankFile:
     caption_image: Rows
 
     def write(self, path: Path) -> None:
-        """The same bytes for the same ranks."""
-        with atomic_path(path) as temporary, temporary.open("wb") as stream:
-            np.savez(
-                stream,
-                allow_pickle=False,
-                **self.ranks._asdict(),
-                image_row=self.image_row,
-                caption_row=self.caption_row,
-                caption_image=self.caption_image,
-            )
+        rows = {name: getattr(self, name) for name in ("image_row", "caption_row", "caption_image")}
+        write_arrays(path, self.ranks._asdict() | rows)
 
     @classmethod
     def read(cls, path: Path) -> "RankFile":
@@ -61,7 +52,7 @@ class RankFile:
         UserError: the file is missing or holds no ranks.
         """
         rows = ("image_row", "caption_row", "caption_image")
-        content = _read(path, (*Ranks._fields, *rows), "ranks", "score the retriever again")
+        content = read_arrays(path, (*Ranks._fields, *rows), "a table of ranks", "score the retriever")
         return cls(Ranks(*(content[name] for name in Ranks._fields)), *(content[name] for name in rows))
 
     def measures(self) -> dict[str, Measure]:
@@ -85,8 +76,8 @@ def read_embeddings(path: Path) -> Embeddings:
     """Raises:
     UserError: the file is missing, holds no embeddings, or its arrays do not fit.
     """
-    remedy = "embed the split again"
-    found = Embeddings(**_read(path, Embeddings._fields, "embeddings", remedy))
+    remedy = "embed the split"
+    found = Embeddings(**read_arrays(path, Embeddings._fields, "the embeddings of a split", remedy))
     shapes = [array.shape for array in found]
     (images, captions), (n, m, k) = shapes[:2], (len(array) for array in found[2:])
     if (
@@ -95,7 +86,7 @@ def read_embeddings(path: Path) -> Embeddings:
         or images[1] != captions[1]
         or (n, m, k) != (images[0], *[captions[0]] * 2)
     ):
-        raise UserError(f"the shapes of the embeddings do not fit: {shapes}", where=path, remedy=remedy)
+        raise UserError(f"the shapes of the embeddings do not fit: {shapes}", where=path, remedy=f"{remedy} again")
     return found
 
 
@@ -122,13 +113,3 @@ def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> li
     if not np.array_equal(found.image_row[found.caption_image], table["image_row"]):
         raise UserError("captions are given to images that are not theirs", where=where, remedy=remedy)
     return languages
-
-
-def _read(path: Path, names: tuple[str, ...], what: str, remedy: str) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            return {name: content[name] for name in names}
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"not a file of {what}: {error}", where=path, remedy=remedy) from error

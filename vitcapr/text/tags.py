@@ -8,16 +8,16 @@ jieba tags Chinese and rules tag English.
 import importlib.util
 import logging
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Literal, Protocol, Self
 
 import numpy as np
 
+from vitcapr.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 from vitcapr.text.english_tags import tag_english
 
 TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
@@ -160,16 +160,12 @@ class TagTable:
         return {tag: int((self.tag == number).sum()) for number, tag in enumerate(TAGS, start=1)}
 
     def write(self, path: Path) -> None:
-        arrays: Mapping[str, Any] = vars(self)
-        with atomic_path(path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **arrays)
+        write_arrays(path, vars(self))
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises:
-        UserError: there is no such file.
+        UserError: the file is missing, or is not such a table.
         """
-        if not path.is_file():
-            raise UserError("no such file", where=path, remedy="run the stage tag_words")
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(**{name: arrays[name] for name in ("offsets", "start", "end", "tag")})
+        names = ("offsets", "start", "end", "tag")
+        return cls(**read_arrays(path, names, "a table of tagged words", "run the stage tag_words"))

@@ -1,16 +1,15 @@
 """All captions of a data set as word numbers, in four flat arrays."""
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 
 _DTYPES = {"ids": np.int32, "offsets": np.int64, "image_row": np.int32, "caption_row": np.int32}
 
@@ -54,23 +53,18 @@ class TokenTable:
         """Raises:
         UserError: the file is missing or is not such a table.
         """
+        what, remedy = "a table of captions", "run the vocabulary stage"
+        arrays = read_arrays(path, _DTYPES, what, remedy)
         try:
-            with np.load(path, allow_pickle=False) as content:
-                arrays: dict[str, Any] = {name: content[name] for name in _DTYPES}
             for name, dtype in _DTYPES.items():
                 if arrays[name].dtype != dtype or arrays[name].ndim != 1:
                     raise ValueError(f"{name} is {arrays[name].dtype} with {arrays[name].ndim} axes")
             return cls(**arrays)
-        except FileNotFoundError as error:
-            raise UserError("no such file", where=path, remedy="run the vocabulary stage") from error
-        except (KeyError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-            raise UserError(
-                f"not a table of captions: {error}", where=path, remedy="run the vocabulary stage again"
-            ) from error
+        except ValueError as error:
+            raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
 
     def write(self, path: Path) -> None:
-        with atomic_path(path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, **{name: getattr(self, name) for name in _DTYPES})
+        write_arrays(path, {name: getattr(self, name) for name in _DTYPES})
 
     def __len__(self) -> int:
         return len(self.image_row)

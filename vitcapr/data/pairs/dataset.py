@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vitcapr.arrays import write_arrays
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.manifest import write_manifest
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
@@ -213,8 +214,7 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: Recipe, reporter
         pq.write_table(pa.Table.from_arrays(arrays, schema=PAIRS), temporary, compression="zstd")
     rows = table.assign(caption_row=np.arange(len(table)), image_row=pd.factorize(table["image_id"])[0])
     pools = choose_pools(rows[rows["split"] == "test"], recipe.queries, recipe.candidates, recipe.seed)
-    with atomic_path(directory / "pools.npz") as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **pools)
+    write_arrays(directory / "pools.npz", pools)
     shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
     write_json(
