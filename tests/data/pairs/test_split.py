@@ -77,6 +77,11 @@ def test_pools_hold_every_true_match_and_their_size(queries: int, candidates: in
         ("一只狗在草地上", "zh", "animal"),
         ("一个女人", "zh", "person"),
         ("无", "zh", "other"),
+        # A horse, and a road; a cow, and jeans; a mountain, and a mountain bike.
+        ("一匹马在跑", "zh", "animal"),
+        ("马路上的建筑", "zh", "landscape"),
+        ("穿牛仔裤的男人", "zh", "person"),
+        ("一辆山地车", "zh", "object"),
     ],
 )
 def test_the_class_of_a_caption(text: str, language: str, category: str) -> None:

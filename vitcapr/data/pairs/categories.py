@@ -28,14 +28,15 @@ _ENGLISH = {
     "object": "car cars truck bus train bike bicycle motorcycle boat table chair bench cup bottle book phone camera "
     "guitar circle square triangle star cube ball balls box boxes ring heart",
 }
+# Chinese has no spaces between words: a character counts but in words that mean something else (马路, a road).
 _CHINESE = {
     "sport": "足球 篮球 棒球 网球 排球 橄榄球 曲棍球 滑雪 冲浪 滑板 滑冰 比赛 球员 运动 "
     "攀岩 游泳 赛车 自行车手 跑步 踢球 打球",
     "social": "派对 婚礼 游行 节日 音乐会 表演 演出 跳舞 人群 抗议 餐厅 乐队 庆祝",
-    "animal": "狗 猫 马 鸟 牛 羊 动物 大象 熊 鱼 鸭",
+    "animal": "狗 猫 马(?!路|上|甲|桶|拉松) 鸟 牛(?!仔|奶) 羊(?!毛) 动物 大象 熊 鱼 鸭",
     "person": "男人 女人 男孩 女孩 男子 女子 孩 婴儿 人 夫妇 情侣 家庭 女士 先生",
-    "landscape": "山 沙滩 海 湖 河 瀑布 田 雪 森林 树 日落 天空 沙漠 悬崖 草 街 城市 建筑 路",
-    "object": "车 火车 船 桌 椅 杯 瓶 书 手机 相机 吉他 圆 方 三角 星 球 盒 环 心形",
+    "landscape": "山(?!地车) 沙滩 海(?!报) 湖 河 瀑布 田 雪 森林 树 日落 天空 沙漠 悬崖 草(?!帽|莓) 街 城市 建筑 路",
+    "object": "车 火车 船 桌 椅 杯 瓶 书 手机 相机 吉他 圆 方 三角 星(?!期) 球 盒 环 心形",
 }
 CATEGORIES = (*_ENGLISH, OTHER)
 _CLASS_OF = {word: name for name, words in reversed(_ENGLISH.items()) for word in words.split()}

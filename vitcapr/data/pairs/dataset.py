@@ -84,7 +84,8 @@ def write_pairs(
     kept = list(dict.fromkeys(table["image_id"]))
     split_of = dict(zip(table["image_id"], table["split"], strict=True))
     images = [(name, facts[name][0], split_of[name], *_facts(facts[name][1])) for name in kept]
-    manifest = write_manifest(
+    _write_beside(directory, table, recipe, reporter)
+    return write_manifest(
         directory,
         dataset="pairs",
         image_root=source.root,
@@ -92,8 +93,6 @@ def write_pairs(
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
     )
-    _write_beside(directory, table, recipe, reporter)
-    return manifest
 
 
 def read_pairs(manifest: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
