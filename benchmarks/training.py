@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks.loader import make
 from vitcapr.features.batches.loader import CaptionBatch
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
 from vitcapr.memory import keep_freed_memory
@@ -32,12 +32,6 @@ from vitcapr.training.captioner import PAD, CaptionerTask
 VOCABULARY = 2500
 
 
-class Source(dict[str, Any]):
-    """Arrays by name, any row as good as another."""
-
-    block = 1
-
-
 def captions(images: int) -> TokenTable:
     """Five random captions an image, as long as those of Flickr8k: 12 words with a spread of 4."""
     generator = np.random.default_rng(0)
@@ -46,25 +40,14 @@ def captions(images: int) -> TokenTable:
     return TokenTable.build(words, np.repeat(np.arange(images), 5).tolist(), range(images * 5))
 
 
-class Rows:
-    """An array in memory as a store's array."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self.values[rows])
-
-
-def task_of(model: Captioner, patches: FeatureArray | Rows, batch_images: int, smoothing: float) -> CaptionerTask:
+def task_of(
+    model: Captioner, patches: FeatureArray | MemoryArray, batch_images: int, smoothing: float
+) -> CaptionerTask:
     """Training on random captions of every row of ``patches``."""
     model.train()
     return CaptionerTask(
         model,
-        Source(patches=patches),  # type: ignore[arg-type]
+        MemoryFeatures(patches=patches),  # type: ignore[arg-type]
         captions(len(patches)),
         train=np.arange(len(patches)),
         validation=np.arange(0),
@@ -122,7 +105,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
     architecture = {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, "attention_dim": 256}
     model = build_captioner(architecture).to(device)
     assert isinstance(model, PatchAttentionCaptioner)
-    task = task_of(model, Rows(array), batch_images, smoothing=0.0)
+    task = task_of(model, MemoryArray(array), batch_images, smoothing=0.0)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     batch = next(iter(task.batches(0, 1, 0)))
     parts = plain_parts(batch)

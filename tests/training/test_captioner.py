@@ -13,6 +13,7 @@ import torch
 
 from vitcapr.errors import Preempted
 from vitcapr.features.batches.loader import CaptionBatch
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.text.tokens import TokenTable
@@ -24,22 +25,6 @@ from vitcapr.training.reward import CiderReward
 from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
-
-
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -57,15 +42,15 @@ def tokens(vocabulary: Vocabulary) -> TokenTable:
 
 
 @pytest.fixture
-def store() -> Store:
+def store() -> MemoryFeatures:
     generator = np.random.default_rng(0)
-    return Store(
-        patches=Rows(generator.normal(size=(IMAGES, 4, 6)).astype(np.float16)),
-        cls=Rows(generator.normal(size=(IMAGES, 6)).astype(np.float16)),
+    return MemoryFeatures(
+        patches=MemoryArray(generator.normal(size=(IMAGES, 4, 6)).astype(np.float16)),
+        cls=MemoryArray(generator.normal(size=(IMAGES, 6)).astype(np.float16)),
     )
 
 
-def task_of(model: Captioner, store: Store, tokens: TokenTable, max_length: int = 35) -> CaptionerTask:
+def task_of(model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_length: int = 35) -> CaptionerTask:
     return CaptionerTask(
         model,
         store,  # type: ignore[arg-type]
@@ -90,7 +75,7 @@ def model_of(kind: str, vocabulary: Vocabulary) -> Captioner:
 @pytest.mark.parametrize("max_length", [35, 3])
 @torch.no_grad()
 def test_validation_loss_is_the_mean_over_all_words(
-    kind: str, max_length: int, vocabulary: Vocabulary, tokens: TokenTable, store: Store
+    kind: str, max_length: int, vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
     model = model_of(kind, vocabulary)
     surprise, words = 0.0, 0
@@ -111,7 +96,7 @@ def test_validation_loss_is_the_mean_over_all_words(
 
 
 def test_training_sees_every_caption_of_its_split_once(
-    vocabulary: Vocabulary, tokens: TokenTable, store: Store
+    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
     task = task_of(model_of("baseline", vocabulary), store, tokens)
     seen = [vocabulary.decode(caption) for batch in task.batches(0, 1, 0) for caption in batch.tokens.tolist()]
@@ -133,7 +118,7 @@ class Stopped(CaptionerTask):
             yield batch
 
 
-def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: Store) -> Stopped:
+def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> Stopped:
     train = np.array([0, 1, 2])
     return Stopped(
         model_of("patch_attention", vocabulary),
@@ -179,7 +164,7 @@ def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, tor
     return position, found[0]
 
 
-def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: Store) -> None:
+def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> None:
     task = two_phases(vocabulary, tokens, store)
     (taught, *_), (drawn, *others) = list(task.batches(0, 1, 0)), list(task.batches(1, 2, 0))
     assert not isinstance(taught, SelfCriticalBatch)
@@ -195,7 +180,7 @@ def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable
 
 @pytest.mark.parametrize("stop_before", [1, 3, 6])
 def test_self_critical_training_stopped_and_continued_equals_uninterrupted(
-    tmp_path: Path, stop_before: int, vocabulary: Vocabulary, tokens: TokenTable, store: Store
+    tmp_path: Path, stop_before: int, vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 ) -> None:
     whole = train_in(tmp_path / "whole", two_phases(vocabulary, tokens, store))
     stopped = two_phases(vocabulary, tokens, store)
@@ -213,7 +198,7 @@ def test_self_critical_training_stopped_and_continued_equals_uninterrupted(
 
 
 def test_greedy_cider_is_one_where_the_captions_are_the_references(
-    vocabulary: Vocabulary, store: Store, monkeypatch: pytest.MonkeyPatch
+    vocabulary: Vocabulary, store: MemoryFeatures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decoder that repeats the only reference of each image reaches CIDEr's maximum of 10."""
     from vitcapr.decoding.hypotheses import Hypothesis

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from vitcapr.features.batches.captions import Captions
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.models.cross_attention import CrossEncoder
 from vitcapr.progress import Reporter
 from vitcapr.training.cross_attention import CrossEncoderTask, GroupPhase, Pool, neighbours
@@ -16,28 +16,13 @@ from vitcapr.training.schedule import Phase
 IMAGES, KINDS = 24, 6
 
 
-class Rows:
-    def __init__(self, values: NDArray[np.float32]) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
 def task(seed: int = 0, **options: int) -> CrossEncoderTask:
     """Pictures of which one patch shows one of six things, and captions with the thing's word among other words."""
     draw = np.random.default_rng(0)
     kinds = np.arange(IMAGES) % KINDS
     patches = draw.normal(size=(IMAGES, 4, 8)).astype(np.float32) * 0.1
     patches[np.arange(IMAGES), draw.integers(0, 4, IMAGES), kinds] += 3
-    store = Store(patches=Rows(patches), cls=Rows(patches.mean(1)))
+    store = MemoryFeatures(patches=MemoryArray(patches), cls=MemoryArray(patches.mean(1)))
     words = np.stack([np.full(IMAGES, 1), draw.integers(3, 6, IMAGES), 6 + kinds, np.full(IMAGES, 2)], axis=1)
     table = {
         "ids": words.ravel().astype(np.int32),

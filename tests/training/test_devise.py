@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.training.devise import hinge_rank_loss
 
 
@@ -24,26 +25,11 @@ def test_a_linear_relation_is_learned() -> None:
     texts = features @ generator.normal(size=(6, 4)).astype(np.float32)
     texts /= np.linalg.norm(texts, axis=1, keepdims=True)
 
-    class Rows:
-        block = 1
-
-        def __init__(self, array: np.ndarray) -> None:
-            self.array = array
-
-        def __len__(self) -> int:
-            return len(self.array)
-
-        def __getitem__(self, name: str) -> "Rows":
-            return self
-
-        def gather(self, rows: np.ndarray) -> np.ndarray:
-            return self.array[rows]
-
     torch.manual_seed(0)
     task = DeviseTask(
         Devise(6, 4),
-        Rows(features),
-        FeatureTexts(Rows(texts), np.arange(40), np.arange(40)),
+        MemoryFeatures(cls=MemoryArray(features)),
+        FeatureTexts(MemoryArray(texts), np.arange(40), np.arange(40)),
         train=np.arange(30),
         validation=np.arange(30, 40),
         batch_images=10,

@@ -18,6 +18,7 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import WordTexts
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
@@ -73,26 +74,11 @@ def run_in(processes: int, work: Callable[[Path], None], folder: Path) -> None:
     assert [process.exitcode for process in started] == [0] * processes
 
 
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
 def store() -> Any:
     generator = np.random.default_rng(0)
-    return Store(
-        patches=Rows(generator.normal(size=(IMAGES, 4, WIDTH)).astype(np.float32)),
-        cls=Rows(generator.normal(size=(IMAGES, WIDTH)).astype(np.float32)),
+    return MemoryFeatures(
+        patches=MemoryArray(generator.normal(size=(IMAGES, 4, WIDTH)).astype(np.float32)),
+        cls=MemoryArray(generator.normal(size=(IMAGES, WIDTH)).astype(np.float32)),
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
@@ -25,24 +26,9 @@ IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)
 
 
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
-def store(seed: int = 0) -> Store:
+def store(seed: int = 0) -> MemoryFeatures:
     generator = np.random.default_rng(seed)
-    return Store(cls=Rows(generator.normal(size=(IMAGES, WIDTH)).astype(np.float16)))
+    return MemoryFeatures(cls=MemoryArray(generator.normal(size=(IMAGES, WIDTH)).astype(np.float16)))
 
 
 def words() -> WordTexts:
@@ -220,7 +206,7 @@ def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
     task = RetrieverTask(
         model,
         [images],
-        FeatureTexts(Rows(vectors), np.arange(len(OWNER)), OWNER),
+        FeatureTexts(MemoryArray(vectors), np.arange(len(OWNER)), OWNER),
         train=np.arange(IMAGES),
         validation=np.arange(IMAGES),
         phases=[PairPhase(batch_images=6), PairPhase(batch_images=6), PairPhase(batch_images=6)],

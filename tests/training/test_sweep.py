@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
@@ -28,21 +29,6 @@ IMAGES, WIDTH = 12, 6
 OWNER = np.repeat(np.arange(IMAGES), 2)
 
 
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
 @pytest.fixture
 def make_task() -> Any:
     draw = np.random.default_rng(0)
@@ -57,8 +43,8 @@ def make_task() -> Any:
             encoder = build_dual_encoder({**sides, **rest})
         return RetrieverTask(
             encoder,
-            [Store(cls=Rows(images))],
-            FeatureTexts(Rows(texts), np.arange(len(OWNER)), OWNER),
+            [MemoryFeatures(cls=MemoryArray(images))],
+            FeatureTexts(MemoryArray(texts), np.arange(len(OWNER)), OWNER),
             train=np.arange(IMAGES),
             validation=np.arange(IMAGES),
             phases=[PairPhase(batch_images=4, mixup=0.2)] if phases is None else phases,

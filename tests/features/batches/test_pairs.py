@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import (
     FeatureAndWordTexts,
     FeatureTexts,
@@ -18,29 +19,14 @@ CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
 
 
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
-STORE = Store(cls=Rows(np.arange(14, dtype=np.float16).reshape(7, 2)))
+STORE = MemoryFeatures(cls=MemoryArray(np.arange(14, dtype=np.float16).reshape(7, 2)))
 ROWS = 100 + np.arange(len(OWNER))
 """Where the captions stand in the store of text features."""
 
 
 def features() -> FeatureTexts:
     vectors = np.repeat(np.arange(200, dtype=np.float16)[:, None], 3, axis=1)
-    return FeatureTexts(Rows(vectors), ROWS, OWNER)
+    return FeatureTexts(MemoryArray(vectors), ROWS, OWNER)
 
 
 def words(max_length: int = 9) -> WordTexts:

@@ -4,38 +4,26 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts, PairBatch, PairBatches
 from vitcapr.features.batches.views import DrawnViews, draw_views
 
 IMAGES = 200
 
 
-class Rows:
-    def __init__(self, values: np.ndarray) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return self.values[rows]
-
-
-class Store(dict[str, Rows]):
-    block = 1
-
-
-def view(number: int) -> Store:
+def view(number: int) -> MemoryFeatures:
     """Image i of view v is 10 i + v everywhere."""
     values = (10 * np.arange(IMAGES) + number).astype(np.float32)
-    return Store(cls=Rows(values[:, None]), patches=Rows(np.broadcast_to(values[:, None, None], (IMAGES, 3, 2))))
+    return MemoryFeatures(
+        cls=MemoryArray(values[:, None]), patches=MemoryArray(np.broadcast_to(values[:, None, None], (IMAGES, 3, 2)))
+    )
 
 
 VIEWS = [view(number) for number in range(3)]
 
 
 def read(start: int = 0, epoch: int = 1, **options: object) -> list[PairBatch]:
-    texts = FeatureTexts(Rows(np.zeros((IMAGES, 1), np.float16)), np.arange(IMAGES), np.arange(IMAGES))
+    texts = FeatureTexts(MemoryArray(np.zeros((IMAGES, 1), np.float16)), np.arange(IMAGES), np.arange(IMAGES))
     drawn = draw_views(VIEWS, 7, epoch)
     batches = PairBatches(
         drawn, texts, np.arange(IMAGES), 32, arrays=("cls", "patches"), seed=7, epoch=epoch, start_batch=start,

@@ -1,0 +1,22 @@
+"""Arrays in memory that batches are drawn from as from a store: for small data, and to compare a store with."""
+
+import numpy as np
+
+
+class MemoryArray:
+    """One array (N, ...), row by row."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.values[rows])
+
+
+class MemoryFeatures(dict[str, MemoryArray]):
+    """Arrays of the same images by their names: ``MemoryFeatures(cls=MemoryArray(values))``."""
+
+    block = 1
