@@ -29,13 +29,10 @@ FACTS = {
     "facts_told": "facts told",
     "facts_objects": "objects",
     "facts_counts": "counts",
-    "facts_sizes": "sizes",
-    "facts_textures": "textures",
     "facts_colors": "colours",
     "facts_relations": "relations",
-    "facts_places": "places",
 }
-"""See :mod:`vitcapr.metrics.facts`."""
+"""The harder kinds; all stand in the summary. See :mod:`vitcapr.metrics.facts`."""
 LANGUAGE = {
     "length_mean": "words each",
     "distinct_2": "distinct pairs",
