@@ -1,5 +1,6 @@
 """Which training of a sweep is kept, that it is the one that the rate alone gives, and that a stop loses nothing."""
 
+import math
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.training.loop import Recipe
+from vitcapr.training.loop import Diverged, Recipe
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 from vitcapr.training.sweep import leave_untrained, sweep_into, with_rate
@@ -88,6 +89,38 @@ def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> Non
     for name, weights in read_model(tmp_path / "alone")[0].items():
         assert torch.equal(read_model(tmp_path / "all")[0][name], weights), name
     assert (tmp_path / "all" / "history.csv").read_text() == (tmp_path / "alone" / "history.csv").read_text()
+
+
+def diverging(make_task: Any, *numbers: int) -> Any:
+    """Tasks of which some, counted from 1, have a score that is not a number."""
+    made: list[RetrieverTask] = []
+
+    def make() -> RetrieverTask:
+        task = make_task()
+        made.append(task)
+        if len(made) in numbers:
+            validate = task.validate
+            task.validate = lambda: dict.fromkeys(validate(), math.nan)
+        return task
+
+    return make
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, make_task: Any, number: int) -> None:
+    sweep(tmp_path / "some", diverging(make_task, number))
+    table = pd.read_csv(tmp_path / "some" / "sweep.csv")
+    assert table["learning_rate"].tolist() == RATES
+    assert table["validation_rsum"].isna().tolist() == [row + 1 == number for row in range(3)]
+    sweep(tmp_path / "others", make_task, [rate for place, rate in enumerate(RATES, 1) if place != number])
+    for name in ("best.safetensors", "history.csv"):
+        assert (tmp_path / "some" / name).read_bytes() == (tmp_path / "others" / name).read_bytes()
+
+
+def test_where_every_rate_diverges_there_is_no_model(tmp_path: Path, make_task: Any) -> None:
+    with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
+        sweep(tmp_path, diverging(make_task, 1, 2, 3))
+    assert not (tmp_path / "best.safetensors").exists()
 
 
 def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_task: Any) -> None:

@@ -52,6 +52,10 @@ class Task(Protocol[Batch]):
         ...
 
 
+class Diverged(UserError):
+    """The loss, or the score that chooses the epoch, is no longer a number."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How a model is trained; the fields are those of ``vitcapr.config.training.TrainingConfig``."""
@@ -190,7 +194,7 @@ class Trainer(Generic[Batch]):
             loss, items = self.task.loss(batch)
         loss_sum, counted = distributed.totals(float(loss.detach()) * items, items)
         if math.isnan(loss_sum):
-            raise UserError(
+            raise Diverged(
                 f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
                 remedy="lower the learning rate, or train in float32",
             )
@@ -213,7 +217,7 @@ class Trainer(Generic[Batch]):
             scores = distributed.of_first(self.task.validate())
         score = scores[self.recipe.select_by]
         if math.isnan(score):
-            raise UserError(
+            raise Diverged(
                 f"{self.recipe.select_by} is not a number at epoch {number}",
                 remedy="lower the learning rate, or train in float32",
             )

@@ -12,7 +12,7 @@ import torch
 from vitcapr.files import write_text
 from vitcapr.progress import Reporter
 from vitcapr.training.gpu_use import COLUMNS as GPU_COLUMNS
-from vitcapr.training.loop import Position, Recipe, Task
+from vitcapr.training.loop import Diverged, Position, Recipe, Task
 from vitcapr.training.outcome import Trained, leave, train_from
 
 Batch = TypeVar("Batch")
@@ -44,11 +44,15 @@ def sweep_into(
 
     The arguments not named here are those of :func:`vitcapr.training.outcome.train_into`.
 
-    ``sweep.csv`` tells every rate's best epoch, by what and how well it was chosen. Stopped by a signal, the same call
+    ``sweep.csv`` tells every rate's best epoch, by what and how well it was chosen; a rate at which training diverges
+    has no epoch, and is not chosen. Stopped by a signal, the same call
     continues: what has been trained to its end is not trained again.
 
     Args:
         make_task: a task with an untrained model, the same every time.
+
+    Raises:
+        Diverged: at every rate.
     """
     lower_is_better = recipe.select_by.endswith("loss")
     rows: list[dict[str, Any]] = []
@@ -56,15 +60,22 @@ def sweep_into(
     for rate in rates:
         if len(rates) > 1:
             reporter.line(f"learning rate {rate:g}")
-        trained = train_from(
-            folder / "last" / (f"{rate!r}" if len(rates) > 1 else ""),
-            make_task(),
-            with_rate(recipe, rate),
-            card=card,
-            device=device,
-            dtype=dtype,
-            reporter=reporter,
-        )
+        try:
+            trained = train_from(
+                folder / "last" / (f"{rate!r}" if len(rates) > 1 else ""),
+                make_task(),
+                with_rate(recipe, rate),
+                card=card,
+                device=device,
+                dtype=dtype,
+                reporter=reporter,
+            )
+        except Diverged as error:
+            if best is None and rate == rates[-1]:
+                raise
+            reporter.line(f"learning rate {rate:g}: {error.what}")
+            rows.append({"learning_rate": rate, "chosen": 0})
+            continue
         if trained is None:
             continue
         rows.append({"learning_rate": rate, "best_epoch": trained.end.best_epoch, **_scores(trained.end)})
