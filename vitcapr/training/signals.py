@@ -20,29 +20,29 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: None) -> Iterator[StopRequest]:
-    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process; a second one ends it as usual.
+    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process.
+
+    Later ones count as the first: Slurm sends SIGTERM to all processes of a job, and srun passes its own on. Only a
+    second SIGINT, which is a user's, ends the process as usual.
 
     Args:
-        patient: later ones count as the first. For one of several processes: torchrun passes on a signal that the
-            scheduler has sent to each of them already.
+        patient: a second SIGINT counts as the first, too. For one of several processes: torchrun passes on what the
+            terminal has sent to each of them already.
         then: called at each signal.
     """
     request = StopRequest()
     previous = {number: signal.getsignal(number) for number in _ASKING}
 
     def ask(number: int, _: FrameType | None) -> None:
-        request.name = signal.Signals(number).name
-        if not patient:
-            restore()
+        request.name = request.name or signal.Signals(number).name
+        if number == signal.SIGINT and not patient:
+            signal.signal(signal.SIGINT, previous[signal.SIGINT])
         then()
-
-    def restore() -> None:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
     for number in _ASKING:
         signal.signal(number, ask)
     try:
         yield request
     finally:
-        restore()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
