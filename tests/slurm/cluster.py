@@ -37,11 +37,15 @@ JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
-MinJobAge=3600
+MinJobAge=7200
+KillWait=300
 GresTypes=gpu
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 NodeName={host} NodeAddr=127.0.0.1 CPUs=64 Sockets=1 CoresPerSocket=64 ThreadsPerCore=1 RealMemory=60000 Gres=gpu:l40s:2
-PartitionName=cpu Nodes={host} Default=YES MaxTime=1-0 State=UP
-PartitionName=gpu-l40s Nodes={host} MaxTime=1-0 State=UP
+PartitionName=cpu Nodes={host} Default=YES MaxTime=1-0 State=UP PreemptMode=OFF
+PartitionName=gpu-l40s Nodes={host} MaxTime=1-0 State=UP PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=urgent Nodes={host} MaxTime=1-0 State=UP PriorityTier=2 PreemptMode=OFF
 """
 GPUS = "NodeName={host} Name=gpu Type=l40s File=/dev/null\nNodeName={host} Name=gpu Type=l40s File=/dev/zero\n"
 

@@ -179,11 +179,14 @@ def test_a_training_asks_for_a_gpu_a_process_and_for_a_warning(submissions: list
     assert "--gpus" not in of(submissions, "train_captioner:experiment=shim,captioner=on_cpu")
 
 
+def rule_files() -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "rules").glob("*.smk"))]
+
+
 def gpu_rules() -> set[str]:
     """The rules that may ask for a GPU; one that another rule is made from has the same needs."""
     found: set[str] = set()
-    for path in sorted((REPOSITORY / "rules").glob("*.smk")):
-        text = path.read_text(encoding="utf-8")
+    for text in rule_files():
         blocks = re.split(r"^(?=(?:rule|use rule) )", text, flags=re.MULTILINE)
         for block in blocks:
             name = re.match(r"rule (\w+):", block)
@@ -204,7 +207,12 @@ def test_the_profile_knows_every_gpu_rule() -> None:
 
 def test_jobs_are_started_again_by_one_of_the_two() -> None:
     assert bool(PROFILE.get("retries")) != bool(PROFILE.get("slurm-requeue"))
-    texts = [path.read_text(encoding="utf-8") for path in (REPOSITORY / "rules").glob("*.smk")]
-    assert not any(re.search(r"^    retries:", text, re.MULTILINE) for text in texts), (
+    assert not any(re.search(r"^    retries:", text, re.MULTILINE) for text in rule_files()), (
         "a rule's would outdo the profile's"
     )
+
+
+def test_what_a_failed_job_leaves_is_whole() -> None:
+    """Snakemake keeps it, and takes it as finished where all of it is there."""
+    assert PROFILE["keep-incomplete"]
+    assert not any(re.search(r"\b(directory|update)\(", text) for text in rule_files())
