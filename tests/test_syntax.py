@@ -72,24 +72,24 @@ def code(tmp_path: Path) -> Path:
 
 def test_what_is_remembered_is_what_is_computed(code: Path, tmp_path: Path) -> None:
     digests = TreeDigests(tmp_path / "remembered.json")
-    assert digests.of(code) == TreeDigests().of(code) == tree_digest(SOURCE)
+    assert digests.of("module", code) == TreeDigests().of("module", code) == tree_digest(SOURCE)
 
 
 def test_a_known_file_is_not_parsed_again(code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = TreeDigests(tmp_path / "remembered.json")
-    digest = first.of(code)
+    digest = first.of("module", code)
     first.remember()
     monkeypatch.setattr(syntax, "tree_digest", lambda _: pytest.fail("parsed again"))
-    assert TreeDigests(tmp_path / "remembered.json").of(code) == digest
+    assert TreeDigests(tmp_path / "remembered.json").of("module", code) == digest
 
 
 def test_other_bytes_are_another_file_whatever_its_times(code: Path, tmp_path: Path) -> None:
     digests = TreeDigests(tmp_path / "remembered.json")
-    digest = digests.of(code)
+    digest = digests.of("module", code)
     digests.remember()
     code.write_text(SOURCE.replace("radius**2", "radius**3"), encoding="utf-8")
-    assert digests.of(code) != digest
-    assert TreeDigests(tmp_path / "remembered.json").of(code) == digests.of(code)
+    assert digests.of("module", code) != digest
+    assert TreeDigests(tmp_path / "remembered.json").of("module", code) == digests.of("module", code)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_a_file_that_cannot_be_used_is_replaced(code: Path, tmp_path: Path, cont
     remembered = tmp_path / "remembered.json"
     remembered.write_bytes(content)
     digests = TreeDigests(remembered)
-    assert digests.of(code) == tree_digest(SOURCE)
+    assert digests.of("module", code) == tree_digest(SOURCE)
     digests.remember()
-    assert str(code) in remembered.read_text(encoding="utf-8")
+    assert '"module"' in remembered.read_text(encoding="utf-8")
 
 
 def test_a_folder_that_may_not_be_written_to_stops_nothing(code: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     digests = TreeDigests(tmp_path / "file" / "remembered.json")
-    digests.of(code)
+    digests.of("module", code)
     digests.remember()

@@ -54,7 +54,7 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
     """
     modules, libraries = _closure(module, package)
     digests = _digests(remembered)
-    code = {name: digests.of(_path(name)) for name in sorted(modules)}
+    code = {name: digests.of(name, _path(name)) for name in sorted(modules)}
     digests.remember()
     return code | {name: _release(name) for name in sorted(libraries)}
 

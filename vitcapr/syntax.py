@@ -25,11 +25,14 @@ class TreeDigests:
         self._known = {} if remembered is None else self._load(remembered)
         self._news = False
 
-    def of(self, path: Path) -> str:
-        """Raises SyntaxError: ``path`` holds no Python."""
+    def of(self, name: str, path: Path) -> str:
+        """The digest of a file, remembered under ``name``, wherever the file lies.
+
+        Raises:
+            SyntaxError: it holds no Python.
+        """
         source = path.read_bytes()
         key = hashlib.sha256(source).hexdigest()
-        name = str(path)
         if self._known.get(name, ("", ""))[0] != key:
             self._known[name] = (key, tree_digest(source.decode("utf-8")))
             self._news = True
