@@ -16,7 +16,9 @@ from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
+from vitcapr.training import sweep as sweep_module
 from vitcapr.training.loop import Diverged, Recipe
+from vitcapr.training.outcome import train_from
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.schedule import Phase
 from vitcapr.training.sweep import leave_untrained, sweep_into, with_rate
@@ -121,6 +123,16 @@ def test_where_every_rate_diverges_there_is_no_model(tmp_path: Path, make_task: 
     with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
         sweep(tmp_path, diverging(make_task, 1, 2, 3))
     assert not (tmp_path / "best.safetensors").exists()
+
+
+def test_where_another_process_keeps_the_weights_a_rate_may_diverge(
+    tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep_module, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
+    sweep(tmp_path, diverging(make_task, 3))
+    assert not (tmp_path / "best.safetensors").exists()
+    with pytest.raises(Diverged):
+        sweep(tmp_path / "all", diverging(make_task, 1, 2, 3))
 
 
 def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_task: Any) -> None:

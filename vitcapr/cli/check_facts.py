@@ -20,7 +20,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.metrics import facts
 from vitcapr.metrics.inputs import check_candidates
-from vitcapr.metrics.report import score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, score_of, write_metrics
 from vitcapr.progress import Reporter
 
 
@@ -46,12 +46,15 @@ def main(
     truth = [read_caption(reference[image]) for image in images]
     samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
     report = {name: score_of(measure, samples, seed) for name, measure in facts.measures(told, truth).items()}
-    parts = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}"]
-    if samples:
-        parts.append(f"ci:95,samples={samples},seed={seed}")
-    protocol = "|".join(parts)
+    protocol = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}", *interval_protocol(samples, seed)]
     write_metrics(
-        output, dataset=data.dataset, split=split, model=model, decoding=decoding, metrics=report, protocol=protocol
+        output,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding=decoding,
+        metrics=report,
+        protocol="|".join(protocol),
     )
     with Reporter(log) as reporter:
         reporter.line(f"check_facts: {report['facts_true']['value']:.1%} of {len(told)} captions are true throughout")

@@ -33,7 +33,7 @@ from vitcapr.metrics import grounding
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.grounding import Picture
 from vitcapr.metrics.inputs import check_candidates
-from vitcapr.metrics.report import score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, score_of, write_metrics
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -70,9 +70,7 @@ def main(
         samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
         report = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
         parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{grid[0]}x{grid[1]}"]
-        parts += [f"images:{len(images)}", f"split:{split}"]
-        if samples:
-            parts.append(f"ci:95,samples={samples},seed={seed}")
+        parts += [f"images:{len(images)}", f"split:{split}", *interval_protocol(samples, seed)]
         parts.append(Vocabulary.read(vocabulary).signature)
         write_metrics(
             output,

@@ -27,7 +27,7 @@ from vitcapr.metrics import diversity, java, oracle, spice
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.inputs import Caption, check_candidates
 from vitcapr.metrics.references import references_of, tokenize_all
-from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
+from vitcapr.metrics.report import Score, interval_protocol, plain_score, score_of, write_metrics
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -127,8 +127,7 @@ def _protocol(chosen: ScoreSettings, references: dict[str, list[str]], split: st
         "spice": "spice:1.0",
     }
     parts += [method for metric, method in methods.items() if metric in chosen.metrics.metrics]
-    if chosen.metrics.bootstrap_samples:
-        parts.append(f"ci:95,samples={chosen.metrics.bootstrap_samples},seed={chosen.metrics.bootstrap_seed}")
+    parts += interval_protocol(chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed)
     return "|".join([*parts, signature])
 
 

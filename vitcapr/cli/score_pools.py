@@ -12,7 +12,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.metrics.pools import rank_pools, read_pools
-from vitcapr.metrics.report import plain_score, score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, plain_score, score_of, write_metrics
 from vitcapr.metrics.retrieval import DEPTHS
 from vitcapr.metrics.retrieval_files import check_pool, read_embeddings
 from vitcapr.progress import Reporter
@@ -44,7 +44,7 @@ def main(
         f"i2t:{len(ranked.i2t)}images of {ranked.texts}captions,any own caption",
         f"t2i:{len(ranked.t2i)}captions of {ranked.images}images",
         *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
-        *([f"ci:95,samples={samples},seed={seed}"] if samples else []),
+        *interval_protocol(samples, seed),
     ]
     write_metrics(
         output,

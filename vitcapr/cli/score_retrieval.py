@@ -13,7 +13,7 @@ from vitcapr.data.manifest import read_manifest
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
-from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
+from vitcapr.metrics.report import Score, interval_protocol, plain_score, score_of, write_metrics
 from vitcapr.metrics.retrieval_files import Embeddings, RankFile, check_pool, read_embeddings
 from vitcapr.metrics.retrieval_report import median_scores
 from vitcapr.progress import Reporter
@@ -84,9 +84,7 @@ def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str],
     if len(found.images) >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
         parts.append(f"1k:mean of {retrieval.FOLDS} folds")
     parts += [f"split:{split}", f"lang:{'+'.join(languages)}"]
-    if samples:
-        parts.append(f"ci:95,samples={samples},seed={seed}")
-    return "|".join(parts)
+    return "|".join([*parts, *interval_protocol(samples, seed)])
 
 
 def _value(score: Score) -> float:

@@ -9,6 +9,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
+from vitcapr.features.batches.memory import MemoryArray
 from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import open_features
@@ -21,20 +22,6 @@ from vitcapr.training.devise import DeviseTask
 from vitcapr.training.loop import Recipe
 from vitcapr.training.outcome import train_into
 from vitcapr.training.schedule import Phase
-
-
-class _Rows:
-    """An array in memory from which rows are picked."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        picked: np.ndarray = self._array[rows]
-        return picked
 
 
 def main(
@@ -66,7 +53,7 @@ def main(
         task = DeviseTask(
             Devise(**architecture),
             store,
-            FeatureTexts(_Rows(found.vectors), known, captions["image_row"].to_numpy()[known]),
+            FeatureTexts(MemoryArray(found.vectors), known, captions["image_row"].to_numpy()[known]),
             train=data.rows("train"),
             validation=data.rows("validation"),
             batch_images=devise.batch_images,

@@ -12,10 +12,11 @@ from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.captions import CORPUS
 from vitcapr.metrics.oracle import PROTOCOL
-from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.report import interval_protocol, read_metrics
 from vitcapr.metrics.table import COUNTS, HEADLINE, LANGUAGE, NOT_SHOWN, NOT_TESTED, markdown_row, verdict
 
 FORMAT = "vitcapr-comparison-1"
+_P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8
 _SAME = ("tok", "refs", "images", "split", "lang")
 """Parts of the protocol that both systems must share."""
@@ -92,7 +93,7 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
         "before": _identity(before),
         "after": _identity(after),
         "metrics": rows,
-        "protocol": f"paired|ci:95,samples={samples},seed={seed}|p:exchange,two-sided",
+        "protocol": "|".join(["paired", *interval_protocol(samples, seed), *([_P_VALUE] if samples else [])]),
     }
 
 

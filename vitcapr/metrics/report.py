@@ -25,6 +25,11 @@ def score_of(measure: Measure, samples: int, seed: int) -> Score:
     return {"value": _rounded(measure.value), "low": low, "high": high, "n": count}
 
 
+def interval_protocol(samples: int, seed: int) -> list[str]:
+    """How the intervals of :func:`score_of` are drawn, as a part of a protocol; no part where there are none."""
+    return [f"ci:95,samples={samples},seed={seed}"] if samples else []
+
+
 def plain_score(value: float, n: int) -> Score:
     """A number that resampling images would distort, such as a count of different words: no interval."""
     return {"value": _rounded(value), "low": None, "high": None, "n": n}

@@ -45,8 +45,8 @@ def sweep_into(
     The arguments not named here are those of :func:`vitcapr.training.outcome.train_into`.
 
     ``sweep.csv`` tells every rate's best epoch, by what and how well it was chosen; a rate at which training diverges
-    has no epoch, and is not chosen. Stopped by a signal, the same call
-    continues: what has been trained to its end is not trained again.
+    has no epoch, and is not chosen. Stopped by a signal, the same call continues: what has been trained to its end is
+    not trained again.
 
     Args:
         make_task: a task with an untrained model, the same every time.
@@ -57,6 +57,7 @@ def sweep_into(
     lower_is_better = recipe.select_by.endswith("loss")
     rows: list[dict[str, Any]] = []
     best: Trained | None = None
+    diverged = 0
     for rate in rates:
         if len(rates) > 1:
             reporter.line(f"learning rate {rate:g}")
@@ -71,7 +72,8 @@ def sweep_into(
                 reporter=reporter,
             )
         except Diverged as error:
-            if best is None and rate == rates[-1]:
+            diverged += 1
+            if diverged == len(rates):
                 raise
             reporter.line(f"learning rate {rate:g}: {error.what}")
             rows.append({"learning_rate": rate, "chosen": 0})
