@@ -102,17 +102,15 @@ rule embed:
         " --settings {params.settings:q} --log {log:q}"
 
 
-rule score_retrieval:
+# How much of what everyone is near to is taken off a model's scores; the bank is the training split.
+rule weigh_query_bank:
     input:
-        embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
+        embeddings="results/{experiment}/embeddings/{banked}/validation/embeddings.npz",
+        query_bank="results/{experiment}/embeddings/{banked}/train/embeddings.npz",
     output:
-        metrics="results/{experiment}/metrics/retrieval/{retriever}/{split}/metrics.json",
-        ranks="results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
+        weight="results/{experiment}/query_banks/{banked}/weight.json",
     log:
-        "results/{experiment}/logs/score_retrieval/{retriever}.{split}.log",
-    wildcard_constraints:
-        retriever=one_of(experiment.chosen.ranked),
+        "results/{experiment}/logs/weigh_query_bank/{banked}.log",
     conda:
         "../envs/cpu.yaml"
     threads: 4
@@ -120,26 +118,50 @@ rule score_retrieval:
         mem_mb=4000,
         runtime=60,
     params:
+        settings=experiment.retrieval.weigh_query_bank.settings,
+        made_from=experiment.retrieval.weigh_query_bank.made_from,
+    shell:
+        "python -m vitcapr.cli.weigh_query_bank --embeddings {input.embeddings:q} --query-bank {input.query_bank:q}"
+        " --output {output.weight:q} --settings {params.settings:q} --log {log:q}"
+
+
+rule score_retrieval:
+    input:
+        embeddings=experiment.retrieval.scored_embeddings_of,
+        query_bank=experiment.retrieval.query_bank_of,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/retrieval/{scored}/{split}/metrics.json",
+        ranks="results/{experiment}/metrics/retrieval/{scored}/{split}/ranks.npz",
+    log:
+        "results/{experiment}/logs/score_retrieval/{scored}.{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    params:
+        query_bank=experiment.retrieval.query_bank_option,
         settings=experiment.metrics.score_retrieval.settings,
         made_from=experiment.metrics.score_retrieval.made_from,
     shell:
         "python -m vitcapr.cli.score_retrieval --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " --split {wildcards.split} --model {wildcards.retriever}"
+        " {params.query_bank} --split {wildcards.split} --model {wildcards.scored}"
         " --output {output.metrics:q} --ranks {output.ranks:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 
 rule score_pools:
     input:
-        embeddings="results/{experiment}/embeddings/{retriever}/test/embeddings.npz",
+        embeddings=experiment.retrieval.pooled_embeddings_of,
+        query_bank=experiment.retrieval.query_bank_of,
         manifest="results/{experiment}/data/manifest.json",
         pools="results/{experiment}/data/pools.npz",
     output:
-        metrics="results/{experiment}/metrics/retrieval/{retriever}/pools/metrics.json",
+        metrics="results/{experiment}/metrics/retrieval/{scored}/pools/metrics.json",
     log:
-        "results/{experiment}/logs/score_pools/{retriever}.log",
-    wildcard_constraints:
-        retriever=one_of(experiment.chosen.ranked),
+        "results/{experiment}/logs/score_pools/{scored}.log",
     conda:
         "../envs/cpu.yaml"
     threads: 4
@@ -147,9 +169,10 @@ rule score_pools:
         mem_mb=4000,
         runtime=60,
     params:
+        query_bank=experiment.retrieval.query_bank_option,
         settings=experiment.metrics.score_pools.settings,
         made_from=experiment.metrics.score_pools.made_from,
     shell:
         "python -m vitcapr.cli.score_pools --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " --pools {input.pools:q} --model {wildcards.retriever} --output {output.metrics:q}"
+        " --pools {input.pools:q} {params.query_bank} --model {wildcards.scored} --output {output.metrics:q}"
         " --settings {params.settings:q} --log {log:q}"

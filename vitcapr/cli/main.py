@@ -59,6 +59,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "score": "Captions -> BLEU, METEOR, ROUGE-L, CIDEr.",
         "score_languages": "Embeddings -> retrieval from one language to another.",
         "measure_information": "Embeddings before and after training -> entropy and mutual information.",
+        "weigh_query_bank": "How much of hubness is taken off a model's scores, on validation.",
         "score_retrieval": "Embeddings -> Recall@K, ranks, mAP@R.",
         "score_pools": "Embeddings -> Recall@K of queries set apart against pools of candidates.",
         "compare": "Two scored systems -> what changed, and how surely.",

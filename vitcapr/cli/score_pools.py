@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from vitcapr.cli.parts.options import Log, ManifestFile, MetricsOutput, ModelName, Settings
+from vitcapr.cli.parts.options import BankWeight, CorrectedBy, Log, ManifestFile, MetricsOutput, ModelName, Settings
+from vitcapr.cli.parts.query_bank import scored_with
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
@@ -26,6 +27,8 @@ def main(
     manifest: ManifestFile,
     pools: Annotated[Path, typer.Option(help="pools.npz: the queries and what they are ranked against")],
     output: MetricsOutput,
+    query_bank: CorrectedBy = None,
+    weight: BankWeight = None,
     model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
@@ -35,6 +38,7 @@ def main(
     samples, seed = chosen.bootstrap_samples, chosen.bootstrap_seed
     data, found = read_manifest(manifest), read_embeddings(embeddings)
     languages = check_pool(found, data, SPLIT, embeddings)
+    found, correction = scored_with(found, query_bank, weight)
     ranked = rank_pools(found, read_pools(pools))
     report = {name: score_of(measure, samples, seed) for name, measure in ranked.measures().items()}
     report["i2t_median_rank"] = plain_score(float(np.median(ranked.i2t)), len(ranked.i2t))
@@ -44,6 +48,7 @@ def main(
         f"i2t:{len(ranked.i2t)}images of {ranked.texts}captions,any own caption",
         f"t2i:{len(ranked.t2i)}captions of {ranked.images}images",
         *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
+        *correction,
         *interval_protocol(samples, seed),
     ]
     write_metrics(

@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, RanksOutput, Settings
+from vitcapr.cli.parts.options import (
+    BankWeight,
+    CorrectedBy,
+    EmbeddedSplit,
+    Log,
+    ManifestFile,
+    MetricsOutput,
+    ModelName,
+    RanksOutput,
+    Settings,
+)
+from vitcapr.cli.parts.query_bank import scored_with
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
@@ -25,6 +36,8 @@ def main(
     split: EmbeddedSplit,
     output: MetricsOutput,
     ranks: RanksOutput,
+    query_bank: CorrectedBy = None,
+    weight: BankWeight = None,
     model: ModelName = "",
     settings: Settings = "{}",
     log: Log = None,
@@ -33,8 +46,9 @@ def main(
     chosen = parse_settings(RetrievalScoreSettings, settings).metrics
     samples, seed = chosen.bootstrap_samples, chosen.bootstrap_seed
     data = read_manifest(manifest)
-    found = read_embeddings(embeddings)
-    languages = check_pool(found, data, split, embeddings)
+    embedded = read_embeddings(embeddings)
+    languages = check_pool(embedded, data, split, embeddings)
+    found, correction = scored_with(embedded, query_bank, weight)
     truth = Truth.of(found.caption_image, len(found.images))
 
     with Reporter(log) as reporter:
@@ -47,8 +61,8 @@ def main(
         if folds:
             report |= _fold_scores(folds, samples, seed)
         plain = retrieval.chance(truth)
-        plain["image_variance"] = retrieval.variance(found.images, "image")
-        plain["caption_variance"] = retrieval.variance(found.captions, "caption")
+        plain["image_variance"] = retrieval.variance(embedded.images, "image")
+        plain["caption_variance"] = retrieval.variance(embedded.captions, "caption")
         report |= {name: plain_score(value, len(found.images)) for name, value in plain.items()}
         files = RankFile(ranked, found.image_row, found.caption_row, found.caption_image)
         files.write(ranks)
@@ -59,7 +73,9 @@ def main(
             model=model,
             decoding="",
             metrics=report,
-            protocol=_protocol(found, truth, split, languages, samples, seed),
+            protocol="|".join(
+                [*_protocol(found, truth, split, languages), *correction, *interval_protocol(samples, seed)]
+            ),
         )
         for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
             recalls = " / ".join(f"{100 * _value(report[f'{direction}_recall_{depth}']):.1f}" for depth in (1, 5, 10))
@@ -75,16 +91,15 @@ def _fold_scores(folds: list[tuple[Ranks, Truth]], samples: int, seed: int) -> d
     return scores | median_scores(folds, "_1k", samples, seed)
 
 
-def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str], samples: int, seed: int) -> str:
-    """One line without which the numbers cannot be compared with anyone's."""
+def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str]) -> list[str]:
+    """Without these the numbers cannot be compared with anyone's."""
     least, most = truth.captions_each.min(), truth.captions_each.max()
     each = str(least) if least == most else f"{least}-{most}"
     parts = [f"pool:{len(found.images)}images,{len(found.captions)}captions", f"captions:{each}", f"i2t:any-of-{each}"]
     parts += ["ties:pessimistic", "scores:float32"]
     if len(found.images) >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
         parts.append(f"1k:mean of {retrieval.FOLDS} folds")
-    parts += [f"split:{split}", f"lang:{'+'.join(languages)}"]
-    return "|".join([*parts, *interval_protocol(samples, seed)])
+    return [*parts, f"split:{split}", f"lang:{'+'.join(languages)}"]
 
 
 def _value(score: Score) -> float:

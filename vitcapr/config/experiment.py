@@ -17,6 +17,7 @@ from vitcapr.config.grid import GridConfig, VariantConfig
 from vitcapr.config.matcher import MatcherConfig, TokenizerConfig
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.pixels import PixelsConfig
+from vitcapr.config.query_bank import QueryBankConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
 from vitcapr.config.tags import TagsConfig
@@ -40,6 +41,8 @@ class RunConfig(Section):
     matchers: list[str] = []
     """Those that are embedded, scored and drawn."""
     devise: list[str] = []
+    query_banks: list[str] = []
+    """Of these retrievers, matchers and DeViSEs: scored a second time, as NAME-query_bank, with hubness taken off."""
     pools: bool = False
     """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
     tags: bool = False
@@ -71,6 +74,7 @@ class ExperimentConfig(Section):
     text_encoders: dict[str, TextEncoderConfig] = {}
     retrievers: dict[str, RetrieverConfig] = {}
     embed: EmbedConfig = EmbedConfig()
+    query_bank: QueryBankConfig = QueryBankConfig()
     cross_encoders: dict[str, CrossEncoderConfig] = {}
     tokenizers: dict[str, TokenizerConfig] = {}
     matchers: dict[str, MatcherConfig] = {}
@@ -116,7 +120,9 @@ class ExperimentConfig(Section):
     @model_validator(mode="after")
     def _what_stands_beside_a_retriever_has_one(self) -> Self:
         _check("run.cross_encoders", self.run.cross_encoders, self.cross_encoders)
-        _check("run.compared", self.run.compared, [*self.run.retrievers, *self.run.matchers, *self.run.devise])
+        scored = [*self.run.retrievers, *self.run.matchers, *self.run.devise]
+        _check("run.compared", self.run.compared, scored)
+        _check("run.query_banks", self.run.query_banks, scored)
         for name in self.run.cross_encoders:
             cross_encoder = self.cross_encoders[name]
             if name in self.retrievers:

@@ -18,8 +18,8 @@ Scalar = bool | int | float | str | None
 _SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _FOLLOWED = "start_from"
 """The key by which one definition names another of its kind."""
-_COMPARED = ("retrievers", "matchers", "devise")
-"""The sections whose definitions ``run.compared`` lists, too."""
+_SCORED = ("retrievers", "matchers", "devise")
+"""The sections whose definitions ``run.compared`` and ``run.query_banks`` list, too."""
 
 
 class GridConfig(Section):
@@ -90,7 +90,7 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: ob
                 remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
                 raise UserError(f"{key} asks for {kind} '{base}', which is not defined", where=where, remedy=remedy)
             made = [_variant(values, kind, base, chosen, together, f"{key}.vary", where) for chosen in settings]
-            for listed in (kind, "compared") if kind in _COMPARED else (kind,):
+            for listed in (kind, "compared", "query_banks") if kind in _SCORED else (kind,):
                 _run_in_place(values, kind, listed, base, made)
 
 

@@ -37,7 +37,7 @@ class MetricStages:
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
             *self.pools,
             *self.matching.files,
-            *self.retrieval.reordered("metrics/retrieval", "metrics.json"),
+            *self.retrieval.rescored("metrics/retrieval", "metrics.json"),
         ]
 
     @cached_property
@@ -74,7 +74,7 @@ class MetricStages:
     @property
     def pools(self) -> list[str]:
         """Scores of the queries that pairs set apart, where they are wanted."""
-        names = self.chosen.ranked if self.chosen.config.run.pools else []
+        names = self.chosen.scored if self.chosen.config.run.pools else []
         return [f"{self.chosen.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
 
     @cached_property
@@ -172,7 +172,7 @@ class MetricStages:
     @property
     def _found(self) -> list[str]:
         """All whose scores are those of retrieval."""
-        return [*self.chosen.ranked, *self.chosen.cross_encoders]
+        return [*self.chosen.scored, *self.chosen.cross_encoders]
 
     def _score_settings(self, _: Wildcards) -> ScoreSettings:
         return ScoreSettings(metrics=self.chosen.config.metrics, language=self.chosen.config.text.language)

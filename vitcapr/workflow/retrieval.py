@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from vitcapr.config.query_bank import WeighQueryBankSettings
 from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.selection import RANKED, Selection, options
+from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection, options
 from vitcapr.workflow.stage import Stage, Wildcards
 from vitcapr.workflow.text import TextStages
 
@@ -83,6 +84,30 @@ class RetrievalStages:
     def word_vectors_option(self, wildcards: Wildcards) -> str:
         return options("word-vectors", self.word_vectors_of(wildcards))
 
+    @cached_property
+    def weigh_query_bank(self) -> Stage:
+        return Stage("weigh_query_bank", lambda _: WeighQueryBankSettings(query_bank=self.chosen.config.query_bank))
+
+    def scored_embeddings_of(self, wildcards: Wildcards) -> str:
+        """What is scored under the name of a model, with or without its query bank."""
+        model = self.chosen.banked.get(wildcards.scored, wildcards.scored)
+        return self._embeddings(model, wildcards.split)
+
+    def pooled_embeddings_of(self, wildcards: Wildcards) -> str:
+        return self._embeddings(self.chosen.banked.get(wildcards.scored, wildcards.scored), TEST)
+
+    def query_bank_of(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of the bank and its weight, for scores that are corrected."""
+        if (model := self.chosen.banked.get(wildcards.scored)) is None:
+            return []
+        return [self._embeddings(model, TRAIN), f"{self.chosen.root}/query_banks/{model}/weight.json"]
+
+    def query_bank_option(self, wildcards: Wildcards) -> str:
+        return " ".join(map(options, ("query-bank", "weight"), ([path] for path in self.query_bank_of(wildcards))))
+
+    def _embeddings(self, model: str, split: str) -> str:
+        return f"{self.chosen.root}/embeddings/{model}/{split}/embeddings.npz"
+
     def files(self, folder: str, *files: str) -> list[str]:
         """``files`` under ``folder`` for every retriever and split that is shown."""
         return [
@@ -101,11 +126,11 @@ class RetrievalStages:
             for file in files
         ]
 
-    def reordered(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`files`, for every cross-encoder."""
+    def rescored(self, folder: str, *files: str) -> list[str]:
+        """As :meth:`files`, for every cross-encoder, and everything that is scored with a query bank as well."""
         return [
             f"{self.chosen.root}/{folder}/{name}/{split}/{file}"
-            for name in self.chosen.cross_encoders
+            for name in [*self.chosen.cross_encoders, *self.chosen.banked]
             for split in self.chosen.splits
             for file in files
         ]
@@ -121,7 +146,7 @@ class RetrievalStages:
         root = f"{self.chosen.root}/metrics/retrieval"
         # Those of a learning curve are drawn as such, unless there are no others.
         others = [name for name in self.chosen.ranked if not self.chosen.is_on_a_curve(name)]
-        shown = [*(others or self.chosen.ranked), *self.chosen.cross_encoders]
+        shown = [*(others or self.chosen.ranked), *self.chosen.cross_encoders, *self.chosen.banked]
         return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:

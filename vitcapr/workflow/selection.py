@@ -13,6 +13,7 @@ RANKED = ("retrievers", "matchers", "cross_encoders", "devise")
 """The sections of models that find images by captions and captions by images."""
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
+QUERY_BANK = "query_bank"
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """Everything is tuned on the second."""
 
@@ -96,7 +97,8 @@ class Selection:
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
         """What a grid made, by the names under which it is scored.
 
-        For one language of a matcher, that language is one more setting; it has no key, so that it names itself.
+        For one language of a matcher, that language is one more setting, and so is a query bank; these have keys
+        without a word, so that they name themselves.
 
         Args:
             kinds: sections of the configuration.
@@ -105,6 +107,9 @@ class Selection:
         for matcher in self.config.variants.get("matchers", {}) if "matchers" in kinds else {}:
             for name, language in self._by_language(matcher).items():
                 made[name] = VariantConfig(of=made[matcher].of, vary={**made[matcher].vary, "": language})
+        for name, model in self.banked.items():
+            if model in made:
+                made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
         return made
 
     def system_of(self, model: str) -> str:
@@ -149,7 +154,11 @@ class Selection:
     @property
     def matched(self) -> list[str]:
         """The names under which embeddings of matchers lie: all languages together, and each apart."""
-        return [name for matcher in self.matchers for name in [matcher, *self._by_language(matcher)]]
+        return [name for matcher in self.matchers for name in self._embedded_as(matcher)]
+
+    def _embedded_as(self, model: str) -> list[str]:
+        """The names of a model's embeddings."""
+        return [model, *self._by_language(model)] if model in self.matchers else [model]
 
     def _by_language(self, matcher: str) -> dict[str, str]:
         """The name of each language's embeddings, where the matcher reads several, and the language."""
@@ -160,6 +169,18 @@ class Selection:
     def ranked(self) -> list[str]:
         """All whose embeddings are scored and shown."""
         return [*self.retrievers, *self.matched, *self.devise]
+
+    @property
+    def banked(self) -> dict[str, str]:
+        """Those scored with a query bank as well: the name of these scores, and that of the model's embeddings."""
+        models = unique(self.config.run.query_banks)
+        names = [name for model in models for name in self._embedded_as(model)]
+        return {f"{name}-{QUERY_BANK}": name for name in names}
+
+    @property
+    def scored(self) -> list[str]:
+        """The names of all scores that are made of embeddings alone."""
+        return [*self.ranked, *self.banked]
 
     @property
     def devise(self) -> list[str]:
@@ -206,9 +227,11 @@ class Selection:
 
     @property
     def needed_splits(self) -> list[str]:
-        """Those that are shown, the one things are tuned on, that cross-encoders learn from, and that pools are of."""
-        tuned = [VALIDATION] if self.tuned_rerankings or self.cross_encoders else []
-        learnt, pooled = [TRAIN] if self.cross_encoders else [], [TEST] if self.config.run.pools else []
+        """Those that are shown, the one things are tuned on, that cross-encoders and query banks learn from, and that
+        pools are of."""
+        against = self.cross_encoders or self.banked
+        tuned = [VALIDATION] if self.tuned_rerankings or against else []
+        learnt, pooled = [TRAIN] if against else [], [TEST] if self.config.run.pools else []
         return unique([*self.splits, *tuned, *learnt, *pooled])
 
     @property

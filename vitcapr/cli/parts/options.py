@@ -71,6 +71,11 @@ CaptionedSplit = Annotated[str, typer.Option(help="The split that was captioned"
 # Embeddings.
 SplitToEmbed = Annotated[str, typer.Option(help="The split to embed")]
 EmbeddedSplit = Annotated[str, typer.Option(help="The split that was embedded")]
+QueryBank = Annotated[Path, typer.Option(help="embeddings.npz of the training split, by the same model")]
+CorrectedBy = Annotated[
+    Path | None, typer.Option("--query-bank", help="embeddings.npz of the training split, to take hubness off scores")
+]
+BankWeight = Annotated[Path | None, typer.Option("--weight", help="weight.json of the query bank")]
 EmbeddingsOutput = Annotated[Path, typer.Option(help="embeddings.npz to write")]
 
 # Scores.

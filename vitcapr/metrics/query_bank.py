@@ -1,0 +1,157 @@
+"""Scores less what hubs get from everyone: querybank normalisation, with the training split as the bank.
+
+In spaces of many dimensions some images are near to all captions, and some captions to all images. How near is measured
+on the other side's training split, and a share of it taken off every score of that item:
+
+    score(i, c) = <i, c> - w h(i) - w h(c),    h(x) = 1/b log mean over q in the bank of exp(b <x, q>)
+
+With w = 1 it is the inverted softmax (Smith et al. 2017, section 2.3; Bogolin et al., Cross Modal Retrieval with
+Querybank Normalisation, CVPR 2022, equation 2). No query of the split that is scored is looked at, so that a query's
+ranks do not depend on the other queries.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from vitcapr.errors import UserError
+from vitcapr.files import read_json, write_json
+from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.retrieval import measures
+from vitcapr.metrics.retrieval_files import Embeddings
+
+FORMAT = "vitcapr-query-bank-1"
+Floats = npt.NDArray[np.float32]
+Sums = npt.NDArray[np.float64]
+_BANK_HELD, _ITEMS_HELD = 1024, 8192
+_SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
+
+
+@dataclass(frozen=True)
+class QueryBankWeight:
+    """``weight.json``: the correction that validation chose."""
+
+    inverse_temperature: float
+    weight: float
+    images: int
+    """In the bank."""
+    captions: int
+    chosen_by: str
+    curve: list[dict[str, float]]
+    """Of everything tried: ``inverse_temperature``, ``weight`` and the scores."""
+
+    def write(self, path: Path) -> None:
+        write_json(path, {"format": FORMAT, **asdict(self)})
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Raises:
+        UserError: the file is missing or is not such a file.
+        """
+        content = read_json(path)
+        names = {"format", *(field.name for field in fields(cls))}
+        if not isinstance(content, dict) or content.get("format") != FORMAT or content.keys() != names:
+            raise UserError(f"not a weight of format {FORMAT}", where=path, remedy="run weigh_query_bank again")
+        return cls(**{name: value for name, value in content.items() if name != "format"})
+
+    @property
+    def protocol(self) -> str:
+        """The part of a protocol that says what was done to the scores."""
+        bank = f"train {self.images}images {self.captions}captions"
+        return (
+            f"query-bank:{bank},inverse-temperature={self.inverse_temperature:g},weight={self.weight:g} "
+            f"chosen on validation"
+        )
+
+
+class Hubness(NamedTuple):
+    """How near the bank is to each image, (N,), and to each caption, (M,); float64."""
+
+    images: Sums
+    captions: Sums
+
+
+def hubness(found: Embeddings, bank: Embeddings, inverse_temperature: float) -> Hubness:
+    """The images of a split against the captions of the bank, and its captions against the bank's images.
+
+    Raises:
+        UserError: the bank is of another space.
+    """
+    if bank.images.shape[1] != found.images.shape[1]:
+        lengths = f"vectors of {bank.images.shape[1]} numbers, and those to be scored have {found.images.shape[1]}"
+        raise UserError(f"the bank has {lengths}", where="the query bank", remedy="embed both with one model")
+    return Hubness(
+        _nearness(found.images, bank.captions, inverse_temperature),
+        _nearness(found.captions, bank.images, inverse_temperature),
+    )
+
+
+def without_hubness(found: Embeddings, hubs: Hubness, weight: float) -> Embeddings:
+    """Embeddings whose dot products are the corrected scores: two numbers longer, and no longer of unit length."""
+    ones = [np.ones((len(side), 1), np.float32) for side in hubs]
+    images, captions = ((-weight * side).astype(np.float32)[:, None] for side in hubs)
+    return found._replace(
+        images=np.concatenate([found.images, images, ones[0]], axis=1),
+        captions=np.concatenate([found.captions, ones[1], captions], axis=1),
+    )
+
+
+def corrected(found: Embeddings, bank: Embeddings, weight: QueryBankWeight) -> Embeddings:
+    """Embeddings of a split whose dot products are its scores by a correction that is known.
+
+    Raises:
+        UserError: as for :func:`hubness`, or the weight was chosen with another bank.
+    """
+    if (weight.images, weight.captions) != (len(bank.images), len(bank.captions)):
+        what = f"the weight was chosen with a bank of {weight.images} images and {weight.captions} captions"
+        raise UserError(what, where="the query bank", remedy="run weigh_query_bank again")
+    return without_hubness(found, hubness(found, bank, weight.inverse_temperature), weight.weight)
+
+
+def weigh(
+    found: Embeddings, bank: Embeddings, inverse_temperatures: Sequence[float], weights: Sequence[float]
+) -> QueryBankWeight:
+    """Try all of both on the validation split ``found``; the best by the sum of recalls, of equal ones the first.
+
+    Args:
+        weights: 0 leaves the cosines as they are, whatever the temperature.
+    """
+    truth = Truth.of(found.caption_image, len(found.images))
+    curve = []
+    for inverse_temperature in inverse_temperatures:
+        hubs = hubness(found, bank, inverse_temperature)
+        for weight in weights:
+            tried = without_hubness(found, hubs, weight)
+            scores = measures(rank_matches(tried.images, tried.captions, truth.caption_image), truth)
+            row = {"inverse_temperature": float(inverse_temperature), "weight": float(weight)}
+            curve.append(row | {name: round(scores[name].value, 6) for name in _SHOWN})
+    best = max(curve, key=lambda row: row["rsum"])
+    return QueryBankWeight(
+        inverse_temperature=best["inverse_temperature"],
+        weight=best["weight"],
+        images=len(bank.images),
+        captions=len(bank.captions),
+        chosen_by="rsum on validation",
+        curve=curve,
+    )
+
+
+def _nearness(items: Floats, bank: Floats, inverse_temperature: float) -> Sums:
+    """(len(items),): the log of the mean of the exponentials, block by block of the bank."""
+    near = np.empty(len(items))
+    for start in range(0, len(items), _ITEMS_HELD):
+        held = items[start : start + _ITEMS_HELD]
+        total = np.full(len(held), -np.inf)
+        for first in range(0, len(bank), _BANK_HELD):
+            scores = bank[first : first + _BANK_HELD] @ held.T
+            scores *= inverse_temperature
+            highest = scores.max(axis=0)
+            sums = np.exp(scores - highest, out=scores).sum(axis=0, dtype=np.float64)
+            np.logaddexp(total, highest + np.log(sums), out=total)
+        near[start : start + _ITEMS_HELD] = total
+    near -= np.log(len(bank))
+    return near / inverse_temperature
