@@ -98,8 +98,8 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
         tmp_path / "manifest.json",
         tmp_path / "pools.npz",
         tmp_path / "metrics.json",
-        "matcher",
-        json.dumps({"metrics": {"bootstrap_samples": 20}}),
+        model="matcher",
+        settings=json.dumps({"metrics": {"bootstrap_samples": 20}}),
     )
     content = json.loads((tmp_path / "metrics.json").read_text())
     assert (content["model"], content["split"]) == ("matcher", "pools")

@@ -12,8 +12,9 @@ from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
+from vitcapr.metrics.query_bank import QueryBankWeight, corrected
 from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
-from vitcapr.metrics.retrieval_files import RankFile, compare_files
+from vitcapr.metrics.retrieval_files import RankFile, compare_files, read_embeddings
 
 OWNERS = [0, 0, 1, 2, 2, 2]
 TRUTH = Truth.of(OWNERS, 3)
@@ -181,6 +182,36 @@ def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ranks.ranks.t2i.tolist() == [1, 3, 1, 1, 1, 3]
     assert ranks.image_row.tolist() == [0, 2, 3]
     assert "image to text: R@1/5/10 33.3 / 100.0 / 100.0, median rank 2" in capsys.readouterr().err
+
+
+def test_command_with_a_query_bank(folder: Path) -> None:
+    write_embeddings(folder, "train.npz")
+    weight = QueryBankWeight(10.0, 0.5, images=3, captions=6, chosen_by="rsum on validation", curve=[])
+    weight.write(folder / "weight.json")
+
+    def score(**corrected_by: Path) -> dict:
+        score_retrieval.main(
+            embeddings=folder / "embeddings.npz",
+            manifest=folder / "manifest.json",
+            split="test",
+            output=folder / "metrics.json",
+            ranks=folder / "ranks.npz",
+            **corrected_by,
+        )
+        return json.loads((folder / "metrics.json").read_text())
+
+    content = score(query_bank=folder / "train.npz", weight=folder / "weight.json")
+    assert (
+        "|query-bank:train 3images 6captions,inverse-temperature=10,weight=0.5 chosen on validation|ci:"
+        in content["protocol"]
+    )
+    assert content["metrics"]["image_variance"]["value"] == pytest.approx(2 / 9)
+    bank = read_embeddings(folder / "train.npz")
+    found = corrected(bank, bank, weight)
+    expected = rank_matches(found.images, found.captions, found.caption_image)
+    assert RankFile.read(folder / "ranks.npz").ranks.t2i.tolist() == expected.t2i.tolist()
+    with pytest.raises(UserError, match="give --query-bank and --weight"):
+        score(query_bank=folder / "train.npz")
 
 
 def test_the_same_bytes_again(folder: Path) -> None:

@@ -75,7 +75,12 @@ def test_from_training_to_scores(files: Any, tmp_path: Path, with_features: bool
             **features,
         )
         score_retrieval.main(
-            embedded[split], manifest, split, tmp_path / split / "metrics.json", tmp_path / split / "ranks.npz", "r"
+            embedded[split],
+            manifest,
+            split,
+            tmp_path / split / "metrics.json",
+            tmp_path / split / "ranks.npz",
+            model="r",
         )
     weigh_cross_encoder.main(
         tmp_path / "validation" / "matches.npz", tmp_path / "validation" / "ranks.npz", folder / "weight.json",

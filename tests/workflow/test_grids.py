@@ -35,6 +35,7 @@ def seeds(tmp_path: Path) -> Experiment:
             "devise": ["words"],
             "cross_encoders": ["crossed"],
             "compared": ["small", "words", "found"],
+            "query_banks": ["small", "found"],
         },
         "grid": [
             {
@@ -68,6 +69,25 @@ def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) 
     assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
     assert seeds.chosen.system_of("small-seed4-zh") == "small-zh"
     assert seeds.chosen.system_of("found") == "found"
+
+
+def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) -> None:
+    each = [f"small-seed{seed}{language}" for seed in (4, 5) for language in ("", "-en", "-zh")]
+    assert seeds.chosen.banked == {f"{name}-query_bank": name for name in [*each, "found"]}
+    models = spread(seeds)
+    assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
+    assert seeds.chosen.system_of("small-seed4-query_bank") == "small-query_bank"
+    assert "found-query_bank" not in models
+    assert {"train", "validation"} <= set(seeds.chosen.needed_splits)
+    asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})
+    assert seeds.retrieval.scored_embeddings_of(asked) == "results/demo/embeddings/found/test/embeddings.npz"
+    assert seeds.retrieval.query_bank_option(asked) == (
+        "--query-bank results/demo/embeddings/found/train/embeddings.npz"
+        " --weight results/demo/query_banks/found/weight.json"
+    )
+    asked.scored = "found"
+    assert seeds.retrieval.query_bank_option(asked) == ""
+    assert "results/demo/metrics/retrieval/found-query_bank/test/metrics.json" in seeds.metrics.files
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
