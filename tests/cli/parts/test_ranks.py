@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,16 +17,16 @@ from torch.distributed.run import parse_args
 from vitcapr.cli.parts.ranks import start_ranks, torchrun_arguments
 from vitcapr.errors import UserError
 
-STEPS = [{"epochs": 40, "batch_images": 3, "learning_rate": 0.01}]
 
-
-def start(output: Path) -> "subprocess.Popen[str]":
+def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[str]":
+    """Two processes, started by the training itself, or by a ``command`` for ``python -m`` of which they are a part."""
     results = Path("results/toy")
-    training = {"phases": STEPS, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
+    phases = [{"epochs": epochs, "batch_images": 3, "learning_rate": 0.01}]
+    training = {"phases": phases, "precision": "float32", "device": "cpu", "processes": 2, "save_every_steps": 2}
     settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "vitcapr.cli.train_captioner", "--settings", json.dumps(settings)),
+            *(sys.executable, "-m", *(command or ("vitcapr.cli.train_captioner",)), "--settings", json.dumps(settings)),
             *("--features", str(results / "features/vit/manifest.json")),
             *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
             *("--vocabulary", str(results / "text/vocabulary.json"), "--output-dir", str(output)),
@@ -58,6 +59,26 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     assert log.count("best epoch") == 1, "one process speaks"
     assert len((output / "history.csv").read_text().splitlines()) == 41
     assert json.loads((output / "card.json").read_text())["settings"]["captioner"]["training"]["processes"] == 2
+
+
+@pytest.mark.slow  # seven processes import torch
+@pytest.mark.usefixtures("project")
+def test_two_machines_train_what_two_processes_of_one_do(tmp_path: Path) -> None:
+    """Two agents of torchrun that meet at an address, as docs/slurm.md starts them with ``srun``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    meeting = ("--rdzv-id=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={address}")
+    agent = ("torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", *meeting, "-m", "--")
+    rank = (*agent, "vitcapr.cli.parts.ranks", "train_captioner")
+    machines = [start(tmp_path / "apart", *rank, epochs=3) for _ in range(2)]
+    said = [machine.communicate()[1] for machine in machines]
+    assert [machine.returncode for machine in machines] == [0, 0], said
+    together = start(tmp_path / "together", epochs=3)
+    assert together.communicate()[1]
+    assert together.returncode == 0
+    for name in ("best.safetensors", "history.csv"):
+        assert (tmp_path / "apart" / name).read_bytes() == (tmp_path / "together" / name).read_bytes()
 
 
 def test_torchrun_leaves_the_options_of_the_stage_alone() -> None:
