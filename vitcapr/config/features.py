@@ -13,17 +13,17 @@ ADOPTED = "store:"
 
 
 class BackboneConfig(Section):
-    """A backbone is data: any ViT-family checkpoint of transformers, or the image half of CLIP, SigLIP or BLIP-2."""
+    """A backbone is data: a ViT or a CNN of transformers, or the image half of CLIP, SigLIP or BLIP-2."""
 
     source: str
     """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained' for the one this DAG trains."""
     revision: str = "main"
     """The hub revision; a commit makes the experiment reproducible."""
-    kind: Literal["auto", "vit", "clip", "siglip", "blip-2"] = "auto"
-    """auto: by the checkpoint's own model_type."""
+    kind: Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"] = "auto"
+    """auto: by the checkpoint's own model_type. Named cnn or siglip, no roll-out is drawn of it, as it has none."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: CLS and patches; aligned: the vector compared with a caption's (CLIP, SigLIP, BLIP-2 with contrastive
-    projections); qformer: the query tokens of BLIP-2, which have no place in the picture."""
+    """hidden: CLS (of a CNN: pooled output) and patches; aligned: the vector compared with a caption's (CLIP, SigLIP,
+    BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no place in the picture."""
     pool: Literal["mean", "max", "first"] = "mean"
     """How the query tokens become one vector; only output: qformer asks."""
     dtype: Dtype = "auto"
@@ -47,6 +47,11 @@ class BackboneConfig(Section):
     def is_adopted(self) -> bool:
         """Whether the features are in a sealed store that was pulled or imported: ``source: store:...``."""
         return self.source.startswith(ADOPTED)
+
+    @property
+    def rolls_out(self) -> bool:
+        """Whether its attention can be rolled out, as far as the definition tells: not of a store, nor without CLS."""
+        return not self.is_adopted and self.kind not in ("cnn", "siglip")
 
     def same_network(self, other: "BackboneConfig") -> bool:
         """Whether both give features of one space and shape, as far as their definitions tell; a store does not say."""

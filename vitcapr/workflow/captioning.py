@@ -94,12 +94,14 @@ class CaptioningStages:
         return self._files(self.chosen.attentive_captioners, self.chosen.attentive_decodings, folder, files)
 
     def looked_through_files(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`attentive_files`, for those whose backbone can be run again: an adopted store has none."""
-        config = self.chosen.config.captioners
-        runnable = [
-            name for name in self.chosen.attentive_captioners if not self.features.is_adopted(config[name].backbone)
+        """As :meth:`attentive_files`, for those whose backbone can be run again and tells its attention."""
+        config = self.chosen.config
+        rolled = [
+            name
+            for name in self.chosen.attentive_captioners
+            if config.backbones[config.captioners[name].backbone].rolls_out
         ]
-        return self._files(runnable, self.chosen.attentive_decodings, folder, files)
+        return self._files(rolled, self.chosen.attentive_decodings, folder, files)
 
     def _files(self, captioners: list[str], decodings: list[str], folder: str, files: tuple[str, ...]) -> list[str]:
         return [

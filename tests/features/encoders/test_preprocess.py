@@ -8,7 +8,9 @@ import torch
 from PIL import Image
 from transformers.models.bit.image_processing_pil_bit import BitImageProcessorPil
 from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
 from transformers.models.deit.image_processing_pil_deit import DeiTImageProcessorPil
+from transformers.models.mobilenet_v2.image_processing_pil_mobilenet_v2 import MobileNetV2ImageProcessorPil
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 from vitcapr.errors import UserError
@@ -42,6 +44,10 @@ def ours(preprocessing: Preprocessing, image: Image.Image) -> torch.Tensor:
         DeiTImageProcessorPil(size={"height": 32, "width": 32}, crop_size={"height": 28, "width": 28}, resample=3),
         BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=3),
         CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}),
+        ConvNextImageProcessorPil(size={"shortest_edge": 28}),
+        ConvNextImageProcessorPil(size={"shortest_edge": 28}, crop_pct=0.9, resample=2),
+        ConvNextImageProcessorPil(size={"shortest_edge": 384}),
+        MobileNetV2ImageProcessorPil(size={"shortest_edge": 30}, crop_size={"height": 27, "width": 27}),
     ],
     ids=lambda processor: type(processor).__name__,
 )
@@ -86,6 +92,19 @@ def test_an_old_clip_configuration_means_the_shorter_edge(tmp_path: Path) -> Non
     )
     preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
     assert (preprocessing.resize, preprocessing.crop, preprocessing.size) == ((30,), (24, 24), (24, 24))
+
+
+def test_an_old_convnext_configuration_means_the_size_of_the_crop(tmp_path: Path) -> None:
+    """microsoft/resnet-50 was described like this."""
+    write(
+        tmp_path,
+        {"size": 224, "crop_pct": 0.875, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        | {"resample": 3, "feature_extractor_type": "ConvNextFeatureExtractor"},
+    )
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
+    assert (preprocessing.resize, preprocessing.crop) == ((256,), (224, 224))
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99), image_size=448)
+    assert (preprocessing.resize, preprocessing.crop) == ((512,), (448, 448))
 
 
 def test_size_and_interpolation_can_be_changed(tmp_path: Path) -> None:

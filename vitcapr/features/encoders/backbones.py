@@ -20,8 +20,13 @@ from vitcapr.files import sha256_bytes, sha256_file
 VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
 """What is loaded of a checkpoint of pictures and text, by its model type."""
 
+CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "bit"})
+"""Model types whose output is a map (B, D, h, w) and its pooled vector."""
+IMAGENET_SIZE = (224, 224)
+
 _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")
+_VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,14 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
-    """Height and width that the model's configuration names.
+    """Height and width that the model's configuration names; a convolutional network takes any, and may name none.
 
     Raises:
-        UserError: the configuration is of a kind that transformers does not know, or not of a ViT.
+        UserError: the configuration is of a kind that transformers does not know, or not of a network for pictures.
     """
     config = _vision(read_config(folder))
+    if config.model_type in CONVOLUTIONAL:
+        return _pair(getattr(config, "image_size", IMAGENET_SIZE))
     return _pair(_required(config, "image_size", folder))
 
 
@@ -114,6 +121,12 @@ def patch_grid(config: Any, size: tuple[int, int], folder: Path) -> tuple[tuple[
         )
     resized = _pair(_required(config, "image_size", folder)) != size
     return (size[0] // patch[0], size[1] // patch[1]), resized
+
+
+def wrong_size(size: tuple[int, int], folder: Path, error: Exception, remedy: str) -> UserError:
+    """What to raise when a model stopped with ``error`` on pictures of ``size``."""
+    what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
+    return UserError(what, where=folder, remedy=remedy)
 
 
 class Backbone:
@@ -143,6 +156,12 @@ class Backbone:
         _weight_files(folder)
         self.size, self.dtype, self.device = size, dtype, device or torch.device("cpu")
         config = read_config(folder)
+        if config.model_type in CONVOLUTIONAL:
+            raise UserError(
+                f"a convolutional network ({config.model_type}) has no CLS token and no attention",
+                where=folder,
+                remedy=f"{_VIT_REMEDY}; for a backbone of kind: cnn no roll-out is drawn",
+            )
         self.grid, resized = patch_grid(_vision(config), size, folder)
         self._model: torch.nn.Module = _load(folder, config, dtype).to(self.device)
         takes = inspect.signature(self._model.forward).parameters
@@ -153,15 +172,14 @@ class Backbone:
             with torch.inference_mode():
                 probe = self._hidden(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))
         except (ValueError, RuntimeError) as error:
-            what = f"the checkpoint does not run on pictures of {size[0]} x {size[1]}: {str(error)[:120]}"
-            raise UserError(what, where=folder, remedy="set image_size to the checkpoint's own") from error
+            raise wrong_size(size, folder, error, "set image_size to the checkpoint's own") from error
         patches = self.grid[0] * self.grid[1]
         if probe.ndim != 3 or probe.shape[1] <= patches:
             raise UserError(
                 f"the model's output {tuple(probe.shape)} is not a CLS token followed by {self.grid[0]} x "
                 f"{self.grid[1]} patches",
                 where=folder,
-                remedy="use a ViT, DeiT, DINOv2 or CLIP checkpoint",
+                remedy=_VIT_REMEDY,
             )
         self.prefix, self.dim = probe.shape[1] - patches, probe.shape[2]
 

@@ -1,6 +1,7 @@
 """The image half of a checkpoint, whatever its kind, as a function from pixels to the arrays of a store.
 
-``hidden`` is the vision transformer's last layer: a CLS vector and a vector a patch. ``aligned`` is the vector that the
+``hidden`` is the network's last layer: a CLS vector and a vector a patch or, of a convolutional network, its pooled
+output and a vector a place of its last map. ``aligned`` is the vector that the
 checkpoint compares with that of a caption: CLIP's and SigLIP's, or the image-text contrastive one of BLIP-2 (J. Li et
 al. 2023, section 3.1). ``qformer`` is BLIP-2's query tokens before any projection.
 """
@@ -12,18 +13,19 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
-from transformers import Blip2VisionModelWithProjection, CLIPVisionModelWithProjection, SiglipVisionModel
+from transformers import AutoModel, Blip2VisionModelWithProjection, CLIPVisionModelWithProjection, SiglipVisionModel
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.backbones import Backbone, patch_grid
+from vitcapr.features.encoders.backbones import CONVOLUTIONAL, Backbone, patch_grid, wrong_size
 from vitcapr.features.encoders.loading import load_part, model_type, read_config
 
-Kind = Literal["auto", "vit", "clip", "siglip", "blip-2"]
+Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
 
 OUTPUTS: Mapping[str, tuple[Output, ...]] = {
     "vit": ("hidden",),
+    "cnn": ("hidden",),
     "clip": ("hidden", "aligned"),
     "siglip": ("hidden", "aligned"),
     "blip-2": ("hidden", "aligned", "qformer"),
@@ -81,7 +83,7 @@ def kind_of(folder: Path, kind: Kind, output: Output) -> str:
         UserError: it is not the kind asked for, or has no such output.
     """
     found = model_type(folder)
-    named = found if found in OUTPUTS else "vit"
+    named = "cnn" if found in CONVOLUTIONAL else found if found in OUTPUTS else "vit"
     if kind not in ("auto", named):
         raise UserError(f"the backbone is of kind {named} ({found}), not {kind}", where=folder, remedy="set kind: auto")
     if output not in OUTPUTS[named]:
@@ -105,7 +107,8 @@ def load_image_tower(
     Arrays by kind and output:
 
     - hidden: ``cls (D,)`` and ``patches (P, D)``. SigLIP has no CLS token: its ``cls`` is that of its attention-pooling
-      head or, where it has none, the patches' mean.
+      head or, where it has none, the patches' mean. Of a convolutional network ``cls`` is the pooled output and
+      ``patches`` the last feature map, row by row; the map's own height and width are the grid.
     - CLIP, SigLIP aligned: ``cls (E,)`` alone, not normalised, as ``get_image_features`` gives it.
     - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, these pooled.
     - BLIP-2 aligned: ``patches (32, E)``, the projected tokens, each of length 1, and ``cls (E,)``, their mean. BLIP-2
@@ -120,6 +123,8 @@ def load_image_tower(
         UserError: the checkpoint is of another kind, has no such output, lacks weights or cannot take this size.
     """
     named = kind_of(folder, kind, output)
+    if named == "cnn":
+        return _convolutional(folder, size, dtype, device)
     if output == "hidden" and named != "siglip":
         return Backbone(folder, size, dtype, device)
     config = read_config(folder)
@@ -136,6 +141,21 @@ def load_image_tower(
         raise UserError("this SigLIP has no pooling head, so no aligned vector", where=folder, remedy="output: hidden")
     vector = "image_embeds" if named == "clip" else "pooler_output"
     return Tower(model, lambda pixels: {"cls": model(pixels, **options)[vector]}, NO_GRID, size, device, dtype)
+
+
+def _convolutional(folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tower:
+    model = load_part(AutoModel, folder, dtype=dtype).to(device)
+
+    def run(pixels: Tensor) -> dict[str, Tensor]:
+        output = model(pixels)
+        return {"patches": output.last_hidden_state.flatten(2).mT, "cls": output.pooler_output.flatten(1)}
+
+    try:
+        with torch.inference_mode():
+            rows, columns = model(torch.zeros(1, 3, *size, dtype=dtype, device=device)).last_hidden_state.shape[2:]
+    except (ValueError, RuntimeError) as error:
+        raise wrong_size(size, folder, error, "set a larger image_size") from error
+    return Tower(model, run, (rows, columns), size, device, dtype)
 
 
 def _siglip_hidden(output: Any) -> dict[str, Tensor]:

@@ -25,7 +25,9 @@ INTERPOLATIONS = {
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 """Where a checkpoint describes its preprocessing; newer ones put it beside the tokenizer's, under image_processor."""
 
-_SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower")
+_SHORTEST_EDGE_TYPES = ("clip", "bit", "siglip_", "chinese_clip", "bridgetower", "mobilenet")
+_CROPPED_SHARE = 224 / 256
+_UNCROPPED_FROM = 384
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,12 @@ def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
 def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path) -> Preprocessing:
     kind = str(content.get("image_processor_type") or content.get("feature_extractor_type") or "")
     by_edge = kind.lower().startswith(_SHORTEST_EDGE_TYPES)
+    by_share = kind.lower().startswith("convnext")
     size = content.get("size") if content.get("do_resize", True) else None
-    resize = model_size if size is None else _size(size, by_edge, where)
+    resize = model_size if size is None else _size(size, by_edge or by_share, where)
     crop: tuple[int, int] | None = None
+    if by_share and len(resize) == 1:
+        resize, crop = _by_share(resize[0], content.get("crop_pct") or _CROPPED_SHARE)
     if content.get("do_center_crop", by_edge or "crop_size" in content):
         cropped = _size(content.get("crop_size", list(model_size)), False, where)
         crop = (cropped[0], cropped[-1])
@@ -186,6 +191,14 @@ def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
     if isinstance(value, dict) and "shortest_edge" in value and "longest_edge" not in value:
         return (int(value["shortest_edge"]),)
     raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")
+
+
+def _by_share(edge: int, share: float) -> tuple[tuple[int, ...], tuple[int, int] | None]:
+    """Resize and crop of ConvNext's processor, which ResNet and RegNet use too.
+
+    It cuts a share out of the middle of small pictures, and stretches large ones.
+    """
+    return ((edge, edge), None) if edge >= _UNCROPPED_FROM else ((int(edge / share),), (edge, edge))
 
 
 def _with_size(found: Preprocessing, image_size: int) -> Preprocessing:

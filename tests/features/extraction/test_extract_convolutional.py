@@ -1,0 +1,77 @@
+"""A convolutional network from pictures to a sealed store, and DeViSE trained on it."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from convolutional import SIZE, save
+from PIL import Image
+from transformers import AutoImageProcessor
+
+from vitcapr.cli import embed_devise, train_devise
+from vitcapr.data.manifest import write_manifest
+from vitcapr.features.encoders.photographs import open_like
+
+COLOURS = {"red": (220, 30, 30), "green": (30, 220, 30), "blue": (30, 30, 220)}
+IMAGES = 30
+
+
+def coloured(folder: Path) -> Path:
+    """A manifest of noisy pictures of one colour each, which their captions name; the last six are for validation."""
+    (folder / "pictures").mkdir(parents=True)
+    generator, names = np.random.default_rng(0), list(COLOURS)
+    images, captions = [], []
+    for number in range(IMAGES):
+        colour, split = names[number % 3], "train" if number < IMAGES - 6 else "validation"
+        height, width = 50 + number % 5, 70 - number % 7
+        pixels = np.clip(COLOURS[colour] + generator.normal(0, 20, (height, width, 3)), 0, 255).astype(np.uint8)
+        path = folder / "pictures" / f"{number}.png"
+        Image.fromarray(pixels).save(path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        images.append((str(number), path.name, split, width, height, digest))
+        captions.append((f"{number}#0", str(number), "en", f"all {colour}", split))
+    return write_manifest(
+        folder,
+        dataset="colours",
+        image_root=folder / "pictures",
+        images=pd.DataFrame(images, columns=["image_id", "path", "split", "width", "height", "sha256"]),
+        captions=pd.DataFrame(captions, columns=["caption_id", "image_id", "language", "text", "split"]),
+        rejected=[],
+        objects=None,
+    )
+
+
+@pytest.mark.parametrize("family", ["resnet", "convnext"])
+def test_devise_learns_colours_from_a_store_of_a_cnn(tmp_path: Path, experiment: Any, family: str) -> None:
+    whole = save(family, tmp_path / "cnn")
+    colours = replace(experiment, manifest=coloured(tmp_path / "colours"), backbone=tmp_path / "cnn")
+    store = colours.run(store_dtype="float32")
+    processor = AutoImageProcessor.from_pretrained(tmp_path / "cnn", backend="pil")
+    pictures = [Image.open(tmp_path / "colours" / "pictures" / f"{number}.png") for number in range(IMAGES)]
+    with torch.inference_mode():
+        own = whole.base_model(processor(images=pictures, return_tensors="pt")["pixel_values"])
+    assert store.grid == own.last_hidden_state.shape[2:]
+    np.testing.assert_allclose(store["cls"][:], own.pooler_output.flatten(1), atol=1e-5)
+    np.testing.assert_allclose(store["patches"][:], own.last_hidden_state.flatten(2).mT, atol=1e-5)
+    encoder = open_like(store.attributes, torch.device("cpu"), str(tmp_path / "cnn"))
+    assert encoder.grid == store.grid
+    assert encoder.seen(pictures[1]).size == (SIZE, SIZE)
+    np.testing.assert_allclose(encoder.encode(pictures[:2])["cls"], store["cls"][:2], atol=1e-5)
+
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("red 1 0 0\ngreen 0 1 0\nblue 0 0 1\n", encoding="utf-8")
+    devise = {"backbone": "cnn", "word_vectors": "colours", "epochs": 60, "batch_images": 8, "learning_rate": 0.03}
+    settings = json.dumps({"devise": {**devise, "device": "cpu"}, "dimension": 3})
+    paths = {"features": store.manifest_path, "manifest": colours.manifest, "vectors": vectors, "settings": settings}
+    train_devise.main(output_dir=tmp_path / "devise", log=tmp_path / "log", **paths)
+    output = tmp_path / "embeddings.npz"
+    embed_devise.main(devise=tmp_path / "devise", split="validation", output=output, log=tmp_path / "log", **paths)
+    with np.load(output) as made:
+        scores = made["images"] @ made["captions"].T
+    assert (scores.argmax(axis=1) % 3).tolist() == [0, 1, 2, 0, 1, 2]
