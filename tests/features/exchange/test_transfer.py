@@ -7,16 +7,20 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import fsspec
 import numpy as np
 import pandas as pd
 import pytest
+from fsspec.registry import _registry
 from typer.testing import CliRunner
 
 from vitcapr.cli import extract, features
@@ -30,6 +34,7 @@ from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.seal import write_sealed
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 
+REPOSITORY = Path(__file__).parents[3]
 ROWS, CHUNK = 11, 4
 KEY = "AKIA" + 16 * "X"
 """rclone refuses shorter ones."""
@@ -102,6 +107,12 @@ def same(pulled: Path, sealed: Path) -> None:
             assert (here.path.parent / "checksums" / path.name).read_bytes() == path.read_bytes()
 
 
+def bytes_of(sealed: Path) -> int:
+    """Of all chunks, padding included."""
+    with open_features(sealed) as store:
+        return sum(array.chunks * store.chunk * array.row_bytes for array in store.values())
+
+
 def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
@@ -154,25 +165,22 @@ def dropping(port: int, after: int, times: int) -> Iterator[tuple[int, list[int]
         with closing(client), closing(connection) as server:
 
             def upstream() -> None:
-                try:
+                with suppress(OSError):
                     while content := client.recv(1 << 16):
                         server.sendall(content)
-                except OSError:
-                    return
+                    server.shutdown(socket.SHUT_WR)
 
             threading.Thread(target=upstream, daemon=True).start()
             passed = 0
-            try:
+            with suppress(OSError):
                 while content := server.recv(1 << 10):
                     if len(cuts) < times and passed + len(content) > after:
                         cuts.append(passed)
                         client.sendall(content[: after - passed])
-                        client.shutdown(socket.SHUT_RDWR)
-                        return
+                        break
                     client.sendall(content)
                     passed += len(content)
-            except OSError:
-                return
+                client.shutdown(socket.SHUT_RDWR)
 
     def accept() -> None:
         while True:
@@ -231,9 +239,7 @@ def rclone(*arguments: str) -> list[str]:
 def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
     moved = Moved()
     push(sealed, Place(str(tmp_path / "shelf" / "noise")), moved)
-    with open_features(sealed) as store:
-        assert moved.chunks == 3
-        assert moved.bytes == sum(array.chunks * store.chunk * array.row_bytes for array in store.values())
+    assert (moved.chunks, moved.bytes) == (3, bytes_of(sealed))
     same(tmp_path / "shelf" / "noise", sealed)
     pulled = pull(find_remote(Place(str(tmp_path / "shelf" / "noise"))), tmp_path / "b", nothing)
     same(pulled, sealed)
@@ -379,31 +385,76 @@ def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
         find_remote(Place(url, attempts=2, pause=0.01))
 
 
-def test_s3_with_the_connection_cut_and_a_chunk_flipped(
-    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class ObjectStore(NamedTuple):
+    """A server with the bucket ``features``."""
+
+    command: list[str]
+    address: str  # The variable in which its client finds the address.
+    bucket: Path  # Where its objects lie as files.
+
+
+def s3(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     pytest.importorskip("s3fs", reason="pip install 'vitcapr[s3]'")
-    folder, port = tmp_path / "buckets", free_port()
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     (folder / "features").mkdir(parents=True)
     command = rclone(
         "s3", str(folder), "--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},secret", "--vfs-cache-mode", "off"
     )
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    with serving(command, port), dropping(port, 100, 2) as (proxy, cuts):
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{proxy}")
-        place = Place("s3://features/noise", pause=0.01)
-        push(sealed, place, nothing)
-        again = Moved()
+    return ObjectStore(command, "AWS_ENDPOINT_URL", folder / "features")
+
+
+def gs(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # Read on import: gRPC, which no emulator speaks.
+    monkeypatch.setitem(fsspec.config.conf, "gcs", {"token": "anon"})
+    pytest.importorskip("gcsfs", reason="pip install 'vitcapr[gs]'")
+    pytest.importorskip("gcp_storage_emulator", reason="pip install gcp-storage-emulator")
+    command = [sys.executable, "-m", "gcp_storage_emulator", "-d", str(folder), "start", "--quiet"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--default-bucket", "features"]
+    return ObjectStore(command, "STORAGE_EMULATOR_HOST", folder / ".cloudstorage" / "features")
+
+
+class Cut(Exception):
+    pass
+
+
+def cut(_chunks: int, _size: int) -> None:
+    raise Cut
+
+
+@pytest.mark.parametrize("store", [s3, gs])
+def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
+    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Callable[..., ObjectStore]
+) -> None:
+    port = free_port()
+    server = store(tmp_path / "buckets", port, monkeypatch)
+    with serving(server.command, port), dropping(port, 100, 2) as (proxy, cuts):
+        monkeypatch.setenv(server.address, f"http://127.0.0.1:{proxy}")
+        place = Place(f"{store.__name__}://features/noise", pause=0.01)
+        with pytest.raises(Cut):
+            push(sealed, place, cut)
+        assert len(cuts) == 2
+        with pytest.raises(UserError, match=r"no manifest.json there"):
+            find_remote(place)
+        rest, again = Moved(), Moved()
+        push(sealed, place, rest)
+        assert rest.chunks < 3
         push(sealed, place, again)
         assert again.chunks == 0
-        assert len(cuts) == 2
-        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
-        chunk = folder / "features/noise/features.zarr/cls/c/1/0"
+
+        part, whole = Moved(), Moved()
+        pull(find_remote(place), tmp_path / "b", part, rows=np.arange(5), arrays=["cls"])
+        assert part.chunks == 2
+        same(pull(find_remote(place), tmp_path / "b", whole), sealed)
+        assert part.bytes + whole.bytes == bytes_of(sealed)
+
+        chunk = server.bucket / "noise/features.zarr/cls/c/1/0"
         chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
         with pytest.raises(UserError, match="is not what was sealed"):
             pull(find_remote(place), tmp_path / "c", nothing)
+        with pytest.raises(UserError, match="there is no such bucket"):
+            push(sealed, Place(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
 
 
 def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
@@ -425,10 +476,32 @@ def test_places_that_cannot_be_are_one_line() -> None:
         Place("nowhere://x")
 
 
-def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(*_: object, **__: object) -> None:
-        raise ImportError("install gcsfs")
+@pytest.mark.parametrize(
+    ("protocol", "package", "extra"),
+    [
+        ("s3", "s3fs", "s3"),
+        ("s3a", "s3fs", "s3"),
+        ("gs", "gcsfs", "gs"),
+        ("gcs", "gcsfs", "gs"),
+        ("sftp", "paramiko", "ssh"),
+        ("ssh", "paramiko", "ssh"),
+        ("http", "aiohttp", "http"),
+        ("https", "aiohttp", "http"),
+    ],
+)
+def test_missing_packages_are_named(protocol: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each extra is one of pyproject.toml's, and brings the package."""
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [requirement for requirement in extras[extra] if requirement.startswith(f"{package}>=")]
+    monkeypatch.delitem(_registry, protocol, raising=False)
+    for module in ("fsspec.implementations.sftp", "fsspec.implementations.http"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=rf"^a package for {protocol} .*; pip install 'vitcapr\[{extra}\]'$"):
+        Place(f"{protocol}://host/x")
 
-    monkeypatch.setattr("fsspec.core.url_to_fs", absent)
-    with pytest.raises(UserError, match=r"pip install 'vitcapr\[gs\]'"):
-        Place("gs://bucket/x")
+
+def test_fsspec_names_the_packages_that_have_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    with pytest.raises(UserError, match=r"a package for abfs is not installed .*; Install adlfs"):
+        Place("abfs://container/x")

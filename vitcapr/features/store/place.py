@@ -1,5 +1,6 @@
 """A folder anywhere that fsspec reaches (a path, sftp, S3, GCS, http): files read and written whole, tried again."""
 
+import logging
 import posixpath
 import re
 import secrets
@@ -18,8 +19,21 @@ T = TypeVar("T")
 _PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "memory"})
 """Object stores: what is put there appears whole or not at all, and renaming would copy."""
 _READ_ONLY = frozenset({"http", "https"})
+_EXTRAS = {
+    "http": "http",
+    "https": "http",
+    "s3": "s3",
+    "s3a": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "sftp": "ssh",
+    "ssh": "ssh",
+}
+"""What brings the client of a protocol; fsspec says it for the others."""
 _LASTING = (UserError, FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError, NotImplementedError)
 """Errors that a second attempt does not mend."""
+
+logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
 
 class Place:
@@ -52,7 +66,7 @@ class Place:
             fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True)
         except ImportError as error:
             protocol = fsspec.utils.get_protocol(self.url)
-            remedy = f"pip install 'vitcapr[{_extra(protocol)}]'"
+            remedy = f"pip install 'vitcapr[{_EXTRAS[protocol]}]'" if protocol in _EXTRAS else str(error)
             raise UserError(f"a package for {protocol} is not installed", where=self.url, remedy=remedy) from error
         except ValueError as error:
             raise UserError(f"not a place that fsspec knows: {error}", where=self.url) from error
@@ -82,8 +96,15 @@ class Place:
             return None
 
     def write(self, name: str, content: bytes) -> None:
-        """The file has its old content or none until it has the new one whole."""
-        self._tried(name, lambda: self._write(self._path(name), content))
+        """The file has its old content or none until it has the new one whole.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        try:
+            self._tried(name, lambda: self._write(self._path(name), content))
+        except FileNotFoundError as error:  # Folders are made, buckets are not.
+            raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
     def _write(self, path: str, content: bytes) -> None:
         if self._put_is_atomic:
@@ -147,7 +168,3 @@ class Place:
                 self._connect()
             except UserError:
                 return
-
-
-def _extra(protocol: str) -> str:
-    return {"https": "http", "s3a": "s3", "gcs": "gs", "sftp": "ssh"}.get(protocol, protocol)
