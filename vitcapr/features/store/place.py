@@ -104,7 +104,8 @@ class Place:
         try:
             self._tried(name, lambda: self._write(self._path(name), content))
         except FileNotFoundError as error:  # Folders are made, buckets are not.
-            raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
+            missing = "bucket" if self._put_is_atomic else "folder"
+            raise UserError(f"there is no such {missing}", where=self.url, remedy="make it, then push again") from error
 
     def _write(self, path: str, content: bytes) -> None:
         if self._put_is_atomic:
