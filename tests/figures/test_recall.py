@@ -41,7 +41,7 @@ def test_the_line_of_chance_crosses_the_bars_of_its_depth():
     assert [text.get_text() for text in without.legends[0].get_texts()] == ["paper"]
 
 
-@pytest.mark.parametrize("count", [1, 3, 6])
+@pytest.mark.parametrize("count", [1, 3, 6, 7, 9, 14])
 def test_values_do_not_overlap_or_leave_the_page(count):
     figure = recall_bars({f"retriever-{n}": scores(0.5 - 0.01 * n) for n in range(count)}, SEARCHED)
     renderer = figure.canvas.get_renderer()
@@ -50,6 +50,12 @@ def test_values_do_not_overlap_or_leave_the_page(count):
         for number, box in enumerate(boxes):
             assert box.y1 <= axes.get_window_extent(renderer).y1 + 1
             assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
+
+
+def test_no_two_retrievers_look_alike():
+    figure = recall_bars({f"retriever-{n}": scores(0.4) for n in range(20)}, SEARCHED)
+    looks = {(patch.get_facecolor(), patch.get_hatch()) for patch in figure.legends[0].get_patches()}
+    assert len(looks) == 20
 
 
 @pytest.mark.parametrize("count", [1, 5, 12])

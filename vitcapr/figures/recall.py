@@ -17,6 +17,8 @@ DEPTHS = (1, 5, 10)
 DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "----")
 _DOTS = (0, (1, 1))
+_ABREAST = 7
+"""Retrievers whose values can stand side by side in half the width of a page."""
 _GROUP = 0.84
 """Width of the bars of all retrievers at one K, of the distance between two Ks."""
 
@@ -28,7 +30,8 @@ Scores = Mapping[str, Mapping[str, float | None]]
 def recall_bars(retrievers: Mapping[str, Scores], searched: Mapping[str, str]) -> Figure:
     """Recall@1, 5 and 10 in percent, a panel a direction, a bar a retriever with its interval and its value above.
 
-    A dotted line across each group of bars is what a random order gives, where the metrics tell it.
+    Of more than seven retrievers the panels stand one above the other. A dotted line across each group of bars is what
+    a random order gives, where the metrics tell it.
 
     Args:
         retrievers: the metrics of each, by its name.
@@ -41,9 +44,10 @@ def recall_bars(retrievers: Mapping[str, Scores], searched: Mapping[str, str]) -
         raise ValueError("no retriever has a recall")
     labels = [*retrievers, "by chance"]
     columns = legend_columns(labels)
-    height = 2.5 + LEGEND_ROW * -(-len(labels) // columns)
+    rows = 1 if len(retrievers) <= _ABREAST else 2
+    height = 2.5 * rows + LEGEND_ROW * -(-len(labels) // columns)
     figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
-    panels = figure.subplots(1, 2, sharey=True)
+    panels = figure.subplots(rows, 2 // rows, sharey=True)
     by_chance = []
     for axes, (direction, title) in zip(panels, DIRECTIONS.items(), strict=True):
         for number, scores in enumerate(retrievers.values()):
@@ -54,9 +58,10 @@ def recall_bars(retrievers: Mapping[str, Scores], searched: Mapping[str, str]) -
         axes.tick_params(axis="x", length=0)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
-    panels[0].set_ylabel("recall (%)")
+    for axes in panels[:rows]:
+        axes.set_ylabel("recall (%)")
     handles: list[Artist] = [
-        Patch(facecolor=series(n)["color"], edgecolor="white", hatch=_HATCHES[n % len(_HATCHES)], label=name)
+        Patch(facecolor=series(n)["color"], edgecolor="white", hatch=_hatch(n), label=name)
         for n, name in enumerate(retrievers)
     ]
     handles += by_chance[:1]
@@ -72,8 +77,15 @@ def _draw_bars(axes: Axes, direction: str, scores: Scores, number: int, count: i
             continue
         low, high = (_percent(scores, f"{direction}_recall_{depth}", bound) for bound in ("low", "high"))
         place = group - _GROUP / 2 + (number + 0.5) * width
-        hatch = _HATCHES[number % len(_HATCHES)]
-        axes.bar(place, value, 0.92 * width, color=series(number)["color"], edgecolor="white", linewidth=0, hatch=hatch)
+        axes.bar(
+            place,
+            value,
+            0.92 * width,
+            color=series(number)["color"],
+            edgecolor="white",
+            linewidth=0,
+            hatch=_hatch(number),
+        )
         top = value
         if np.isfinite(low) and np.isfinite(high):
             axes.vlines(place, low, high, color=INK, linewidth=0.9)
@@ -89,6 +101,11 @@ def _draw_bars(axes: Axes, direction: str, scores: Scores, number: int, count: i
             rotation=90 if count > 2 else 0,
         )
     axes.margins(y=0.16 if count > 2 else 0.1)
+
+
+def _hatch(number: int) -> str:
+    """Another one beside a colour that comes again."""
+    return _HATCHES[(number + number // len(_HATCHES)) % len(_HATCHES)]
 
 
 def _draw_chance(axes: Axes, direction: str, retrievers: Iterable[Scores]) -> list[LineCollection]:

@@ -146,7 +146,9 @@ class RetrievalStages:
         root = f"{self.chosen.root}/metrics/retrieval"
         # Those of a learning curve are drawn as such, unless there are no others.
         others = [name for name in self.chosen.ranked if not self.chosen.is_on_a_curve(name)]
-        shown = [*(others or self.chosen.ranked), *self.chosen.cross_encoders, *self.chosen.banked]
+        banks = {model: name for name, model in self.chosen.banked.items()}
+        ranked = [each for name in others or self.chosen.ranked for each in (name, banks.get(name)) if each is not None]
+        shown = [*ranked, *self.chosen.cross_encoders]
         return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
 
     def histories(self, _: Wildcards) -> list[str]:
