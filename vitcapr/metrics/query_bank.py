@@ -5,9 +5,9 @@ on the other side's training split, and a share of it taken off every score of t
 
     score(i, c) = <i, c> - w h(i) - w h(c),    h(x) = 1/b log mean over q in the bank of exp(b <x, q>)
 
-With w = 1 it is the inverted softmax (Smith et al. 2017, section 2.3; Bogolin et al., Cross Modal Retrieval with
-Querybank Normalisation, CVPR 2022, equation 2). No query of the split that is scored is looked at, so that a query's
-ranks do not depend on the other queries.
+With w = 1 the order is that of the inverted softmax (Smith et al. 2017), which Bogolin et al. (Cross Modal Retrieval
+with Querybank Normalisation, CVPR 2022) compute with a bank of training queries. No query of the split that is scored
+is looked at, so that a query's ranks do not depend on the other queries.
 """
 
 from collections.abc import Sequence
