@@ -32,6 +32,8 @@ PACKAGED = ("mplfonts", "fonts/NotoSansCJKsc-Regular.otf")
 NO_FONT = "(no font for this text)"
 
 _log = logging.getLogger(__name__)
+# The Chinese font has one weight, and matplotlib would say so of every text in bold.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 @functools.cache
