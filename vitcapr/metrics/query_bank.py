@@ -11,20 +11,18 @@ is looked at, so that a query's ranks do not depend on the other queries.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import NamedTuple, Self
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.chosen_weight import ChosenWeight
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, write_json
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 from vitcapr.metrics.retrieval_files import Embeddings
 
-FORMAT = "vitcapr-query-bank-1"
 Floats = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
 _BANK_HELD, _ITEMS_HELD = 1024, 8192
@@ -32,31 +30,19 @@ _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
 
 
 @dataclass(frozen=True)
-class QueryBankWeight:
-    """``weight.json``: the correction that validation chose."""
+class QueryBankWeight(ChosenWeight):
+    """The correction that validation chose."""
+
+    FORMAT: ClassVar[str] = "vitcapr-query-bank-1"
+    STAGE: ClassVar[str] = "weigh_query_bank"
 
     inverse_temperature: float
-    weight: float
     images: int
     """In the bank."""
     captions: int
     chosen_by: str
     curve: list[dict[str, float]]
     """Of everything tried: ``inverse_temperature``, ``weight`` and the scores."""
-
-    def write(self, path: Path) -> None:
-        write_json(path, {"format": FORMAT, **asdict(self)})
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing or is not such a file.
-        """
-        content = read_json(path)
-        names = {"format", *(field.name for field in fields(cls))}
-        if not isinstance(content, dict) or content.get("format") != FORMAT or content.keys() != names:
-            raise UserError(f"not a weight of format {FORMAT}", where=path, remedy="run weigh_query_bank again")
-        return cls(**{name: value for name, value in content.items() if name != "format"})
 
     @property
     def protocol(self) -> str:

@@ -77,7 +77,7 @@ class CrossEncodingStages:
         return self._embeddings(wildcards, wildcards.split)
 
     def _embeddings(self, wildcards: Wildcards, split: str) -> str:
-        return f"{self.chosen.root}/embeddings/{self._config(wildcards).retriever}/{split}/embeddings.npz"
+        return self.chosen.embeddings(self._config(wildcards).retriever, split)
 
     def ranks_of(self, wildcards: Wildcards) -> str:
         """The ranks of its retriever on a split."""

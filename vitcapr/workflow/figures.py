@@ -136,8 +136,7 @@ class FigureStages:
 
     def _compared(self, wildcards: Wildcards) -> dict[str, str]:
         named = self.chosen.compared[wildcards.language]
-        root = f"{self.chosen.root}/embeddings"
-        return {name: f"{root}/{folder}/{wildcards.split}/embeddings.npz" for name, folder in named.items()}
+        return {name: self.chosen.embeddings(model, wildcards.split) for name, model in named.items()}
 
     @property
     def learning_curve(self) -> list[str]:

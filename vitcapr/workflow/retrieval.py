@@ -91,22 +91,19 @@ class RetrievalStages:
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """What is scored under the name of a model, with or without its query bank."""
         model = self.chosen.banked.get(wildcards.scored, wildcards.scored)
-        return self._embeddings(model, wildcards.split)
+        return self.chosen.embeddings(model, wildcards.split)
 
     def pooled_embeddings_of(self, wildcards: Wildcards) -> str:
-        return self._embeddings(self.chosen.banked.get(wildcards.scored, wildcards.scored), TEST)
+        return self.chosen.embeddings(self.chosen.banked.get(wildcards.scored, wildcards.scored), TEST)
 
     def query_bank_of(self, wildcards: Wildcards) -> list[str]:
         """The embeddings of the bank and its weight, for scores that are corrected."""
         if (model := self.chosen.banked.get(wildcards.scored)) is None:
             return []
-        return [self._embeddings(model, TRAIN), f"{self.chosen.root}/query_banks/{model}/weight.json"]
+        return [self.chosen.embeddings(model, TRAIN), f"{self.chosen.root}/query_banks/{model}/weight.json"]
 
     def query_bank_option(self, wildcards: Wildcards) -> str:
         return " ".join(map(options, ("query-bank", "weight"), ([path] for path in self.query_bank_of(wildcards))))
-
-    def _embeddings(self, model: str, split: str) -> str:
-        return f"{self.chosen.root}/embeddings/{model}/{split}/embeddings.npz"
 
     def files(self, folder: str, *files: str) -> list[str]:
         """``files`` under ``folder`` for every retriever and split that is shown."""

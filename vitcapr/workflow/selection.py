@@ -177,6 +177,10 @@ class Selection:
         names = [name for model in models for name in self._embedded_as(model)]
         return {f"{name}-{QUERY_BANK}": name for name in names}
 
+    def embeddings(self, model: str, split: str) -> str:
+        """The embeddings of a split by a model, or by a matcher in one language."""
+        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
+
     @property
     def scored(self) -> list[str]:
         """The names of all scores that are made of embeddings alone."""

@@ -1,9 +1,9 @@
 """The image half of a checkpoint, whatever its kind, as a function from pixels to the arrays of a store.
 
 ``hidden`` is the network's last layer: a CLS vector and a vector a patch or, of a convolutional network, its pooled
-output and a vector a place of its last map. ``aligned`` is the vector that the
-checkpoint compares with that of a caption: CLIP's and SigLIP's, or the image-text contrastive one of BLIP-2 (J. Li et
-al. 2023, section 3.1). ``qformer`` is BLIP-2's query tokens before any projection.
+output and a vector a place of its last map. ``aligned`` is the vector that the checkpoint compares with that of a
+caption: CLIP's and SigLIP's, or the image-text contrastive one of BLIP-2 (J. Li et al. 2023, section 3.1). ``qformer``
+is BLIP-2's query tokens before any projection.
 """
 
 from collections.abc import Callable, Mapping
