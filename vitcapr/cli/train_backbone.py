@@ -2,6 +2,8 @@
 
 import csv
 import io
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -84,10 +86,9 @@ def _read(data: Manifest, split: str, names: Names, grid: int, size: int) -> tup
     """The pictures (N, size, size, 3) and targets of a split."""
     rows = data.rows(split)
     images = data.images.iloc[rows]
-    pixels = np.empty((len(rows), size, size, 3), np.uint8)
-    for number, path in enumerate(images["path"]):
-        with Image.open(data.image_root / path) as picture:
-            pixels[number] = np.asarray(picture.convert("RGB"))
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        decoded = list(pool.map(_decode, (data.image_root / path for path in images["path"])))
+    pixels = np.array(decoded, np.uint8).reshape(len(rows), size, size, 3)
     assert data.objects is not None
     targets = build_targets(
         images["image_id"].tolist(),
@@ -99,6 +100,11 @@ def _read(data: Manifest, split: str, names: Names, grid: int, size: int) -> tup
         size=size,
     )
     return pixels, targets
+
+
+def _decode(path: Path) -> Pixels:
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
 
 
 def _table(history: list[dict[str, float]]) -> str:

@@ -2,8 +2,10 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -103,40 +105,49 @@ def build_targets(
         words=np.zeros((number, len(words)), np.float32),
     )
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
+    for image, heard in _words_heard(captions, rows):
+        for word in {word for told in heard for word in told} & words.keys():
+            targets.words[image, words[word]] = sum(word in told for told in heard) / len(heard)
 
-    for image_id, texts in captions.groupby("image_id", sort=False)["text"]:
-        row = rows.get(str(image_id))
-        # A caption in another script has no words here, and says nothing about those of the others.
-        found_words = [heard for text in texts if (heard := caption_words(text))]
-        for told in found_words if row is not None else ():
-            for word in told & words.keys():
-                targets.words[row, words[word]] += 1 / len(found_words)
-
-    for image_id, found in objects.groupby("image_id", sort=False):
-        row = rows.get(str(image_id))
-        if row is None:
-            continue
-        known = found[found["kind"].isin(kinds) & found["color"].isin(colors)]
-        if known.empty:
-            continue
-        for name, amount in known["kind"].value_counts().items():
-            targets.numbers[row, kinds[str(name)]] = min(int(amount), names.most)
-        kind = known["kind"].map(kinds).to_numpy()
-        color = known["color"].map(colors).to_numpy()
-        targets.present[row, kind * len(colors) + color] = 1
-        labels = _read_labels(image_root / str(known["mask"].iloc[0]), size)
-        cover = patch_coverage(labels, known["label"].to_numpy(), grid)
-        best = cover.argmax(axis=0)
+    known = objects[objects["image_id"].isin(rows) & objects["kind"].isin(kinds) & objects["color"].isin(colors)]
+    row: Array = np.asarray(known["image_id"].map(rows), np.int64)
+    kind: Array = np.asarray(known["kind"].map(kinds), np.int64)
+    color: Array = np.asarray(known["color"].map(colors), np.int64)
+    np.add.at(targets.numbers, (row, kind), 1)
+    np.minimum(targets.numbers, names.most, out=targets.numbers)
+    group = kind * len(colors) + color
+    targets.present[row, group] = 1
+    label: Array = np.asarray(known["label"], np.int64)
+    masks = known["mask"].tolist()
+    in_order = np.argsort(row, kind="stable")
+    pictured, starts = np.unique(row[in_order], return_index=True)
+    for image, own in zip(pictured, np.split(in_order, starts[1:]), strict=True):
+        labels = _read_labels(image_root / masks[own[0]], size)
+        cover = patch_coverage(labels, label[own], grid)
+        first = cover.argmax(axis=0)
+        best = own[first]
         shown = cover.max(axis=0)
         undecided = (shown < COVERED) & (cover.sum(axis=0) >= EMPTY)
         is_object = shown >= COVERED
-        targets.kind[row] = np.where(is_object, 1 + kind[best], np.where(undecided, IGNORED, 0))
-        targets.color[row] = np.where(is_object, 1 + color[best], np.where(undecided, IGNORED, 0))
-        targets.count[row] = np.where(is_object, targets.numbers[row, kind[best]], IGNORED)
-        targets.covered[row] = shown
-        around = surroundings(labels, known["label"].to_numpy(), kind * len(colors) + color)
-        targets.around[row] = np.where(is_object[:, None], around[best], 0)
+        targets.kind[image] = np.where(is_object, 1 + kind[best], np.where(undecided, IGNORED, 0))
+        targets.color[image] = np.where(is_object, 1 + color[best], np.where(undecided, IGNORED, 0))
+        targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
+        targets.covered[image] = shown
+        around = surroundings(labels, label[own], group[own])
+        targets.around[image] = np.where(is_object[:, None], around[first], 0)
     return targets
+
+
+def _words_heard(captions: pd.DataFrame, rows: dict[str, int]) -> Iterator[tuple[int, list[set[str]]]]:
+    """The row of every image and the words of each of its captions.
+
+    A caption in another script has no words here, and says nothing about those of the others.
+    """
+    heard: dict[int, list[set[str]]] = {}
+    for image_id, text in zip(captions["image_id"].tolist(), captions["text"].tolist(), strict=True):
+        if image_id in rows and (told := caption_words(text)):
+            heard.setdefault(rows[image_id], []).append(told)
+    yield from heard.items()
 
 
 def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:
@@ -154,35 +165,75 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
         (n, 9), 1 for each of :data:`AROUND` that holds of some other group or of some fellow.
     """
     found: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
-    whole = {group: np.nonzero(np.isin(labels, values[groups == group])) for group in np.unique(groups)}
-    single = [np.nonzero(labels == value) for value in values]
-    for place, own in enumerate(groups):
-        if not len(single[place][0]):
+    single = [_Extent.of(labels == value) for value in values]
+    whole: dict[int, _Extent] = {}
+    for group, extent in zip(groups.tolist(), single, strict=True):
+        if extent is not None:
+            whole[group] = whole[group].joined(extent) if group in whole else extent
+    for place, (own, extent) in enumerate(zip(groups.tolist(), single, strict=True)):
+        if extent is None:
             continue
-        for other, pixels in whole.items():
-            if other != own and len(pixels[0]):
-                name = "overlapping" if _overlap(whole[own], pixels) else _direction(whole[own], pixels)
+        for other, there in whole.items():
+            if other != own:
+                name = "overlapping" if whole[own].overlaps(there) else whole[own].direction_of(there)
                 found[place, AROUND.index(name)] = 1
-        for fellow in np.flatnonzero(groups == own):
-            if fellow != place and len(single[fellow][0]):
-                found[place, AROUND.index(f"fellow {_direction(single[place], single[fellow])}")] = 1
+        for fellow in np.flatnonzero(groups == own).tolist():
+            there_too = single[fellow]
+            if fellow != place and there_too is not None:
+                found[place, AROUND.index(f"fellow {extent.direction_of(there_too)}")] = 1
     return found
 
 
-Pixels = tuple[Array, ...]
-"""Rows and columns of some pixels, as ``np.nonzero`` gives them."""
+class _Side(NamedTuple):
+    """Where some pixels are along one axis: the sum of their places, the lowest and the highest."""
+
+    sum: int
+    lowest: int
+    highest: int
+
+    @classmethod
+    def of(cls, each: Array) -> "_Side":
+        """each: how many of the pixels every place has."""
+        taken = np.flatnonzero(each)
+        return cls(int(each @ np.arange(len(each))), int(taken[0]), int(taken[-1]))
+
+    def joined(self, other: "_Side") -> "_Side":
+        return _Side(self.sum + other.sum, min(self.lowest, other.lowest), max(self.highest, other.highest))
+
+    def overlaps(self, other: "_Side") -> bool:
+        return self.lowest <= other.highest and other.lowest <= self.highest
 
 
-def _overlap(one: Pixels, other: Pixels) -> bool:
-    """Whether the boxes around them do."""
-    return all(a.min() <= b.max() and b.min() <= a.max() for a, b in zip(one, other, strict=True))
+class _Extent(NamedTuple):
+    """Where some pixels are, and how many."""
 
+    pixels: int
+    rows: _Side
+    columns: _Side
 
-def _direction(start: Pixels, end: Pixels) -> str:
-    down, right = (float(b.mean() - a.mean()) for a, b in zip(start, end, strict=True))
-    if abs(right) >= abs(down):
-        return "left" if right < 0 else "right"
-    return "above" if down < 0 else "below"
+    @classmethod
+    def of(cls, mask: npt.NDArray[np.bool_]) -> "_Extent | None":
+        """None where no pixel is."""
+        in_rows = np.count_nonzero(mask, axis=1)
+        pixels = int(in_rows.sum())
+        return cls(pixels, _Side.of(in_rows), _Side.of(np.count_nonzero(mask, axis=0))) if pixels else None
+
+    def joined(self, other: "_Extent") -> "_Extent":
+        """Of the pixels of both, which share none."""
+        rows, columns = self.rows.joined(other.rows), self.columns.joined(other.columns)
+        return _Extent(self.pixels + other.pixels, rows, columns)
+
+    def overlaps(self, other: "_Extent") -> bool:
+        """Whether the boxes around them do."""
+        return self.rows.overlaps(other.rows) and self.columns.overlaps(other.columns)
+
+    def direction_of(self, other: "_Extent") -> str:
+        """Seen from the middle of this one."""
+        down = other.rows.sum / other.pixels - self.rows.sum / self.pixels
+        right = other.columns.sum / other.pixels - self.columns.sum / self.pixels
+        if abs(right) >= abs(down):
+            return "left" if right < 0 else "right"
+        return "above" if down < 0 else "below"
 
 
 def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:
