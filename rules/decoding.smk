@@ -16,6 +16,7 @@ rule decode:
         "results/{experiment}/benchmarks/decode/{captioner}.{decoding}.{split}.tsv"
     wildcard_constraints:
         decoding=one_of(experiment.chosen.needed_decodings),
+    priority: 20
     conda:
         "../envs/gpu.yaml"
     threads: 8

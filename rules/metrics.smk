@@ -13,6 +13,7 @@ rule score:
         "results/{experiment}/logs/score/{captioner}.{decoding}.{split}.log",
     benchmark:
         "results/{experiment}/benchmarks/score/{captioner}.{decoding}.{split}.tsv"
+    priority: 10
     conda:
         "../envs/cpu.yaml"
     threads: 1

@@ -13,6 +13,7 @@ rule tune_reranking:
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
     log:
         "results/{experiment}/logs/tune_reranking/{captioner}.{reranking}.log",
+    priority: 20
     conda:
         "../envs/gpu.yaml"
     threads: 4
@@ -46,6 +47,7 @@ rule rerank:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
         reranking=one_of(experiment.chosen.tuned_rerankings),
+    priority: 20
     conda:
         "../envs/gpu.yaml"
     threads: 4
@@ -75,6 +77,7 @@ rule rerank_oracle:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
         reranking=one_of(experiment.chosen.oracles),
+    priority: 20
     conda:
         "../envs/cpu.yaml"
     threads: 1
