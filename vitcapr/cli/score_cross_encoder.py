@@ -10,11 +10,10 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import compare
 from vitcapr.metrics.ranks import Truth
-from vitcapr.metrics.reordered import Matches, Mix, reordered_ranks
+from vitcapr.metrics.reordered import CrossWeight, Matches, reordered_ranks
 from vitcapr.metrics.report import plain_score, read_metrics, score_of, write_metrics
 from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.metrics.retrieval_report import median_scores
@@ -40,8 +39,7 @@ def main(
     found, old, told = Matches.read(matches), RankFile.read(before), read_metrics(before_metrics)
     if old.caption_row.tolist() != found.caption_row.tolist():
         raise UserError("the ranks are of other captions than the matches", where=before)
-    chosen_weight = read_json(weight)
-    mix = Mix(*(float(chosen_weight[key]) for key in ("weight", "cosine_scale", "logit_scale")))
+    mix = CrossWeight.read(weight).mix
     truth = Truth.of(found.caption_image, len(found.image_row))
     ranked = reordered_ranks(found, old.ranks, mix)
     whole = retrieval.measures(ranked, truth)

@@ -10,12 +10,9 @@ from vitcapr.cli.parts.options import Log, Settings, WeightOutput
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.cross_encoder import WeighCrossEncoderSettings
-from vitcapr.files import write_json
-from vitcapr.metrics.reordered import Matches, Mix, reordered_ranks
+from vitcapr.metrics.reordered import CrossWeight, Matches, Mix, reordered_ranks
 from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.progress import Reporter
-
-FORMAT = "vitcapr-cross-weight-1"
 
 
 def main(
@@ -47,17 +44,13 @@ def main(
         measured = after.measures()
         curve.append({"weight": mix.weight, **{name: round(measured[name].value, 6) for name in _SHOWN}})
     best = max(curve, key=lambda row: row["rsum"])
-    write_json(
-        output,
-        {
-            "format": FORMAT,
-            "weight": best["weight"],
-            "cosine_scale": round(scales[0], 8),
-            "logit_scale": round(scales[1], 8),
-            "chosen_by": "rsum on validation",
-            "curve": curve,
-        },
-    )
+    CrossWeight(
+        weight=best["weight"],
+        cosine_scale=round(scales[0], 8),
+        logit_scale=round(scales[1], 8),
+        chosen_by="rsum on validation",
+        curve=curve,
+    ).write(output)
     with Reporter(log) as reporter:
         reporter.line(
             f"weigh_cross_encoder: weight {best['weight']:g}, rsum {100 * best['rsum']:.1f} on validation "

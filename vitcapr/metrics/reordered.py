@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.arrays import read_arrays, write_arrays
+from vitcapr.chosen_weight import ChosenWeight
 from vitcapr.errors import UserError
 from vitcapr.metrics.ranks import Ranks, Truth, average_precision
 from vitcapr.metrics.retrieval_files import Embeddings
@@ -76,6 +77,24 @@ class Mix:
             logits / np.float32(self.logit_scale)
         )
         return mixed
+
+
+@dataclass(frozen=True)
+class CrossWeight(ChosenWeight):
+    """The mix that validation chose."""
+
+    FORMAT: ClassVar[str] = "vitcapr-cross-weight-1"
+    STAGE: ClassVar[str] = "weigh_cross_encoder"
+
+    cosine_scale: float
+    logit_scale: float
+    chosen_by: str
+    curve: list[dict[str, float]]
+    """Of every weight that was tried: ``weight`` and the scores."""
+
+    @property
+    def mix(self) -> Mix:
+        return Mix(self.weight, self.cosine_scale, self.logit_scale)
 
 
 def first_matches(found: Embeddings, top: int) -> tuple[Places, Floats, Places, Floats]:
