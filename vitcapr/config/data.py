@@ -11,7 +11,7 @@ from vitcapr.config.pairs import PairsConfig
 class ScenesConfig(Section):
     """The embedded data set of rendered pictures."""
 
-    images: int = Field(6000, ge=10)
+    images: int = Field(5000, ge=10)
     """How many pictures; picture i is the same whatever the number."""
     size: int = Field(112, ge=32, le=512)
     """Width and height in pixels."""
