@@ -99,7 +99,9 @@ def test_attention_pool_is_a_softmax_over_the_patches_for_every_query() -> None:
         for query in pool.queries.weight:
             weights = torch.exp(image @ query)
             expected.append((weights / weights.sum()) @ image)
-    torch.testing.assert_close(pool(patches), torch.stack(expected).view(IMAGES, 2 * WIDTH))
+    pooled = torch.stack(expected).view(IMAGES, 2 * WIDTH)
+    torch.testing.assert_close(pool(patches), pooled)
+    torch.testing.assert_close(pool(patches, mean=True), torch.cat([pooled, patches.mean(1)], dim=1))
 
 
 def test_what_each_image_tower_reads() -> None:
@@ -115,8 +117,8 @@ def test_what_each_image_tower_reads() -> None:
     attends_too = ImageTower(WIDTH, SPACE, "attention_mean", queries=2)
     assert attends_too.arrays == ("cls", "patches")
     assert attends_too.attention is not None
-    parts = [features["cls"], attends_too.attention(features["patches"]), features["patches"].mean(1)]
-    torch.testing.assert_close(attends_too(features), attends_too.head.project(torch.cat(parts, dim=1)))  # type: ignore[operator]
+    joined = torch.cat([features["cls"], attends_too.attention(features["patches"], mean=True)], dim=1)
+    torch.testing.assert_close(attends_too(features), attends_too.head.project(joined))  # type: ignore[operator]
     attends = ImageTower(WIDTH, SPACE, "attention", queries=2, head="residual", hidden_dim=7)
     assert attends.arrays == ("cls", "patches")
     assert attends(features).shape == (IMAGES, SPACE)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.heads import HeadKind, Standardise, build_head
+from vitcapr.models.patch_pool import pool_patches
 
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 
@@ -21,14 +22,13 @@ class AttentionPool(nn.Module):
         super().__init__()
         self.queries = nn.Linear(feature_dim, queries, bias=False)
 
-    def forward(self, patches: Tensor) -> Tensor:
-        """patches: (B, P, D). Returns (B, Q * D)."""
-        scores = self.queries(patches).transpose(1, 2).float()
-        return (torch.softmax(scores, dim=2).to(patches.dtype) @ patches).flatten(1)
+    def forward(self, patches: Tensor, mean: bool = False) -> Tensor:
+        """patches: (B, P, D). Returns (B, Q * D) float32, or, with their mean behind it, (B, (Q + 1) * D)."""
+        return pool_patches(patches, self.queries.weight, mean).flatten(1)
 
 
 class ImageTower(nn.Module):
-    """``cls`` (B, D) and ``patches`` (B, P, D), as far as they are read, to (B, E).
+    """``cls`` (B, D) and ``patches`` (B, P, D), as far as they are read and in any precision, to (B, E).
 
     Args:
         pool: ``cls`` alone, or CLS beside the mean patch, patches pooled by attention, or both of these.
@@ -60,10 +60,10 @@ class ImageTower(nn.Module):
         self.head = build_head(head, vectors * feature_dim, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, features: dict[str, Tensor]) -> Tensor:
-        parts = [features["cls"]]
+        pooled = features["cls"].float()
         if self.attention is not None:
-            parts.append(self.attention(features["patches"]).to(parts[0].dtype))
-        if self.pool in ("cls_mean", "attention_mean"):
-            parts.append(features["patches"].mean(1))
-        pooled = torch.cat(parts, dim=1)
+            of_patches = self.attention(features["patches"], mean=self.pool == "attention_mean")
+            pooled = torch.cat([pooled, of_patches], dim=1)
+        elif self.pool == "cls_mean":
+            pooled = torch.cat([pooled, features["patches"].mean(1, dtype=torch.float32)], dim=1)
         return self.head(pooled if self.standardise is None else self.standardise(pooled))  # type: ignore[no-any-return]

@@ -83,7 +83,7 @@ class TextFeatureEmbedder:
         return _stacked((self._model.embed_texts(self._batch(block)) for block in _blocks(rows)), self._model)
 
     def _batch(self, rows: np.ndarray) -> TextBatch:
-        features = _read(self._array, rows, self._device)
+        features = _read(self._array, rows, self._device).float()
         return features if self._words is None else (features, self._words(rows).to(self._device))
 
 
@@ -232,7 +232,7 @@ def open_retriever(
 
 
 def _read(array: GatheredArray, rows: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(array.gather(rows)).to(device).float()
+    return torch.from_numpy(array.gather(rows)).to(device)
 
 
 def _placed(texts: TextBatch, device: torch.device) -> TextBatch:

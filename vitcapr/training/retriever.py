@@ -113,7 +113,7 @@ class RetrieverTask:
     def _embed_views(self, seen: Sequence[PairBatch]) -> Tensor:
         """The embeddings of the same images in one or several views, (B, E)."""
         return self.model.encoder.embed_views(
-            [{name: array.to(self._device).float() for name, array in batch.features.items()} for batch in seen]
+            [{name: array.to(self._device) for name, array in batch.features.items()} for batch in seen]
         )
 
     def _placed(self, texts: TextBatch) -> TextBatch:
