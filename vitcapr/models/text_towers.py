@@ -138,8 +138,7 @@ class FeatureAndWordTower(nn.Module):
         features, tokens = texts
         if self.standardise is not None:
             features = self.standardise(features)
-        real = (tokens != 0).sum(1, keepdim=True).clamp(min=1)
-        bag = self.embedding(tokens).sum(1) / real
+        bag = nn.functional.embedding_bag(tokens, self.embedding.weight, mode="mean", padding_idx=0)
         return self.head(torch.cat([features, bag], dim=1))  # type: ignore[no-any-return]
 
 
