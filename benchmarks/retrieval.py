@@ -1,6 +1,7 @@
 """Ranks of retrieval against the bare matrix product, and the memory that they take.
 
-The product is of the same blocks into the same buffer; both run in turns, and the ratio is of the medians. Embeddings
+The product is of the fastest blocks that were found, again and again into the same buffer, with BLAS's own threads.
+Both run in turns, and the ratio is of the fastest turns, for other work on the machine only adds to them. Embeddings
 have 256 dimensions; five captions lie around each image. Prints JSON.
 
     python -m benchmarks.retrieval --images 5000 --captions-each 5
@@ -10,16 +11,16 @@ have 256 dimensions; five captions lie around each image. Prints JSON.
 import argparse
 import json
 import resource
-import statistics
 import time
 from typing import Any
 
 import numpy as np
 
-from vitcapr.metrics import ranks
-from vitcapr.metrics.score_blocks import ScoreBlock
+from vitcapr.metrics.ranks import rank_matches
 
 DIM = 256
+IMAGES, CAPTIONS = 1024, 4096
+"""Of a block of the bare product."""
 
 
 def embeddings(images: int, captions_each: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -35,31 +36,31 @@ def embeddings(images: int, captions_each: int, noise: float) -> tuple[np.ndarra
 
 
 def bare_product(left: np.ndarray, right: np.ndarray) -> None:
-    """The matrix product of the blocks that the ranks are counted in, and nothing else."""
-    width, height = ranks._CAPTIONS_HELD, ranks._PANEL
-    buffer = ScoreBlock.buffer(height, min(width, len(right)))
-    for start in range(0, len(right), width):
-        texts = right[start : start + width]
-        for row in range(0, len(left), height):
-            ScoreBlock.compute(left[row : row + height], texts, np.float32(0), buffer)
+    """Every score once, and nothing else."""
+    buffer = np.empty(IMAGES * CAPTIONS, np.float32)
+    for column in range(0, len(right), CAPTIONS):
+        texts = right[column : column + CAPTIONS]
+        for row in range(0, len(left), IMAGES):
+            panel = left[row : row + IMAGES]
+            np.matmul(panel, texts.T, out=buffer[: len(panel) * len(texts)].reshape(len(panel), len(texts)))
 
 
 def run(images: int, captions_each: int, noise: float, turns: int) -> dict[str, Any]:
     left, right, owner = embeddings(images, captions_each, noise)
     seconds: dict[str, list[float]] = {"bare_product": [], "ranks": []}
-    bare_product(left[: ranks._PANEL], right)
+    bare_product(left[:IMAGES], right)
     for _ in range(turns):
         begin = time.perf_counter()
         bare_product(left, right)
         middle = time.perf_counter()
-        found = ranks.rank_matches(left, right, owner)
+        found = rank_matches(left, right, owner)
         seconds["bare_product"].append(round(middle - begin, 3))
         seconds["ranks"].append(round(time.perf_counter() - middle, 3))
     return {
         "benchmark": "retrieval",
         "scores": [len(left), len(right)],
         "seconds": seconds,
-        "ratio": round(statistics.median(seconds["ranks"]) / statistics.median(seconds["bare_product"]), 2),
+        "ratio": round(min(seconds["ranks"]) / min(seconds["bare_product"]), 2),
         "target": 1.5,
         "peak_memory_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
         "i2t_recall_1": round(float((found.i2t == 1).mean()), 3),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vitcapr.errors import UserError
 from vitcapr.metrics import ranks as module
 from vitcapr.metrics.ranks import Ranks, rank_matches
-from vitcapr.metrics.score_blocks import ScoreBlock, dot_products, slack_of
+from vitcapr.metrics.score_blocks import Buffer, ScoreBlock, dot_products, slack_of
 
 
 def oracle(images: np.ndarray, captions: np.ndarray, owner: np.ndarray) -> Ranks:
@@ -51,10 +51,11 @@ def embeddings(images: int, dim: int, noise: float, seed: int = 0) -> tuple[np.n
     return left.astype(np.float32), right.astype(np.float32), owner
 
 
-def small_blocks(patch: pytest.MonkeyPatch, images: int, panel: int, captions: int) -> None:
+def small_blocks(patch: pytest.MonkeyPatch, images: int, panel: int, captions: int, tile: int) -> None:
     patch.setattr(module, "_IMAGES_HELD", images)
-    patch.setattr(module, "_PANEL", panel)
+    patch.setattr(module, "_IMAGES_SCORED", panel)
     patch.setattr(module, "_CAPTIONS_HELD", captions)
+    patch.setattr(module, "_CAPTIONS_SCORED", tile)
 
 
 def test_by_hand() -> None:
@@ -97,7 +98,8 @@ def test_many_ties_in_blocks_of_any_size(data: st.DataObject) -> None:
     images = (scale * random.integers(-2, 3, (len(counts), dim))).astype(np.float32)
     captions = (scale * random.integers(-2, 3, (len(owner), dim))).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
-        small_blocks(patch, *(data.draw(st.integers(1, 9)) for _ in range(3)))
+        held, scored, captions_held, captions_scored = (data.draw(st.integers(1, 9)) for _ in range(4))
+        small_blocks(patch, held, scored, 5 * captions_held, 3 * captions_scored)
         assert_same(rank_matches(images, captions, owner), oracle(images, captions, owner))
 
 
@@ -106,12 +108,12 @@ def test_trained_middling_and_at_chance(noise: float, monkeypatch: pytest.Monkey
     parts = embeddings(300, 32, noise)
     expected = oracle(*parts)
     assert_same(rank_matches(*parts), expected)
-    small_blocks(monkeypatch, 64, 50, 333)
+    small_blocks(monkeypatch, 64, 50, 333, 100)
     assert_same(rank_matches(*parts), expected)
 
 
 def test_progress_counts_every_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_blocks(monkeypatch, 64, 50, 333)
+    small_blocks(monkeypatch, 64, 50, 333, 100)
     images, captions, owner = embeddings(100, 4, 1)
     counted: list[int] = []
     rank_matches(images, captions, owner, counted.append)
@@ -162,7 +164,7 @@ def test_a_product_in_float32_is_within_its_slack() -> None:
     random = np.random.default_rng(0)
     images = random.random((50, 700), np.float32)
     captions = random.random((60, 700), np.float32)
-    block = ScoreBlock.compute(images, captions, slack_of(images, captions), ScoreBlock.buffer(50, 60))
+    block = ScoreBlock.compute(images, captions, slack_of(images, captions), Buffer(50, 60))
     exact = images.astype(np.float64) @ captions.astype(np.float64).T
     assert 0 < np.abs(block.scores[:, :60] - exact).max() < block.slack < 1e-4 * exact.max()
 
@@ -214,7 +216,7 @@ def test_dask_over_a_store_that_memory_does_not_hold(tmp_path: Path, monkeypatch
         array = zarr.create_array(tmp_path / name, shape=rows.shape, chunks=chunks, dtype="float16", compressors=None)
         array[:] = rows.astype(np.float16)
         arrays[name] = Watched(dask.array.from_zarr(tmp_path / name))
-    small_blocks(monkeypatch, 120, 50, 200)
+    small_blocks(monkeypatch, 120, 50, 200, 70)
     found = rank_matches(arrays["images"], arrays["captions"], owner)
     assert arrays["captions"].most <= 200
     assert arrays["images"].most <= 200

@@ -7,24 +7,27 @@ computed again. The ranks therefore do not depend on the blocks, the threads or 
 """
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.score_blocks import Counts, Floats, ScoreBlock, dot_products, slack_of
+from vitcapr.metrics.score_blocks import Buffer, Floats, ScoreBlock, dot_products, slack_of
 
 Integers = npt.NDArray[np.int32]
 
-_IMAGES_HELD = 8192
+_IMAGES_SCORED = 384
+_CAPTIONS_SCORED = 6448
+"""Scored at a time in each thread: 10 MB of scores, enough for a fast matrix product."""
+_IMAGES_HELD = 21 * _IMAGES_SCORED
 """Images read at a time: the captions are read once for each such part."""
-_CAPTIONS_HELD = 15872
-_PANEL = 192
-"""Images scored at a time: their scores stay in the cache, and a count of them fits in a byte."""
+_CAPTIONS_HELD = 3 * _CAPTIONS_SCORED
 
 
 class Matrix(Protocol):
@@ -99,7 +102,7 @@ def rank_matches(
         caption_image: (M,) the row in ``images`` of each caption's image.
         advance: told after every block how many scores it had; N x M in all.
 
-    The memory is bounded by constants times E, and by numbers for each image and each caption.
+    The memory is bounded by constants times E, a block of scores a thread, and numbers for each image and caption.
 
     Raises:
         UserError: an embedding is not finite, or an image has no caption.
@@ -111,17 +114,21 @@ def rank_matches(
     if len(truth.caption_image) != captions.shape[0]:
         raise ValueError(f"{captions.shape[0]} caption embeddings, but the images of {len(truth.caption_image)}")
     tally = _Tally(truth, _true_scores(images, captions, truth))
-    buffer = ScoreBlock.buffer(_PANEL, min(_CAPTIONS_HELD, captions.shape[0]))
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0)), thread_name_prefix="rank") as pool:
+    buffer = Buffer(_IMAGES_SCORED, min(_CAPTIONS_SCORED, captions.shape[0]))
+
+    def add(panel: Floats, tile: Floats, slack: np.float32, first_image: int, first_caption: int) -> int:
+        tally.add(ScoreBlock.compute(panel, tile, slack, buffer), first_image, first_caption)
+        return len(panel) * len(tile)
+
+    # Each thread scores a block and counts it: BLAS's own threads would keep their cores busy while they wait.
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for image_start in range(0, images.shape[0], _IMAGES_HELD):
             held = read_rows(images, image_start, image_start + _IMAGES_HELD, "image")
             for caption_start in range(0, captions.shape[0], _CAPTIONS_HELD):
                 texts = read_rows(captions, caption_start, caption_start + _CAPTIONS_HELD, "caption")
-                slack = slack_of(held, texts)
-                for start in range(0, len(held), _PANEL):
-                    block = ScoreBlock.compute(held[start : start + _PANEL], texts, slack, buffer)
-                    tally.add(block, image_start + start, caption_start, pool)
-                    advance(len(block.images) * len(block.captions))
+                blocks = _blocks(held, texts, image_start, caption_start)
+                for scores in pool.map(add, *zip(*blocks, strict=True)):
+                    advance(scores)
     return tally.ranks()
 
 
@@ -145,30 +152,28 @@ class _Tally:
         self.own_scores[truth.caption_image, place] = true_scores[best_first]
         self.before_own = np.zeros(self.own_scores.shape, np.int64)
         self.before_image = np.zeros(len(true_scores), np.int64)
+        self.lock = threading.Lock()
 
-    def add(self, block: ScoreBlock, first_image: int, first_caption: int, pool: Executor) -> None:
-        """Count a block of all scores, in the threads of ``pool`` side by side."""
+    def add(self, block: ScoreBlock, first_image: int, first_caption: int) -> None:
+        """Count a block of all scores. Threads may side by side: what others add only lowers the limits."""
         rows = slice(first_image, first_image + len(block.images))
         columns = slice(first_caption, first_caption + len(block.captions))
         self._leave_out_own(block, rows, columns)
-        own, before, relevant = self.own_scores[rows], self.before_own[rows], self.truth.captions_each[rows]
+        own, relevant = self.own_scores[rows], self.truth.captions_each[rows]
         # Beyond this many others before it, an own caption is not among the first R.
-        limits = relevant[:, None] - np.arange(1, own.shape[1] + 1) - before
-        bounds, images_before = self.true_scores[columns], self.before_image[columns]
-
-        def count(tile: ScoreBlock, part: slice) -> Counts:
-            images_before[part] += tile.count_in_columns(bounds[part])
-            best = tile.count_in_rows(own[:, 0])
-            # What is before the best own caption is before the others, too, and for most images that decides.
-            captions_before = np.repeat(best[:, None], own.shape[1], axis=1)
-            if own.shape[1] > 1:
-                undecided = np.flatnonzero(best <= limits[:, 1])
-                captions_before[undecided, 1:] = tile.count_in_rows_up_to(
-                    undecided, own[undecided, 1:], limits[undecided, 1:]
-                )
-            return captions_before
-
-        before += sum(pool.map(count, *zip(*block.tiles(), strict=True)))
+        limits = relevant[:, None] - np.arange(1, own.shape[1] + 1) - self.before_own[rows]
+        best = block.count_in_rows(own[:, 0])
+        # What is before the best own caption is before the others, too, and for most images that decides.
+        captions_before = np.repeat(best[:, None], own.shape[1], axis=1)
+        if own.shape[1] > 1:
+            undecided = np.flatnonzero(best <= limits[:, 1])
+            captions_before[undecided, 1:] = block.count_in_rows_up_to(
+                undecided, own[undecided, 1:], limits[undecided, 1:]
+            )
+        images_before = block.count_in_columns(self.true_scores[columns])
+        with self.lock:
+            self.before_own[rows] += captions_before
+            self.before_image[columns] += images_before
 
     def ranks(self) -> Ranks:
         precision = average_precision(self.before_own, self.truth.captions_each)
@@ -180,6 +185,17 @@ class _Tally:
         last = min(self.truth.offsets[rows.stop], columns.stop)
         if first < last:
             block.leave_out(self.truth.caption_image[first:last] - rows.start, np.arange(first, last) - columns.start)
+
+
+def _blocks(
+    images: Floats, captions: Floats, first_image: int, first_caption: int
+) -> Iterator[tuple[Floats, Floats, np.float32, int, int]]:
+    """Images and captions to score at a time, the slack of their scores, and the place of the first of each."""
+    slack = slack_of(images, captions)
+    for column in range(0, len(captions), _CAPTIONS_SCORED):
+        for row in range(0, len(images), _IMAGES_SCORED):
+            panel, tile = images[row : row + _IMAGES_SCORED], captions[column : column + _CAPTIONS_SCORED]
+            yield panel, tile, slack, first_image + row, first_caption + column
 
 
 def read_rows(matrix: Matrix, start: int, stop: int, what: str) -> Floats:

@@ -1,7 +1,9 @@
 """A block of scores of images x captions, counted as if every score had been computed exactly and rounded once."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +11,14 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 Counts = npt.NDArray[np.int64]
 
 _GROUP = 248
-"""Scores counted at a time: their number fits in a byte, and their flags in words of eight."""
+"""Captions counted at a time: their number fits in a byte."""
 
-_TILE = 16 * _GROUP
-"""Captions in a tile."""
+_STRIP = 24
+"""Images counted at a time: their scores stay in the cache, and their number fits in a byte."""
 _ROUNDING = 2.0**-24
 _PAIRS = 512
 """Pairs computed again at a time; bounds the memory at two times _PAIRS x E numbers."""
@@ -32,8 +35,7 @@ def dot_products(images: Floats, captions: Floats, rows: Indices, columns: Indic
     scores = np.empty(len(rows), np.float32)
     for start in range(0, len(rows), _PAIRS):
         part = slice(start, start + _PAIRS)
-        left, right = images[rows[part]].astype(np.float64), captions[columns[part]].astype(np.float64)
-        scores[part] = np.einsum("pe,pe->p", left, right)
+        scores[part] = np.einsum("pe,pe->p", images[rows[part]], captions[columns[part]], dtype=np.float64)
     return scores
 
 
@@ -47,58 +49,74 @@ def slack_of(images: Floats, captions: Floats) -> np.float32:
     return np.float32((images.shape[1] + 16) * _ROUNDING * largest[0] * largest[1])
 
 
+class Buffer(threading.local):
+    """Room for a block of scores and for comparisons of them; each thread has its own and uses it again."""
+
+    def __init__(self, images: int, captions: int) -> None:
+        self.scores = np.empty(images * _padded(captions), np.float32)
+        self.flags = np.empty(_STRIP * _padded(captions), np.bool_)
+
+
 @dataclass
 class ScoreBlock:
     """Scores of n images and m captions.
 
     Attributes:
-        images: (n, E), n at most 255; captions: (m, E).
+        images: (n, E), n below 2^16; captions: (m, E).
         scores: (n, W), each of the first m within ``slack`` of the exact score; -inf for a pair that is left out and in
             the columns beyond m, which make W a multiple of the group.
+        flags: (_STRIP, W), for comparisons. NumPy makes them twice as fast where W is above 4,096.
         slack: 0 once the scores are exact.
     """
 
     images: Floats
     captions: Floats
     scores: Floats
+    flags: Mask
     slack: np.float32
 
-    @staticmethod
-    def buffer(images: int, captions: int) -> Floats:
-        """Room for the scores of that many images and captions."""
-        return np.empty(images * _padded(captions), np.float32)
-
     @classmethod
-    def compute(cls, images: Floats, captions: Floats, slack: np.float32, buffer: Floats) -> "ScoreBlock":
+    def compute(cls, images: Floats, captions: Floats, slack: np.float32, buffer: Buffer) -> "ScoreBlock":
         """One matrix product, written to the beginning of ``buffer``."""
         width = _padded(len(captions))
-        scores = buffer[: len(images) * width].reshape(len(images), width)
+        scores = buffer.scores[: len(images) * width].reshape(len(images), width)
         scores[:, len(captions) :] = -np.inf
         np.matmul(images, captions.T, out=scores[:, : len(captions)])
-        return cls(images, captions, scores, slack)
-
-    def tiles(self) -> Iterator[tuple["ScoreBlock", slice]]:
-        """The same scores in blocks that fit in a cache, and which captions each has."""
-        for start in range(0, len(self.captions), _TILE):
-            part = slice(start, min(start + _TILE, len(self.captions)))
-            yield ScoreBlock(self.images, self.captions[part], self.scores[:, start : start + _TILE], self.slack), part
+        return cls(images, captions, scores, buffer.flags[: _STRIP * width].reshape(_STRIP, width), slack)
 
     def leave_out(self, rows: Indices, columns: Indices) -> None:
         self.scores[rows, columns] = -np.inf
 
     def count_in_columns(self, bounds: Floats) -> Counts:
         """(m,): for each caption the images whose exact score with it is at least its bound."""
-        padding = self.scores.shape[1] - len(bounds)
-        mask = self._at_least(np.pad(bounds, (0, padding), constant_values=np.inf)[None])
-        # Sums in bytes are several times faster than in wider integers.
-        counts: Counts = np.add.reduce(mask.view(np.uint8), axis=0, dtype=np.uint8)[: len(bounds)].astype(np.int64)
-        return counts
+        padded = np.pad(bounds, (0, self.scores.shape[1] - len(bounds)), constant_values=np.inf)
+        upper, lower = padded + self.slack, padded - self.slack
+        certain, possible = np.zeros((2, len(padded)), np.uint16)
+        for strip in self._strips():
+            certain += _sums(self._reaching(strip, upper), axis=0)
+            possible += _sums(self._reaching(strip, lower), axis=0)
+        if self._made_exact(certain, possible):
+            return self.count_in_columns(bounds)
+        columns = np.flatnonzero(certain != possible)
+        scores = self.scores.T[columns]
+        places, rows = np.nonzero((scores >= lower[columns, None]) & (scores < upper[columns, None]))
+        columns = columns[places]
+        np.add.at(certain, columns, self._exact(rows, columns) >= padded[columns])
+        return certain[: len(bounds)].astype(np.int64)
 
     def count_in_rows(self, bounds: Floats) -> Counts:
         """(n,): for each image the captions whose exact score with it is at least its bound."""
-        mask = self._at_least(bounds[:, None])
-        groups = np.add.reduceat(mask.view(np.uint8), self._group_starts, axis=1, dtype=np.uint8)
-        counts: Counts = groups.sum(axis=1, dtype=np.int64)
+        upper, lower = (bounds + self.slack)[:, None], (bounds - self.slack)[:, None]
+        certain, possible = np.empty((2, len(bounds), len(self._group_starts)), np.uint8)
+        for strip in self._strips():
+            for sums, limit in ((certain, upper), (possible, lower)):
+                flags = self._reaching(strip, limit[strip])
+                np.add.reduceat(flags.view(np.uint8), self._group_starts, axis=1, out=sums[strip])
+        if self._made_exact(certain, possible):
+            return self.count_in_rows(bounds)
+        rows, groups = np.nonzero(certain != possible)
+        certain[rows, groups] = self._count_in_groups(rows, groups, bounds[rows])
+        counts: Counts = certain.sum(axis=1, dtype=np.int64)
         return counts
 
     def count_in_rows_up_to(self, images: Indices, bounds: Floats, limits: Counts) -> Counts:
@@ -107,54 +125,56 @@ class ScoreBlock:
         Elsewhere it is some number above the limit. Only groups of captions whose greatest score reaches a bound are
         looked at, and of those with more such groups than the limit none.
         """
-        greatest = np.maximum.reduceat(self.scores[images], self._group_starts, axis=1)[:, None]
-        counts: Counts = (greatest > (bounds + self.slack)[..., None]).sum(axis=2, dtype=np.int64)
+        greatest = np.maximum.reduceat(self.scores, self._group_starts, axis=1)[images, None]
+        counts: Counts = _sums(greatest >= (bounds + self.slack)[..., None], axis=2).astype(np.int64)
         within = counts <= limits
         counts[within] = 0
-        rows, places = np.nonzero(within)
-        entries, groups = np.nonzero(greatest[rows, 0] >= (bounds[rows, places] - self.slack)[:, None])
-        rows, places = rows[entries], places[entries]
-        reached = bounds[rows, places]
-        scores = self.scores.reshape(len(self.images), -1, _GROUP)[images[rows], groups]
-        mask = scores > (reached + self.slack)[:, None]
-        found, inside = np.nonzero((scores >= (reached - self.slack)[:, None]) & ~mask)
-        mask[found, inside] = self._exact(images[rows[found]], groups[found] * _GROUP + inside) >= reached[found]
-        np.add.at(counts, (rows, places), np.add.reduce(mask.view(np.uint8), axis=1, dtype=np.uint8))
+        rows, places, groups = np.nonzero((greatest >= (bounds - self.slack)[..., None]) & within[..., None])
+        np.add.at(counts, (rows, places), self._count_in_groups(images[rows], groups, bounds[rows, places]))
         return counts
 
-    def _at_least(self, bounds: Floats) -> Mask:
-        """(n, W): whether the exact scores are at least ``bounds``, (n, 1) or (1, W)."""
-        if not self.slack:
-            reached: Mask = self.scores >= bounds
-            return reached
-        certain: Mask = self.scores > bounds + self.slack
-        possible: Mask = self.scores >= bounds - self.slack
-        # Eight at a time, for there are few that differ.
-        words = np.flatnonzero(certain.view(np.uint64) != possible.view(np.uint64))
-        doubtful = (words[:, None] * 8 + np.arange(8)).ravel()
-        doubtful = doubtful[certain.flat[doubtful] != possible.flat[doubtful]]
-        if len(doubtful) > _SHARE * self.scores.size:
-            self._make_exact()
-            return self._at_least(bounds)
-        rows, columns = np.divmod(doubtful, self.scores.shape[1])
-        certain[rows, columns] = self._exact(rows, columns) >= np.broadcast_to(bounds, certain.shape)[rows, columns]
-        return certain
+    def _count_in_groups(self, rows: Indices, groups: Indices, bounds: Floats) -> Counts:
+        """(k,): in each group of captions of an image those whose exact score with it is at least the bound."""
+        scores = self.scores.reshape(len(self.images), -1, _GROUP)[rows, groups]
+        mask = scores >= (bounds + self.slack)[:, None]
+        found, inside = np.nonzero((scores >= (bounds - self.slack)[:, None]) & ~mask)
+        mask[found, inside] = self._exact(rows[found], groups[found] * _GROUP + inside) >= bounds[found]
+        return _sums(mask, axis=1).astype(np.int64)
+
+    def _strips(self) -> Iterator[slice]:
+        for start in range(0, len(self.images), _STRIP):
+            yield slice(start, min(start + _STRIP, len(self.images)))
+
+    def _reaching(self, strip: slice, bounds: Floats) -> Mask:
+        """(s, W): whether the scores are at least the bounds; overwritten by the next call."""
+        flags = self.flags[: strip.stop - strip.start]
+        return np.greater_equal(self.scores[strip], bounds, out=flags)
 
     def _exact(self, rows: Indices, columns: Indices) -> Floats:
-        if not self.slack:
-            return self.scores[rows, columns]
         return dot_products(self.images, self.captions, rows, columns)
 
-    def _make_exact(self) -> None:
+    def _made_exact(self, certain: npt.NDArray[Any], possible: npt.NDArray[Any]) -> bool:
+        """Whether so many scores were in doubt that all have been computed again."""
+        if (possible - certain).sum(dtype=np.int64) <= _SHARE * self.scores.size:
+            return False
         left_out = np.isneginf(self.scores)
-        exact = self.images.astype(np.float64) @ self.captions.astype(np.float64).T
-        self.scores[:, : len(self.captions)] = exact
+        images = self.images.astype(np.float64)
+        for start in range(0, len(self.captions), _PAIRS):
+            part = slice(start, min(start + _PAIRS, len(self.captions)))
+            self.scores[:, part] = images @ self.captions[part].astype(np.float64).T
         self.scores[left_out] = -np.inf
         self.slack = np.float32(0)
+        return True
 
     @property
     def _group_starts(self) -> Indices:
         return np.arange(0, self.scores.shape[1], _GROUP)
+
+
+def _sums(flags: Mask, axis: int) -> Bytes:
+    """Sums in bytes are several times faster than in wider integers."""
+    sums: Bytes = np.add.reduce(flags.view(np.uint8), axis=axis, dtype=np.uint8)
+    return sums
 
 
 def _padded(captions: int) -> int:
