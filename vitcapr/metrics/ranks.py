@@ -162,7 +162,7 @@ class _Tally:
         own, relevant = self.own_scores[rows], self.truth.captions_each[rows]
         # Beyond this many others before it, an own caption is not among the first R.
         limits = relevant[:, None] - np.arange(1, own.shape[1] + 1) - self.before_own[rows]
-        best = block.count_in_rows(own[:, 0])
+        best, images_before = block.count(own[:, 0], self.true_scores[columns])
         # What is before the best own caption is before the others, too, and for most images that decides.
         captions_before = np.repeat(best[:, None], own.shape[1], axis=1)
         if own.shape[1] > 1:
@@ -170,7 +170,6 @@ class _Tally:
             captions_before[undecided, 1:] = block.count_in_rows_up_to(
                 undecided, own[undecided, 1:], limits[undecided, 1:]
             )
-        images_before = block.count_in_columns(self.true_scores[columns])
         with self.lock:
             self.before_own[rows] += captions_before
             self.before_image[columns] += images_before

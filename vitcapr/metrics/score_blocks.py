@@ -1,7 +1,6 @@
 """A block of scores of images x captions, counted as if every score had been computed exactly and rounded once."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,10 @@ Counts = npt.NDArray[np.int64]
 _GROUP = 248
 """Captions counted at a time: their number fits in a byte."""
 
-_STRIP = 24
+_STRIP = 48
 """Images counted at a time: their scores stay in the cache, and their number fits in a byte."""
+_FEW = 1 / 4
+"""If fewer groups than this reach the bounds of a strip, as with a trained model, they alone are counted in rows."""
 _ROUNDING = 2.0**-24
 _PAIRS = 512
 """Pairs computed again at a time; bounds the memory at two times _PAIRS x E numbers."""
@@ -65,6 +66,7 @@ class ScoreBlock:
         images: (n, E), n below 2^16; captions: (m, E).
         scores: (n, W), each of the first m within ``slack`` of the exact score; -inf for a pair that is left out and in
             the columns beyond m, which make W a multiple of the group.
+        greatest: (n, W / _GROUP), of each group of captions, once they are counted.
         flags: (_STRIP, W), for comparisons. NumPy makes them twice as fast where W is above 4,096.
         slack: 0 once the scores are exact.
     """
@@ -72,6 +74,7 @@ class ScoreBlock:
     images: Floats
     captions: Floats
     scores: Floats
+    greatest: Floats
     flags: Mask
     slack: np.float32
 
@@ -82,56 +85,75 @@ class ScoreBlock:
         scores = buffer.scores[: len(images) * width].reshape(len(images), width)
         scores[:, len(captions) :] = -np.inf
         np.matmul(images, captions.T, out=scores[:, : len(captions)])
-        return cls(images, captions, scores, buffer.flags[: _STRIP * width].reshape(_STRIP, width), slack)
+        flags = buffer.flags[: _STRIP * width].reshape(_STRIP, width)
+        return cls(images, captions, scores, np.empty((len(images), width // _GROUP), np.float32), flags, slack)
 
     def leave_out(self, rows: Indices, columns: Indices) -> None:
         self.scores[rows, columns] = -np.inf
 
-    def count_in_columns(self, bounds: Floats) -> Counts:
-        """(m,): for each caption the images whose exact score with it is at least its bound."""
-        padded = np.pad(bounds, (0, self.scores.shape[1] - len(bounds)), constant_values=np.inf)
-        upper, lower = padded + self.slack, padded - self.slack
-        certain, possible = np.zeros((2, len(padded)), np.uint16)
-        for strip in self._strips():
-            certain += _sums(self._reaching(strip, upper), axis=0)
-            possible += _sums(self._reaching(strip, lower), axis=0)
-        if self._made_exact(certain, possible):
-            return self.count_in_columns(bounds)
-        columns = np.flatnonzero(certain != possible)
-        scores = self.scores.T[columns]
-        places, rows = np.nonzero((scores >= lower[columns, None]) & (scores < upper[columns, None]))
-        columns = columns[places]
-        np.add.at(certain, columns, self._exact(rows, columns) >= padded[columns])
-        return certain[: len(bounds)].astype(np.int64)
+    def count(self, image_bounds: Floats, caption_bounds: Floats) -> tuple[Counts, Counts]:
+        """How many captions of each image, and images of each caption, have an exact score of at least the bound.
 
-    def count_in_rows(self, bounds: Floats) -> Counts:
-        """(n,): for each image the captions whose exact score with it is at least its bound."""
-        upper, lower = (bounds + self.slack)[:, None], (bounds - self.slack)[:, None]
-        certain, possible = np.empty((2, len(bounds), len(self._group_starts)), np.uint8)
-        for strip in self._strips():
-            for sums, limit in ((certain, upper), (possible, lower)):
-                flags = self._reaching(strip, limit[strip])
-                np.add.reduceat(flags.view(np.uint8), self._group_starts, axis=1, out=sums[strip])
-        if self._made_exact(certain, possible):
-            return self.count_in_rows(bounds)
-        rows, groups = np.nonzero(certain != possible)
-        certain[rows, groups] = self._count_in_groups(rows, groups, bounds[rows])
-        counts: Counts = certain.sum(axis=1, dtype=np.int64)
-        return counts
+        Args:
+            image_bounds: (n,).
+            caption_bounds: (m,).
+
+        Returns:
+            (n,), (m,). Both directions are counted while a strip of images is in the cache.
+        """
+        starts = np.arange(self.greatest.shape[1]) * _GROUP
+        in_rows = np.empty((2, *self.greatest.shape), np.uint8)
+        in_columns = np.zeros((2, self.scores.shape[1]), np.uint16)
+        padded = np.pad(caption_bounds, (0, self.scores.shape[1] - len(caption_bounds)), constant_values=np.inf)
+        for start in range(0, len(self.images), _STRIP):
+            strip = slice(start, start + _STRIP)
+            scores, greatest, bounds = self.scores[strip], self.greatest[strip], image_bounds[strip, None]
+            flags = self.flags[: len(scores)]
+            for certain_or_possible, off in zip(in_columns, (self.slack, -self.slack), strict=True):
+                certain_or_possible += _sums(np.greater_equal(scores, padded + off, out=flags), axis=0)
+            np.maximum.reduceat(scores, starts, axis=1, out=greatest)
+            in_rows[0, strip], in_rows[1, strip] = 0, greatest >= bounds - self.slack
+            if in_rows[1, strip].mean() < _FEW:
+                continue
+            for certain_or_possible, off in zip(in_rows[:, strip], (self.slack, -self.slack), strict=True):
+                np.greater_equal(scores, bounds + off, out=flags)
+                np.add.reduceat(flags.view(np.uint8), starts, axis=1, out=certain_or_possible)
+        if self._made_exact(*in_rows) or self._made_exact(*in_columns):
+            return self.count(image_bounds, caption_bounds)
+        captions = self._settled_rows(in_rows[0], in_rows[1], image_bounds)
+        return captions, self._settled_columns(in_columns[0], in_columns[1], padded)[: len(caption_bounds)]
 
     def count_in_rows_up_to(self, images: Indices, bounds: Floats, limits: Counts) -> Counts:
-        """(k, R): as :meth:`count_in_rows` for R bounds an image of ``images``, where the count is at most the limit.
+        """(k, R): captions as in :meth:`count`, which comes first, for R bounds an image, where at most the limit.
 
         Elsewhere it is some number above the limit. Only groups of captions whose greatest score reaches a bound are
         looked at, and of those with more such groups than the limit none.
         """
-        greatest = np.maximum.reduceat(self.scores, self._group_starts, axis=1)[images, None]
+        greatest = self.greatest[images, None]
         counts: Counts = _sums(greatest >= (bounds + self.slack)[..., None], axis=2).astype(np.int64)
         within = counts <= limits
         counts[within] = 0
         rows, places, groups = np.nonzero((greatest >= (bounds - self.slack)[..., None]) & within[..., None])
         np.add.at(counts, (rows, places), self._count_in_groups(images[rows], groups, bounds[rows, places]))
         return counts
+
+    def _settled_rows(self, certain: Bytes, possible: Bytes, bounds: Floats) -> Counts:
+        """(n,): from how many scores in each group certainly, and how many possibly, reach the bounds, (n,)."""
+        rows, groups = np.nonzero(certain != possible)
+        certain[rows, groups] = self._count_in_groups(rows, groups, bounds[rows])
+        counts: Counts = certain.sum(axis=1, dtype=np.int64)
+        return counts
+
+    def _settled_columns(
+        self, certain: npt.NDArray[np.uint16], possible: npt.NDArray[np.uint16], bounds: Floats
+    ) -> Counts:
+        """(W,): from how many scores in each column certainly, and how many possibly, reach the bounds, (W,)."""
+        columns = np.flatnonzero(certain != possible)
+        scores, reached = self.scores.T[columns], bounds[columns, None]
+        places, rows = np.nonzero((scores >= reached - self.slack) & (scores < reached + self.slack))
+        columns = columns[places]
+        np.add.at(certain, columns, self._exact(rows, columns) >= bounds[columns])
+        return certain.astype(np.int64)
 
     def _count_in_groups(self, rows: Indices, groups: Indices, bounds: Floats) -> Counts:
         """(k,): in each group of captions of an image those whose exact score with it is at least the bound."""
@@ -140,15 +162,6 @@ class ScoreBlock:
         found, inside = np.nonzero((scores >= (bounds - self.slack)[:, None]) & ~mask)
         mask[found, inside] = self._exact(rows[found], groups[found] * _GROUP + inside) >= bounds[found]
         return _sums(mask, axis=1).astype(np.int64)
-
-    def _strips(self) -> Iterator[slice]:
-        for start in range(0, len(self.images), _STRIP):
-            yield slice(start, min(start + _STRIP, len(self.images)))
-
-    def _reaching(self, strip: slice, bounds: Floats) -> Mask:
-        """(s, W): whether the scores are at least the bounds; overwritten by the next call."""
-        flags = self.flags[: strip.stop - strip.start]
-        return np.greater_equal(self.scores[strip], bounds, out=flags)
 
     def _exact(self, rows: Indices, columns: Indices) -> Floats:
         return dot_products(self.images, self.captions, rows, columns)
@@ -165,10 +178,6 @@ class ScoreBlock:
         self.scores[left_out] = -np.inf
         self.slack = np.float32(0)
         return True
-
-    @property
-    def _group_starts(self) -> Indices:
-        return np.arange(0, self.scores.shape[1], _GROUP)
 
 
 def _sums(flags: Mask, axis: int) -> Bytes:
