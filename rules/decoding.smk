@@ -1,4 +1,5 @@
 # A captioner writes captions; where the decoding asks for it, with the attention behind every word.
+# It, reranking and scoring have a priority: other jobs wait for them, and for figures none does.
 
 
 rule decode:

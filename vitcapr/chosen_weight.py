@@ -17,6 +17,8 @@ class ChosenWeight:
     """The stage that makes it."""
 
     weight: float
+    curve: list[dict[str, float]]
+    """A row for everything that was tried: ``weight``, what else was varied, and what came of it."""
 
     def write(self, path: Path) -> None:
         write_json(path, {"format": self.FORMAT, **asdict(self)})

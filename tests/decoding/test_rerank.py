@@ -141,7 +141,7 @@ def test_captions_that_cannot_be_reordered_are_refused(tmp_path):
 
 def test_a_weight_is_read_as_it_was_written(tmp_path):
     curve = [{"weight": 0.0, "cider": 0.5, "changed": 0.0}]
-    weight = RerankingWeight(0.25, 1.0, "cider", 0.5, curve, "0" * 64, "split:validation")
+    weight = RerankingWeight(0.25, curve, 1.0, "cider", 0.5, "0" * 64, "split:validation")
     weight.write(tmp_path / "weight.json")
     assert RerankingWeight.read(tmp_path / "weight.json") == weight
     (tmp_path / "weight.json").write_text('{"weight": 0.25}')

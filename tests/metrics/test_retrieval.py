@@ -186,7 +186,9 @@ def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_with_a_query_bank(folder: Path) -> None:
     write_embeddings(folder, "train.npz")
-    weight = QueryBankWeight(0.5, 10.0, images=3, captions=6, chosen_by="rsum on validation", curve=[])
+    weight = QueryBankWeight(
+        weight=0.5, curve=[], inverse_temperature=10.0, images=3, captions=6, chosen_by="rsum on validation"
+    )
     weight.write(folder / "weight.json")
 
     def score(**corrected_by: Path) -> dict:

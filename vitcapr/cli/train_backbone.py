@@ -86,9 +86,10 @@ def _read(data: Manifest, split: str, names: Names, grid: int, size: int) -> tup
     """The pictures (N, size, size, 3) and targets of a split."""
     rows = data.rows(split)
     images = data.images.iloc[rows]
+    pixels = np.empty((len(rows), size, size, 3), np.uint8)
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        decoded = list(pool.map(_decode, (data.image_root / path for path in images["path"])))
-    pixels = np.array(decoded, np.uint8).reshape(len(rows), size, size, 3)
+        for number, picture in enumerate(pool.map(_decode, (data.image_root / path for path in images["path"]))):
+            pixels[number] = picture
     assert data.objects is not None
     targets = build_targets(
         images["image_id"].tolist(),

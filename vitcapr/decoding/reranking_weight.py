@@ -18,9 +18,6 @@ class RerankingWeight(ChosenWeight):
     """The score that decided."""
     decoded: float
     """That score of the captions as they were decoded, before any reranking."""
-    curve: list[dict[str, float]]
-    """Of every weight tried: ``weight``, the score by its name, and ``changed``, the share of images whose caption is
-    another."""
     retriever: str
     """sha256 of the weights of the retriever."""
     protocol: str

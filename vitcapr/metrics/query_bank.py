@@ -41,8 +41,6 @@ class QueryBankWeight(ChosenWeight):
     """In the bank."""
     captions: int
     chosen_by: str
-    curve: list[dict[str, float]]
-    """Of everything tried: ``inverse_temperature``, ``weight`` and the scores."""
 
     @property
     def protocol(self) -> str:

@@ -89,8 +89,6 @@ class CrossWeight(ChosenWeight):
     cosine_scale: float
     logit_scale: float
     chosen_by: str
-    curve: list[dict[str, float]]
-    """Of every weight that was tried: ``weight`` and the scores."""
 
     @property
     def mix(self) -> Mix:

@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -105,9 +104,9 @@ def build_targets(
         words=np.zeros((number, len(words)), np.float32),
     )
     rows = {image_id: row for row, image_id in enumerate(image_ids)}
-    for image, heard in _words_heard(captions, rows):
-        for word in {word for told in heard for word in told} & words.keys():
-            targets.words[image, words[word]] = sum(word in told for told in heard) / len(heard)
+    for image, heard in _words_heard(captions, rows).items():
+        for word, times in Counter(word for told in heard for word in told & words.keys()).items():
+            targets.words[image, words[word]] = times / len(heard)
 
     known = objects[objects["image_id"].isin(rows) & objects["kind"].isin(kinds) & objects["color"].isin(colors)]
     row: Array = np.asarray(known["image_id"].map(rows), np.int64)
@@ -138,8 +137,8 @@ def build_targets(
     return targets
 
 
-def _words_heard(captions: pd.DataFrame, rows: dict[str, int]) -> Iterator[tuple[int, list[set[str]]]]:
-    """The row of every image and the words of each of its captions.
+def _words_heard(captions: pd.DataFrame, rows: dict[str, int]) -> dict[int, list[set[str]]]:
+    """By the row of an image, the words of each of its captions.
 
     A caption in another script has no words here, and says nothing about those of the others.
     """
@@ -147,7 +146,7 @@ def _words_heard(captions: pd.DataFrame, rows: dict[str, int]) -> Iterator[tuple
     for image_id, text in zip(captions["image_id"].tolist(), captions["text"].tolist(), strict=True):
         if image_id in rows and (told := caption_words(text)):
             heard.setdefault(rows[image_id], []).append(told)
-    yield from heard.items()
+    return heard
 
 
 def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) -> npt.NDArray[np.float32]:
