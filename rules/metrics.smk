@@ -1,8 +1,32 @@
 # Captions become scores, scores become tables.
 
 
+rule paraphrases:
+    input:
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        card="results/{experiment}/text/paraphrases/{split}/card.json",
+        table="results/{experiment}/text/paraphrases/{split}/table.gz",
+    log:
+        "results/{experiment}/logs/paraphrases/{split}.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=20,
+    params:
+        settings=experiment.metrics.paraphrases.settings,
+        made_from=experiment.metrics.paraphrases.made_from,
+    shell:
+        "python -m vitcapr.cli.paraphrases --manifest {input.manifest:q} --split {wildcards.split}"
+        " --output {output.card:q} --table {output.table:q}"
+        " --settings {params.settings:q} --log {log:q}"
+
+
 rule score:
     input:
+        experiment.metrics.paraphrases_of,
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
@@ -21,11 +45,12 @@ rule score:
         mem_mb=4000,
         runtime=60,
     params:
+        paraphrases=experiment.metrics.paraphrases_option,
         settings=experiment.metrics.score.settings,
         made_from=experiment.metrics.score.made_from,
     shell:
         "python -m vitcapr.cli.score --captions {input.captions:q} --manifest {input.manifest:q}"
-        " --vocabulary {input.vocabulary:q} --split {wildcards.split}"
+        " --vocabulary {input.vocabulary:q} {params.paraphrases} --split {wildcards.split}"
         " --model {wildcards.captioner} --decoding {wildcards.decoding}"
         " --output {output.metrics:q} --per-image {output.per_image:q}"
         " --settings {params.settings:q} --log {log:q}"

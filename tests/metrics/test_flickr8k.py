@@ -10,6 +10,7 @@ from vitcapr.metrics import captions, diversity
 from vitcapr.metrics.bootstrap import interval
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import meteor, tokenize
+from vitcapr.metrics.paraphrases import find_paraphrases, write_paraphrases
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,17 @@ def test_meteor_of_people(people: tuple[list[str], list[list[str]]]) -> None:
     assert found is not None
     assert found.low < result.score < found.high
     assert found.high - found.low < 0.02
+
+
+@pytest.mark.data
+def test_meteor_of_people_by_the_paraphrases_of_the_references(
+    people: tuple[list[str], list[list[str]]], tmp_path: Path
+) -> None:
+    images, texts = people
+    references = {image: five[1:] for image, five in zip(images, texts, strict=True)}
+    candidates = [Caption(image, five[0]) for image, five in zip(images, texts, strict=True)]
+    write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", references, timeout=300)
+    table = find_paraphrases(tmp_path / "card.json", references)
+    assert meteor(candidates, list(references.values()), 300, paraphrases=table) == meteor(
+        candidates, list(references.values()), 300
+    )

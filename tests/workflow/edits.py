@@ -23,8 +23,8 @@ CAPTIONING = CURVES | {"train_captioner"} | DECODING
 TRAINING = CAPTIONING | RETRIEVAL
 FEATURES = TRAINING | {"extract", "seal"}
 TEXT = TRAINING | {"vocabulary", "draw_text"}
-ALL = FEATURES | TEXT | {"data", "train_backbone"}
-METEOR = AFTER_CAPTIONS
+ALL = FEATURES | TEXT | {"data", "train_backbone", "paraphrases"}
+METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = frozenset({"score_retrieval", "draw_retrieved", "draw_recall", "summary"})
 SCORES = COMPARED | RANKED | {"ground", "check_facts"}
 DRAWN = frozenset(
@@ -39,7 +39,7 @@ PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 ORDER = (
     *("data", "train_backbone", "extract", "seal", "vocabulary", "word_vectors", "train_captioner"),
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
-    *("score", "ground", "check_facts", "score_retrieval", "compare", "summary"),
+    *("paraphrases", "score", "ground", "check_facts", "score_retrieval", "compare", "summary"),
 )
 
 
@@ -180,7 +180,7 @@ EDITS = (
     Edit(
         "the weights of a local backbone",
         append("weights/config.json", "another"),
-        PHOTOGRAPHS - {"data", "vocabulary", "draw_text", "word_vectors"},
+        PHOTOGRAPHS - {"data", "vocabulary", "draw_text", "word_vectors", "paraphrases"},
         of="photographs",
     ),
 )

@@ -56,6 +56,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "tune_reranking": "The weight of a retriever in reranking, on validation.",
         "rerank": "Candidates and a retriever -> captions in a new order.",
         "rerank_oracle": "Candidates and references -> the ceiling of reranking.",
+        "paraphrases": "Captions of a split -> the paraphrases that METEOR can use of them.",
         "score": "Captions -> BLEU, METEOR, ROUGE-L, CIDEr.",
         "score_languages": "Embeddings -> retrieval from one language to another.",
         "measure_information": "Embeddings before and after training -> entropy and mutual information.",

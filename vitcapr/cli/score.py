@@ -26,6 +26,7 @@ from vitcapr.metrics import captions as scores
 from vitcapr.metrics import diversity, java, oracle, spice
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.inputs import Caption, check_candidates
+from vitcapr.metrics.paraphrases import find_paraphrases
 from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.metrics.report import Score, interval_protocol, plain_score, score_of, write_metrics
 from vitcapr.progress import Reporter
@@ -39,6 +40,9 @@ def main(
     split: CaptionedSplit,
     output: MetricsOutput,
     per_image: Annotated[Path, typer.Option(help="per_image.parquet to write: a row an image")],
+    paraphrases: Annotated[
+        Path | None, typer.Option(help="card.json of the paraphrases of these references; without it METEOR reads all")
+    ] = None,
     model: ModelName = "",
     decoding: DecodingName = "",
     settings: Settings = "{}",
@@ -72,7 +76,8 @@ def main(
         if "bleu" in wanted:
             measures |= scores.bleu(words, reference_words)
         if "meteor" in wanted:
-            result = java.meteor(tokenized, reference_words, chosen.metrics.scorer_timeout)
+            table = None if paraphrases is None else find_paraphrases(paraphrases, words_of)
+            result = java.meteor(tokenized, reference_words, chosen.metrics.scorer_timeout, paraphrases=table)
             measures["meteor"] = scores.meteor(result)
         if "rouge_l" in wanted:
             measures["rouge_l"] = scores.rouge_l(words, reference_words)
@@ -94,13 +99,13 @@ def main(
 
         samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
         report = {name: score_of(measure, samples, seed) for name, measure in measures.items()} | plain
-        table = pd.DataFrame({"image_id": images, "caption": written, "tokens": words})
+        rows = pd.DataFrame({"image_id": images, "caption": written, "tokens": words})
         for name, measure in measures.items():
-            table[name] = measure.per_image
+            rows[name] = measure.per_image
         for column, measure in scores.by_statistics(measures).items():
-            table[column] = list(measure.statistics)
+            rows[column] = list(measure.statistics)
         with atomic_path(per_image) as temporary:
-            table.to_parquet(temporary, index=False)
+            rows.to_parquet(temporary, index=False)
         write_metrics(
             output,
             dataset=data.dataset,

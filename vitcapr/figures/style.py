@@ -93,8 +93,9 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
         with mpl.rc_context():
             _set_style()
             figure = draw(*args, **kwargs)
-            # Automatic layouts and ticks are settled here, while the style still holds.
+            # Automatic layouts and ticks are settled here, while the style still holds, and once for all formats.
             figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             return figure
 
     return wrapped

