@@ -1,4 +1,5 @@
 # What every rule shares: which values the wildcards may take, and the targets to name on the command line.
+# Where cores are few, rules with a priority go first: a long chain of jobs waits for them, and for figures none does.
 
 
 wildcard_constraints:

@@ -1,5 +1,4 @@
 # A captioner writes captions; where the decoding asks for it, with the attention behind every word.
-# It, reranking and scoring have a priority: other jobs wait for them, and for figures none does.
 
 
 rule decode:

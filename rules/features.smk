@@ -15,6 +15,7 @@ rule train_backbone:
         "results/{experiment}/logs/train_backbone.log",
     benchmark:
         "results/{experiment}/benchmarks/train_backbone.tsv"
+    priority: 20
     conda:
         "../envs/gpu.yaml"
     threads: 8
@@ -41,6 +42,7 @@ rule extract:
         "results/{experiment}/logs/extract/{backbone}.{task}.log",
     benchmark:
         "results/{experiment}/benchmarks/extract/{backbone}.{task}.tsv"
+    priority: 20
     conda:
         "../envs/gpu.yaml"
     threads: 8

@@ -19,6 +19,7 @@ rule train_captioner:
         "results/{experiment}/logs/train_captioner/{captioner}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_captioner/{captioner}.tsv"
+    priority: 10
     conda:
         "../envs/gpu.yaml"
     threads: 8
