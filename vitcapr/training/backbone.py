@@ -33,7 +33,7 @@ Pixels = npt.NDArray[np.uint8]
 
 
 class SceneReader(nn.Module):
-    """A ViT and linear heads on its last hidden state; only the ViT is kept."""
+    """A ViT and linear heads on its last hidden state, in one product a side; only the ViT is kept."""
 
     def __init__(self, vit: ViTModel, names: Names) -> None:
         super().__init__()
@@ -41,37 +41,25 @@ class SceneReader(nn.Module):
         kinds, colors, words, counts = len(names.kinds), len(names.colors), len(names.words), names.most + 1
         self.vit = vit
         self.grid = vit.config.image_size // vit.config.patch_size
-        self.kind = nn.Linear(width, kinds + 1)
-        self.color = nn.Linear(width, colors + 1)
-        self.count = nn.Linear(width, counts)
-        self.around = nn.Linear(width, len(AROUND))
-        self.row, self.column = nn.Linear(width, self.grid), nn.Linear(width, self.grid)
-        self.patch_words = nn.Linear(width, words)
-        self.cls_words = nn.Linear(width, words)
-        self.present = nn.Linear(width, kinds * colors)
-        self.numbers = nn.Linear(width, kinds * counts)
+        self.of_patches = {"kind": kinds + 1, "color": colors + 1, "count": counts, "around": len(AROUND)}
+        self.of_patches |= {"row": self.grid, "column": self.grid, "patch_words": words}
+        self.of_cls = {"cls_words": words, "present": kinds * colors, "numbers": kinds * counts}
+        self.counts = counts
+        self.patches = nn.Linear(width, sum(self.of_patches.values()))
+        self.cls = nn.Linear(width, sum(self.of_cls.values()))
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
         """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
         ``count (B, P, n)``, ``around (B, P, 9)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and
         ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``."""
         hidden = self.vit(pixel_values=pixels).last_hidden_state
-        cls, patches = hidden[:, 0], hidden[:, 1:]
-        numbers = self.numbers(cls)
-        outputs = {
-            "kind": self.kind(patches),
-            "color": self.color(patches),
-            "count": self.count(patches),
-            "around": self.around(patches),
-            "row": self.row(patches),
-            "column": self.column(patches),
-            # A word is in the caption if some patch shows it: a smooth maximum over the patches.
-            "patch_words": self.patch_words(patches).float().logsumexp(dim=1) - math.log(patches.shape[1]),
-            "cls_words": self.cls_words(cls),
-            "present": self.present(cls),
-            "numbers": numbers.view(len(cls), -1, self.count.out_features),
-        }
-        return {name: logits.float() for name, logits in outputs.items()}
+        cls, patches = self.cls(hidden[:, 0]).float(), self.patches(hidden[:, 1:]).float()
+        outputs = dict(zip(self.of_patches, patches.split(list(self.of_patches.values()), dim=-1), strict=True))
+        outputs |= zip(self.of_cls, cls.split(list(self.of_cls.values()), dim=-1), strict=True)
+        # A word is in the caption if some patch shows it: a smooth maximum over the patches.
+        outputs["patch_words"] = outputs["patch_words"].logsumexp(dim=1) - math.log(patches.shape[1])
+        outputs["numbers"] = outputs["numbers"].unflatten(-1, (-1, self.counts))
+        return outputs
 
 
 def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
