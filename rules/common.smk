@@ -1,5 +1,6 @@
 # What every rule shares: which values the wildcards may take, and the targets to name on the command line.
-# Where cores are few, rules with a priority go first: a long chain of jobs waits for them, and for figures none does.
+# Where cores are few, rules with a priority go first: a long chain of jobs waits for them, and for figures none does; the
+# figures that take longest come first, so that none is drawn alone at the end.
 
 
 wildcard_constraints:

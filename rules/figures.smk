@@ -126,6 +126,7 @@ rule draw_attention:
         ),
     log:
         "results/{experiment}/logs/draw_attention/{captioner}.{decoding}.{split}.log",
+    priority: 5
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -158,6 +159,7 @@ rule draw_reranked:
         ),
     log:
         "results/{experiment}/logs/draw_reranked/{captioner}.{reranking}.{split}.log",
+    priority: 5
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -369,6 +371,7 @@ rule draw_rollout:
         ),
     log:
         "results/{experiment}/logs/draw_rollout/{captioner}.{decoding}.{split}.log",
+    priority: 5
     conda:
         "../envs/cpu.yaml"
     threads: 1
