@@ -1,5 +1,6 @@
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -19,6 +20,15 @@ def test_slurm_and_srun_both_send_sigterm_and_the_training_still_saves() -> None
         assert stop.name == "SIGUSR1"
 
 
+@pytest.fixture
+def keyboard() -> Iterator[None]:
+    """Interruptions as in the foreground: what a shell starts in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
 def test_a_second_interruption_from_the_keyboard_ends_the_process() -> None:
     with stop_on_signal() as stop:
         send(signal.SIGINT)
