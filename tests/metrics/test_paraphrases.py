@@ -62,6 +62,13 @@ def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], No
     assert find_paraphrases(card, REFERENCES) == tmp_path / "table.gz"
     with pytest.raises(UserError, match=r"of other references.*card\.json"):
         find_paraphrases(card, REFERENCES | {"2": ["two dogs"]})
+    whole = (tmp_path / "table.gz").read_bytes()
+    (tmp_path / "table.gz").write_bytes(whole[:-1])
+    with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
+        find_paraphrases(card, REFERENCES)
+    (tmp_path / "table.gz").unlink()
+    with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
+        find_paraphrases(card, REFERENCES)
     card.write_text(json.dumps({"format": "something else"}))
     with pytest.raises(UserError, match="not a card of paraphrases"):
         find_paraphrases(card, REFERENCES)

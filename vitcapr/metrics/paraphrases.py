@@ -6,13 +6,12 @@ side in the reference and the other in the caption, no caption can miss what is 
 """
 
 import gzip
-import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_json, write_json
+from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, write_json
 from vitcapr.metrics import java
 
 FORMAT = "vitcapr-paraphrases-1"
@@ -41,7 +40,8 @@ def write_paraphrases(card: Path, table: Path, references: Mapping[str, Sequence
             rest = 1
         if rest:
             raise UserError("METEOR's program wrote half a table", where=table, remedy="is the disk full?")
-    write_json(card, {"format": FORMAT, "entries": count, "references": _digest(references)})
+    content = {"format": FORMAT, "entries": count, "references": _digest(references), "table": sha256_file(table)}
+    write_json(card, content)
     return count
 
 
@@ -49,7 +49,7 @@ def find_paraphrases(card: Path, references: Mapping[str, Sequence[str]]) -> Pat
     """The table beside ``card``, which must have been made of these references.
 
     Raises:
-        UserError: it is another file, or of other references.
+        UserError: it is another file, or of other references, or the table is not the one that was written with it.
     """
     content = read_json(card)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -60,9 +60,12 @@ def find_paraphrases(card: Path, references: Mapping[str, Sequence[str]]) -> Pat
             where=card,
             remedy="write them again (vitcapr paraphrases) from the same manifest, split and language",
         )
-    return card.parent / TABLE
+    table = card.parent / TABLE
+    if not table.is_file() or content.get("table") != sha256_file(table):
+        raise UserError("the paraphrases are missing or damaged", where=table, remedy="delete them and run again")
+    return table
 
 
 def _digest(references: Mapping[str, Sequence[str]]) -> str:
     lines = "".join(f"{text}\n" for texts in references.values() for text in texts)
-    return hashlib.sha256(lines.encode("utf-8")).hexdigest()
+    return sha256_bytes(lines.encode("utf-8"))

@@ -54,10 +54,11 @@ class MetricStages:
         """METEOR's paraphrases of the split, where METEOR is wanted."""
         if "meteor" not in self.chosen.config.metrics.metrics:
             return []
-        return [f"{self.chosen.root}/text/paraphrases/{wildcards.split}/card.json"]
+        folder = f"{self.chosen.root}/text/paraphrases/{wildcards.split}"
+        return [f"{folder}/card.json", f"{folder}/table.gz"]
 
     def paraphrases_option(self, wildcards: Wildcards) -> str:
-        return options("paraphrases", self.paraphrases_of(wildcards))
+        return options("paraphrases", self.paraphrases_of(wildcards)[:1])
 
     @cached_property
     def ground(self) -> Stage:
