@@ -16,11 +16,12 @@ rule paraphrases:
         mem_mb=2000,
         runtime=20,
     params:
+        folder=subpath(output.card, parent=True),
         settings=experiment.metrics.paraphrases.settings,
         made_from=experiment.metrics.paraphrases.made_from,
     shell:
         "python -m vitcapr.cli.paraphrases --manifest {input.manifest:q} --split {wildcards.split}"
-        " --output {output.card:q} --table {output.table:q}"
+        " --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 

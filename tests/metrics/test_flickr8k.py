@@ -78,7 +78,7 @@ def test_meteor_of_people_by_the_paraphrases_of_the_references(
     images, texts = people
     references = {image: five[1:] for image, five in zip(images, texts, strict=True)}
     candidates = [Caption(image, five[0]) for image, five in zip(images, texts, strict=True)]
-    write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", references, timeout=300)
+    write_paraphrases(tmp_path, references, timeout=300)
     table = find_paraphrases(tmp_path / "card.json", references)
     assert meteor(candidates, list(references.values()), 300, paraphrases=table) == meteor(
         candidates, list(references.values()), 300

@@ -35,7 +35,7 @@ def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
 ) -> None:
     candidates, references = words
     images = {str(number): texts for number, texts in enumerate(references)}
-    count = write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", images, timeout=300)
+    count = write_paraphrases(tmp_path, images, timeout=300)
     assert 0 < count < 20_000
     table = find_paraphrases(tmp_path / "card.json", images)
     named = [Caption(image, text) for image, text in zip(images, candidates, strict=True)]
@@ -58,7 +58,7 @@ def test_without_paraphrases_meteor_is_another(
 def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], None], tmp_path: Path) -> None:
     entries(ENTRY)
     card = tmp_path / "card.json"
-    assert write_paraphrases(card, tmp_path / "table.gz", REFERENCES, timeout=20) == 1
+    assert write_paraphrases(tmp_path, REFERENCES, timeout=20) == 1
     assert find_paraphrases(card, REFERENCES) == tmp_path / "table.gz"
     with pytest.raises(UserError, match=r"of other references.*card\.json"):
         find_paraphrases(card, REFERENCES | {"2": ["two dogs"]})
@@ -78,7 +78,7 @@ def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], No
 def test_half_a_table_is_not_kept(entries: Callable[..., None], tmp_path: Path, text: str, cut: int | None) -> None:
     entries(text, cut=cut)
     with pytest.raises(UserError, match=r"half a table .*table\.gz.*disk full"):
-        write_paraphrases(tmp_path / "card.json", tmp_path / "table.gz", REFERENCES, timeout=20)
+        write_paraphrases(tmp_path, REFERENCES, timeout=20)
     assert not (tmp_path / "card.json").exists()
     assert not (tmp_path / "table.gz").exists()
 

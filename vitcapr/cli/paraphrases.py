@@ -18,8 +18,7 @@ from vitcapr.progress import Reporter
 def main(
     manifest: ManifestFile,
     split: Annotated[str, typer.Option(help="The split whose captions are scored")],
-    output: Annotated[Path, typer.Option(help="card.json to write")],
-    table: Annotated[Path, typer.Option(help="table.gz to write, beside the card")],
+    output_dir: Annotated[Path, typer.Option(help="The folder of card.json and table.gz")],
     settings: Settings = "{}",
     log: Log = None,
 ) -> None:
@@ -30,9 +29,9 @@ def main(
     with Reporter(log) as reporter:
         _, words = tokenize_all([], references, timeout)
         reporter.line(f"paraphrases: of {sum(map(len, words.values()))} references")
-        count = write_paraphrases(output, table, words, timeout)
+        count = write_paraphrases(output_dir, words, timeout)
         reporter.line(f"paraphrases: {count} entries")
 
 
 if __name__ == "__main__":
-    launch(main, shelve=["output", "table"])
+    launch(main, shelve=["output_dir"])

@@ -83,13 +83,8 @@ def tokenize(captions: Sequence[Caption], timeout: float, java: str | None = Non
         source.write_text("".join(f"{caption.text}\n" for caption in captions), encoding="utf-8", newline="\n")
         command = [java or find_java(), _UTF8, "-cp", str(jar), "edu.stanford.nlp.process.PTBTokenizer"]
         command += ["-preserveLines", "-lowerCase", "-encoding", "UTF-8", str(source)]
-        problem = None
         with output.open("wb") as stdout, _running(command, folder, stdout=stdout) as process:
-            try:
-                if process.wait(timeout) != 0:
-                    problem = f"failed with code {process.returncode}"
-            except subprocess.TimeoutExpired:
-                problem = f"gave no answer in {timeout:g} s"
+            problem = _problem(process, timeout)
         lines = output.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
         if problem is None and len(lines) != len(captions):
             problem = f"answered {len(lines)} lines for {len(captions)} captions"
@@ -116,12 +111,9 @@ def meteor(
     Raises:
         UserError: the scorer failed or was silent; names the caption it was given last.
     """
-    command = [java or find_java(), _UTF8, "-Xmx2G"]
-    if paraphrases is not None:
-        command += _SHORT_LIVED
-    command += ["-jar", str(_meteor_jar()), "-", "-", "-stdio", "-l", "en", "-norm"]
-    if paraphrases is not None:
-        command += ["-a", str(paraphrases.resolve())]
+    machine, table = ([], []) if paraphrases is None else (_SHORT_LIVED, ["-a", str(paraphrases.resolve())])
+    command = [java or find_java(), _UTF8, "-Xmx2G", *machine, "-jar", str(_meteor_jar())]
+    command += ["-", "-", "-stdio", "-l", "en", "-norm", *table]
     statistics: list[list[float]] = []
     with (
         tempfile.TemporaryDirectory(prefix="vitcapr-meteor-") as folder,
@@ -154,10 +146,7 @@ def filter_paraphrases(references: Sequence[str], output: Path, timeout: float, 
         command = [java or find_java(), _UTF8, "-cp", str(_meteor_jar()), "FilterParaphrase", str(table)]
         command += [str(output.resolve()), str(source)]
         with _running(command, folder, stdout=subprocess.DEVNULL) as process:
-            try:
-                problem = f"failed with code {process.returncode}" if process.wait(timeout) else None
-            except subprocess.TimeoutExpired:
-                problem = f"gave no answer in {timeout:g} s"
+            problem = _problem(process, timeout)
         if problem is not None:
             raise UserError(f"METEOR's FilterParaphrase {problem}", where=output, remedy=_said(folder))
 
@@ -179,10 +168,7 @@ def run_spice(request: str, first: Caption, timeout: float, java: str | None = N
         command = [java or find_java(), _UTF8, "-Xmx8G", "-jar", str(spice_folder() / "spice-1.0.jar"), str(source)]
         command += ["-cache", str(cache_folder), "-out", str(output), "-subset", "-silent"]
         with _running(command, folder, stdout=subprocess.DEVNULL) as process:
-            try:
-                problem = f"failed with code {process.returncode}" if process.wait(timeout) else None
-            except subprocess.TimeoutExpired:
-                problem = f"gave no answer in {timeout:g} s"
+            problem = _problem(process, timeout)
         if problem is not None or not output.is_file():
             raise _scorer_error("SPICE", problem or "wrote nothing", first, folder)
         return output.read_text(encoding="utf-8")
@@ -252,6 +238,14 @@ def _running(
         if process.stdin is not None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
+
+
+def _problem(process: "subprocess.Popen[bytes]", timeout: float) -> str | None:
+    """Wait for the end; what is wrong with it, if anything."""
+    try:
+        return f"failed with code {process.returncode}" if process.wait(timeout) else None
+    except subprocess.TimeoutExpired:
+        return f"gave no answer in {timeout:g} s"
 
 
 def _scorer_error(program: str, problem: str, caption: Caption, folder: str) -> UserError:

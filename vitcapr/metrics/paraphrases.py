@@ -3,6 +3,7 @@
 Reading the whole table (62 MB, 5.6 million entries) is three quarters of the work of scoring 500 captions. METEOR
 comes with a program that keeps the entries one side of which occurs in given references; as a match needs the one
 side in the reference and the other in the caption, no caption can miss what is left out, and its scores are the same.
+(The program reads references without their punctuation; no entry has a token of punctuation.)
 """
 
 import gzip
@@ -15,14 +16,14 @@ from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, wri
 from vitcapr.metrics import java
 
 FORMAT = "vitcapr-paraphrases-1"
-TABLE = "table.gz"
-"""Stands beside the card: lines by three, a probability and two phrases."""
+CARD, TABLE = "card.json", "table.gz"
+"""In one folder; the table has lines by three, a probability and two phrases."""
 
 _LINES = 3
 
 
-def write_paraphrases(card: Path, table: Path, references: Mapping[str, Sequence[str]], timeout: float) -> int:
-    """Write METEOR's paraphrases of ``references`` (tokenised, by image), and what they are of.
+def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]], timeout: float) -> int:
+    """Write METEOR's paraphrases of ``references`` (tokenised, by image), and a card of what they are of.
 
     Returns:
         The number of entries kept.
@@ -30,6 +31,7 @@ def write_paraphrases(card: Path, table: Path, references: Mapping[str, Sequence
     Raises:
         UserError: METEOR's program failed, took longer than ``timeout`` seconds, or left half a table.
     """
+    table = directory / TABLE
     with atomic_path(table) as temporary:
         java.filter_paraphrases([text for texts in references.values() for text in texts], temporary, timeout)
         # Java's writer keeps a full disk to itself.
@@ -41,7 +43,7 @@ def write_paraphrases(card: Path, table: Path, references: Mapping[str, Sequence
         if rest:
             raise UserError("METEOR's program wrote half a table", where=table, remedy="is the disk full?")
     content = {"format": FORMAT, "entries": count, "references": _digest(references), "table": sha256_file(table)}
-    write_json(card, content)
+    write_json(directory / CARD, content)
     return count
 
 

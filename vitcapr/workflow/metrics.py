@@ -16,8 +16,6 @@ from vitcapr.workflow.stage import Stage, Wildcards
 _SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
 """Settings that concern the scores of captions alone: where there are none, only the bootstrap counts."""
 
-_INTERVALS = frozenset({"metrics.bootstrap_samples", "metrics.bootstrap_seed"})
-
 
 @dataclass(frozen=True)
 class MetricStages:
@@ -48,7 +46,7 @@ class MetricStages:
 
     @cached_property
     def paraphrases(self) -> Stage:
-        return Stage("paraphrases", self._score_settings, incidental=_SCORERS | _INTERVALS)
+        return Stage("paraphrases", self._score_settings, incidental=frozenset({"metrics"}))
 
     def paraphrases_of(self, wildcards: Wildcards) -> list[str]:
         """METEOR's paraphrases of the split, where METEOR is wanted."""
