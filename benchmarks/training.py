@@ -24,7 +24,7 @@ from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
 from vitcapr.memory import keep_freed_memory
-from vitcapr.models.attention import additive_scores
+from vitcapr.models.attention import patch_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.training.captioner import PAD, CaptionerTask
@@ -149,7 +149,7 @@ def attention_ratio(turns: int) -> float:
     counts = torch.full((16,), 60)
     forms: list[Callable[[], torch.Tensor]] = [
         lambda: plain_scores(*tensors),
-        lambda: additive_scores(tensors[0], tensors[1], tensors[2], counts, "tanh"),
+        lambda: patch_scores(tensors[0], tensors[1], tensors[2], counts, "tanh"),
     ]
     seconds: list[list[float]] = [[], []]
     for turn in range(turns + 1):

@@ -1,15 +1,19 @@
-"""The tiled attention against the formula written out."""
+"""The scores of patches against the formulas written out."""
+
+from typing import get_args
 
 import pytest
 import torch
 from torch import Tensor
 
 from vitcapr.models import attention
-from vitcapr.models.attention import Scoring, additive_scores, prepare_patches, prepared_scores
+from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 
 
 def written_out(patches: Tensor, words: Tensor, weight: Tensor, scoring: Scoring) -> Tensor:
-    """Equation 2 of ViTCap-R for every pair at once."""
+    """Equation 2 of ViTCap-R, or one of its other forms, for every pair at once."""
+    if scoring == "bilinear":
+        return (patches[:, None] * words[:, :, None]) @ weight
     nonlinear = torch.tanh if scoring == "tanh" else torch.relu
     return nonlinear(patches[:, None] + words[:, :, None]) @ weight
 
@@ -21,7 +25,7 @@ def inputs(images: int, words: int, patches: int, units: int) -> tuple[Tensor, T
     return tensors[0].requires_grad_(), tensors[1].requires_grad_(), tensors[2].requires_grad_()
 
 
-@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+@pytest.mark.parametrize("scoring", get_args(Scoring))
 @pytest.mark.parametrize("tile", [1, 40, 10_000_000])
 def test_scores_and_gradients_equal_the_formula(scoring: Scoring, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(attention._TILE_ELEMENTS, "cpu", tile)
@@ -29,7 +33,7 @@ def test_scores_and_gradients_equal_the_formula(scoring: Scoring, tile: int, mon
     counts = torch.tensor([4, 4, 4])
     upstream = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(4))
     expected = written_out(*tensors, scoring)
-    actual = additive_scores(*tensors, counts, scoring)
+    actual = patch_scores(*tensors, counts, scoring)
     torch.testing.assert_close(actual, expected)
     for ours, theirs in zip(
         torch.autograd.grad((actual * upstream).sum(), tensors),
@@ -39,19 +43,19 @@ def test_scores_and_gradients_equal_the_formula(scoring: Scoring, tile: int, mon
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+@pytest.mark.parametrize("scoring", get_args(Scoring))
 def test_padding_changes_nothing(scoring: Scoring) -> None:
     patches, words, weight = inputs(images=2, words=5, patches=3, units=4)
-    scores = additive_scores(patches, words, weight, torch.tensor([5, 2]), scoring)
+    scores = patch_scores(patches, words, weight, torch.tensor([5, 2]), scoring)
     torch.testing.assert_close(scores[1, :2], written_out(patches, words, weight, scoring)[1, :2])
 
 
-@pytest.mark.parametrize("scoring", ["tanh", "relu"])
+@pytest.mark.parametrize("scoring", get_args(Scoring))
 def test_scores_are_not_rounded_by_autocast(scoring: Scoring) -> None:
     patches, words, weight = inputs(images=2, words=5, patches=3, units=64)
     counts = torch.tensor([5, 5])
     with torch.autocast("cpu", torch.bfloat16):
-        trained = additive_scores(patches, words, weight, counts, scoring)
+        trained = patch_scores(patches, words, weight, counts, scoring)
         with torch.no_grad():
             decoded = prepared_scores(prepare_patches(patches, scoring), words, weight, counts, scoring)
     for scores in (trained, decoded):
@@ -61,7 +65,7 @@ def test_scores_are_not_rounded_by_autocast(scoring: Scoring) -> None:
 def test_saturated_units_stay_finite() -> None:
     patches, words = torch.full((1, 1, 2), 500.0), torch.full((1, 1, 2), 500.0)
     weight = torch.tensor([1.0, 2.0])
-    up = additive_scores(patches, words, weight, torch.tensor([1]), "tanh")
-    down = additive_scores(-patches, -words, weight, torch.tensor([1]), "tanh")
+    up = patch_scores(patches, words, weight, torch.tensor([1]), "tanh")
+    down = patch_scores(-patches, -words, weight, torch.tensor([1]), "tanh")
     torch.testing.assert_close(up.item(), 3.0)
     torch.testing.assert_close(down.item(), -3.0)

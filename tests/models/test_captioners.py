@@ -13,11 +13,12 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {"kind": "baseline", "embedding_dim": 5, "hidden_dim": 6},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "relu"},
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "bilinear"},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
 ]
 
 
-@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "deep"])
+@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep"])
 def model(request: pytest.FixtureRequest) -> Captioner:
     torch.manual_seed(0)
     return build_captioner({"vocabulary": VOCABULARY, "feature_dim": FEATURES, **request.param}).eval()

@@ -53,8 +53,9 @@ class CaptionerConfig(TrainedConfig):
     """The name of an entry of word_vectors to start the embedding from; it is trained further."""
     hidden_dim: int = Field(256, ge=1)
     attention_dim: int = Field(256, ge=1)
-    scoring: Literal["tanh", "relu"] = "tanh"
-    """tanh: equation 2 of the paper; relu: Linear - ReLU - Linear, as its training section has it."""
+    scoring: Literal["tanh", "relu", "bilinear"] = "tanh"
+    """tanh: equation 2 of the paper; relu: Linear - ReLU - Linear, as its training section has it; bilinear: word times
+    patch instead of word plus patch, a fraction of the arithmetic."""
     init_from_cls: bool = False
     """Start the LSTM from the CLS vector instead of from zeros."""
     output_dim: int | None = Field(None, ge=1)

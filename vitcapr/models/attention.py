@@ -1,4 +1,4 @@
-"""Additive attention of many words over the patches of an image, in tiles that stay in the cache.
+"""How well words match the patches of an image: additive attention in tiles that stay in the cache, and bilinear.
 
 The plain form of ``w^T tanh(W_v v_i + W_h h_t + b)`` builds a tensor of words x patches x units for the whole batch
 and sends it through memory several times. Here the same numbers are computed tile by tile, and the backward pass
@@ -12,14 +12,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-Scoring = Literal["tanh", "relu"]
+Scoring = Literal["tanh", "relu", "bilinear"]
 
 _TILE_ELEMENTS = {"cpu": 1 << 20, "cuda": 1 << 27}
 _LARGEST_EXPONENT = 20.0
 """tanh is 1 to the last bit of a float32 beyond 10; clamping here keeps the product of two exponentials finite."""
 
 
-def additive_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
+def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
     """How well each word matches each patch (ViTCap-R, equation 2, before the softmax).
 
     Args:
@@ -27,12 +27,15 @@ def additive_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tens
         words: ``W_h h``, (B, N, A) float32, the words of all captions of an image side by side.
         weight: ``w``, (A,) float32.
         counts: (B,) int64, how many of the N words of each image are real; the scores of the others are zero.
-        scoring: ``tanh`` as in equation 2, ``relu`` for Linear - ReLU - Linear.
+        scoring: ``tanh`` as in equation 2, ``relu`` for Linear - ReLU - Linear; ``bilinear`` multiplies instead,
+            ``w^T (W_v v * W_h h)``: one matrix product, without a number for every pair and unit.
 
     Returns:
         (B, N, P) float32, differentiable with respect to patches, words and weight.
     """
     with _float32(words):
+        if scoring == "bilinear":
+            return _bilinear_scores(patches, words, weight)
         if scoring == "tanh":
             limit = _LARGEST_EXPONENT
             return _TanhScores.apply(patches.clamp(-limit, limit), words.clamp(-limit, limit), weight, counts)  # type: ignore[no-any-return]
@@ -45,11 +48,17 @@ def prepare_patches(patches: Tensor, scoring: Scoring) -> Tensor:
 
 
 def prepared_scores(prepared: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
-    """:func:`additive_scores` with patches from :func:`prepare_patches`, without a gradient."""
+    """:func:`patch_scores` with patches from :func:`prepare_patches`, without a gradient."""
     with _float32(words):
+        if scoring == "bilinear":
+            return _bilinear_scores(prepared, words, weight)
         if scoring == "tanh":
             return _tanh_scores(prepared, _powers(words), weight, counts)
         return _relu_scores(prepared, words, weight, counts)
+
+
+def _bilinear_scores(patches: Tensor, words: Tensor, weight: Tensor) -> Tensor:
+    return (words * weight) @ patches.transpose(1, 2)
 
 
 def _float32(like: Tensor) -> torch.autocast:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.attention import Scoring, additive_scores, prepare_patches, prepared_scores
+from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Memory, State, Step
 from vitcapr.models.recurrent import read_words
@@ -85,7 +85,8 @@ class PatchAttentionCaptioner(nn.Module):
     Args:
         vocabulary: V, how many words.
         feature_dim: D, the width of the stored patches.
-        scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear.
+        scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear; ``bilinear`` multiplies what
+            the others add.
         init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
         output_dim: width of a hidden layer before the vocabulary; None for the paper's single Dense.
     """
@@ -143,7 +144,7 @@ class PatchAttentionCaptioner(nn.Module):
         Returns contexts (B, N, H) and weights (B, N, P).
         """
         if "keys" in memory:
-            scores = additive_scores(memory["keys"], words, self.score, counts, self.scoring)
+            scores = patch_scores(memory["keys"], words, self.score, counts, self.scoring)
         else:
             scores = prepared_scores(memory["prepared"], words, self.score, counts, self.scoring)
         weights = torch.softmax(scores, dim=-1)

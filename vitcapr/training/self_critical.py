@@ -114,7 +114,7 @@ class SelfCritical:
             step = model.step(memory, state, tokens)
             state = step.state
             chances = torch.softmax(self._policy(step.logits), dim=-1)
-            tokens = torch.multinomial(chances.flatten(0, 1), 1).view(tokens.shape)
+            tokens = _pick(chances)
             words[places, :, length] = tokens.where(running, self._pad)
             running = running & (tokens != self._end)
             unfinished = running.any(1)
@@ -131,3 +131,14 @@ class SelfCritical:
         """The logits over the temperature, those of tokens that are never drawn minus infinity."""
         never = torch.tensor(self._never, device=logits.device)
         return (logits / self._temperature).index_fill(-1, never, -torch.inf)
+
+
+def _pick(chances: Tensor) -> Tensor:
+    """One class of each distribution, by inverting its cumulative sum: (...) int64 from (..., V).
+
+    ``torch.multinomial`` draws a number for every class, on a CPU on one thread, which takes longer than the model.
+    A class without a share is never picked: the threshold lies above 0 and at most at the sum.
+    """
+    sums = chances.cumsum(-1)
+    thresholds = (1 - torch.rand_like(sums[..., -1:])) * sums[..., -1:]
+    return torch.searchsorted(sums, thresholds)[..., 0]
