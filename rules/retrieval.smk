@@ -47,6 +47,7 @@ rule train_retriever:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_retriever/{retriever}.tsv"
+    priority: 7
     conda:
         "../envs/gpu.yaml"
     threads: 8
