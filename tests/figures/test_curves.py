@@ -37,7 +37,7 @@ def test_a_panel_for_each_quantity_with_the_values_of_the_history():
     losses = [line.get_ydata().tolist() for line in figure.axes[0].get_lines()[:2]]
     assert losses == [[4, 2.5, 1], [3, 2, 2.5]]
     assert figure.axes[2].get_lines()[0].get_ydata().tolist() == [1e-3, 1e-3, 1e-4]
-    assert legend(figure) == {"attention", "training", "validation", "best epoch"}
+    assert legend(figure) == {"attention", "training", "validation", "best by this score"}
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
 
 

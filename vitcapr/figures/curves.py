@@ -25,7 +25,7 @@ class _Panel:
 
     Attributes:
         trained, validated: drawn with a dashed and with a solid line; empty for none.
-        best: what marks the best epoch of ``validated``; None marks none.
+        best: what finds the epoch that is best by ``validated``; None marks none.
     """
 
     title: str
@@ -208,4 +208,4 @@ def _handles(names: list[str], with_training: bool) -> list[Line2D]:
             Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),
             Line2D([], [], color=INK, label="validation"),
         ]
-    return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best epoch")]
+    return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best by this score")]
