@@ -27,6 +27,11 @@ PAD, START, END, UNKNOWN = 0, 1, 2, 3
 TYPICAL_LENGTH, LONGEST = 10, 35
 
 
+def lean_to_the_end(logits: Tensor, words: Tensor) -> None:
+    """Raise the end's logit of (..., V), in place, by how many ``words``, (...), a caption has."""
+    logits[..., END] += 3 * (words - TYPICAL_LENGTH) + logits.amax(-1)
+
+
 class EndingCaptioner(PatchAttentionCaptioner):
     """Random weights never end a caption at a natural length, so the end becomes likelier word by word."""
 
@@ -36,7 +41,7 @@ class EndingCaptioner(PatchAttentionCaptioner):
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
         step = super().step(memory, state, tokens)
-        step.logits[..., END] += 3 * (state["words"] - TYPICAL_LENGTH) + step.logits.amax(-1)
+        lean_to_the_end(step.logits, state["words"])
         return step._replace(state={**step.state, "words": state["words"] + 1})
 
 
@@ -56,7 +61,7 @@ def plain_step(model: EndingCaptioner, memory: Memory, state: State, tokens: Ten
     scores = torch.tanh(memory["keys"] + model.word_key(hidden)[:, None]) @ model.score
     context = (torch.softmax(scores, dim=-1)[:, None] @ memory["values"])[:, 0]
     logits = model.words(torch.cat([context, hidden], dim=-1))
-    logits[:, END] += 3 * (state["words"] - TYPICAL_LENGTH) + logits.amax(-1)
+    lean_to_the_end(logits, state["words"])
     logits[:, [PAD, START, UNKNOWN]] = -torch.inf
     return Step(logits, {"hidden": hidden, "cell": cell, "words": state["words"] + 1}, None)
 

@@ -26,9 +26,10 @@ def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor,
         patches: ``W_v v + b``, (B, P, A) float32.
         words: ``W_h h``, (B, N, A) float32, the words of all captions of an image side by side.
         weight: ``w``, (A,) float32.
-        counts: (B,) int64, how many of the N words of each image are real; the scores of the others are zero.
+        counts: (B,) int64, how many of the N words of each image are real; the scores of the others mean nothing.
         scoring: ``tanh`` as in equation 2, ``relu`` for Linear - ReLU - Linear; ``bilinear`` multiplies instead,
-            ``w^T (W_v v * W_h h)``: one matrix product, without a number for every pair and unit.
+            ``w^T (W_v v * W_h h)``, the general form of Luong et al. 2015 of rank A: one matrix product, without a
+            number for every pair and unit.
 
     Returns:
         (B, N, P) float32, differentiable with respect to patches, words and weight.
