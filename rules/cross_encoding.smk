@@ -20,6 +20,7 @@ rule train_cross_encoder:
         "results/{experiment}/logs/train_cross_encoder/{cross}.log",
     benchmark:
         "results/{experiment}/benchmarks/train_cross_encoder/{cross}.tsv"
+    priority: 10
     conda:
         "../envs/gpu.yaml"
     threads: 8

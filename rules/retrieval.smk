@@ -83,6 +83,7 @@ rule embed:
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed/{retriever}.{split}.log",
+    priority: 8
     conda:
         "../envs/gpu.yaml"
     threads: 8
