@@ -110,6 +110,14 @@ def test_a_word_without_a_share_is_never_picked(draw: float, monkeypatch: pytest
     assert self_critical._pick(chances).tolist() == ([1, 0, 4] if draw else [3, 0, 4])
 
 
+def test_weights_that_are_not_numbers_give_a_loss_that_is_none(features: dict[str, Tensor]) -> None:
+    """Training ends with one line where it finds such a loss."""
+    model = model_of("baseline")
+    with torch.no_grad():
+        model.words.bias.fill_(torch.nan)  # type: ignore[union-attr]
+    assert objective(Counting()).loss(model, features, ROWS)[0].isnan()
+
+
 def test_a_low_temperature_sharpens_the_odds(features: dict[str, Tensor]) -> None:
     """At half the temperature, the odds of two words are squared."""
     model = model_of("baseline").eval()

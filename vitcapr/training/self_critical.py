@@ -137,8 +137,9 @@ def _pick(chances: Tensor) -> Tensor:
     """One class of each distribution, by inverting its cumulative sum: (...) int64 from (..., V).
 
     ``torch.multinomial`` draws a number for every class, on a CPU on one thread, which takes longer than the model.
-    A class without a share is never picked: the threshold lies above 0 and at most at the sum.
+    A class without a share is never picked: the threshold lies above 0 and at most at the sum. Of chances that are
+    not numbers it is the last class, so that the loss tells of them.
     """
     sums = chances.cumsum(-1)
     thresholds = (1 - torch.rand_like(sums[..., -1:])) * sums[..., -1:]
-    return torch.searchsorted(sums, thresholds)[..., 0]
+    return torch.searchsorted(sums, thresholds)[..., 0].clamp(max=chances.shape[-1] - 1)
