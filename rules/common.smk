@@ -19,7 +19,6 @@ wildcard_constraints:
     losses=one_of(list(experiment.config.run.losses)),
     scored=one_of(experiment.chosen.scored),
     banked=one_of(list(experiment.chosen.banked.values())),
-    cross=one_of(experiment.chosen.cross_encoders),
     split=one_of(experiment.chosen.needed_splits),
     paper=r"[a-z0-9-]+",
     task=r"\d+",

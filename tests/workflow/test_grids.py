@@ -17,7 +17,7 @@ TOWERS = {
 
 @pytest.fixture
 def seeds(tmp_path: Path) -> Experiment:
-    """Two seeds of two matchers, of DeViSE and of a cross-encoder."""
+    """Two seeds of two matchers and of DeViSE."""
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("dog 1 2\n", encoding="utf-8")
     config: dict[str, Any] = {
@@ -26,14 +26,12 @@ def seeds(tmp_path: Path) -> Experiment:
         "matchers": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
         "devise": {"words": {"backbone": "vit", "word_vectors": "glove"}},
         "retrievers": {"found": {"backbone": "vit"}},
-        "cross_encoders": {"crossed": {"retriever": "found"}},
         "run": {
             "captioners": [],
             "decodings": [],
             "retrievers": ["found"],
             "matchers": ["small", "cool"],
             "devise": ["words"],
-            "cross_encoders": ["crossed"],
             "compared": ["small", "words", "found"],
             "query_banks": ["small", "found"],
         },
@@ -41,7 +39,6 @@ def seeds(tmp_path: Path) -> Experiment:
             {
                 "matchers": ["small", "cool"],
                 "devise": ["words"],
-                "cross_encoders": ["crossed"],
                 "vary": {"seed": [4, 5]},
             }
         ],
@@ -58,7 +55,6 @@ def test_every_kind_of_model_is_in_the_table_of_seeds(seeds: Experiment) -> None
     models = spread(seeds)
     assert seeds.metrics.spreads == ["results/demo/tables/spread.md"]
     assert models["words-seed4"] == {"of": "words", "vary": "", "seed": 4}
-    assert models["crossed-seed5"] == {"of": "crossed", "vary": "", "seed": 5}
     assert models["small-seed5"] == {"of": "small", "vary": "", "seed": 5}
     assert "found" not in models
 
@@ -100,10 +96,10 @@ def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
     }
 
 
-@pytest.mark.parametrize("kind", ["matcher", "devise", "cross"])
+@pytest.mark.parametrize("kind", ["matcher", "devise"])
 def test_each_is_trained_with_its_own_seed(seeds: Experiment, kind: str) -> None:
-    names = {"matcher": "small-seed5", "devise": "words-seed5", "cross": "crossed-seed5"}
-    stages = {"matcher": seeds.matching.train, "devise": seeds.devise.train, "cross": seeds.cross_encoding.train}
+    names = {"matcher": "small-seed5", "devise": "words-seed5"}
+    stages = {"matcher": seeds.matching.train, "devise": seeds.devise.train}
     wildcards = type("Wildcards", (), {kind: names[kind]})
     assert json.loads(stages[kind].settings(wildcards, 1))["seed"] == 5
 

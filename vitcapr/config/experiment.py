@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
-from vitcapr.config.cross_encoder import CrossEncoderConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.devise import DeviseConfig
@@ -34,8 +33,6 @@ class RunConfig(Section):
     rerankings: list[str] = []
     """Of the captions of every captioner."""
     retrievers: list[str] = []
-    cross_encoders: list[str] = []
-    """Rerankers of what a retriever finds first; their scores stand beside the retrievers'."""
     compared: list[str] = []
     """Of these retrievers, matchers and DeViSEs: what each finds first, and its space, by language."""
     matchers: list[str] = []
@@ -75,7 +72,6 @@ class ExperimentConfig(Section):
     retrievers: dict[str, RetrieverConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
-    cross_encoders: dict[str, CrossEncoderConfig] = {}
     tokenizers: dict[str, TokenizerConfig] = {}
     matchers: dict[str, MatcherConfig] = {}
     devise: dict[str, DeviseConfig] = {}
@@ -118,18 +114,10 @@ class ExperimentConfig(Section):
         return self
 
     @model_validator(mode="after")
-    def _what_stands_beside_a_retriever_has_one(self) -> Self:
-        _check("run.cross_encoders", self.run.cross_encoders, self.cross_encoders)
+    def _compared_models_are_scored(self) -> Self:
         scored = [*self.run.retrievers, *self.run.matchers, *self.run.devise]
         _check("run.compared", self.run.compared, scored)
         _check("run.query_banks", self.run.query_banks, scored)
-        for name in self.run.cross_encoders:
-            cross_encoder = self.cross_encoders[name]
-            if name in self.retrievers:
-                raise ValueError(f"'{name}' is both a retriever and a cross-encoder; give one of them another name")
-            # Its retriever is shown too: what it changes is seen against that.
-            _check(f"cross_encoders.{name}.retriever", [cross_encoder.retriever], self.run.retrievers)
-            _check(f"cross_encoders.{name}.text_encoder", _given(cross_encoder.text_encoder), self.text_encoders)
         return self
 
     @model_validator(mode="after")

@@ -27,7 +27,6 @@ class GridConfig(Section):
 
     captioners: list[str] = []
     retrievers: list[str] = []
-    cross_encoders: list[str] = []
     matchers: list[str] = []
     devise: list[str] = []
     decodings: list[str] = []

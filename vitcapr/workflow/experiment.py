@@ -12,7 +12,6 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.errors import UserError
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
-from vitcapr.workflow.cross_encoding import CrossEncodingStages
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.devise import DeviseStages
 from vitcapr.workflow.features import FeatureStages
@@ -72,10 +71,6 @@ class Experiment:
     @cached_property
     def reranking(self) -> RerankingStages:
         return RerankingStages(self.chosen, self.features)
-
-    @cached_property
-    def cross_encoding(self) -> CrossEncodingStages:
-        return CrossEncodingStages(self.chosen, self.features)
 
     @cached_property
     def devise(self) -> DeviseStages:

@@ -75,10 +75,6 @@ class MetricStages:
         return self._of_ranks("score_pools")
 
     @cached_property
-    def score_cross_encoder(self) -> Stage:
-        return self._of_ranks("score_cross_encoder")
-
-    @cached_property
     def score_languages(self) -> Stage:
         return self._of_ranks("score_languages")
 
@@ -140,7 +136,7 @@ class MetricStages:
 
     def trainings_option(self, _: Wildcards) -> str:
         """Which models are seeds of one system."""
-        named = ((name, self.chosen.system_of(name)) for name in self._found)
+        named = ((name, self.chosen.system_of(name)) for name in self.chosen.scored)
         return options("training", (f"{name}={system}" for name, system in named if name != system))
 
     def cards_option(self, wildcards: Wildcards) -> str:
@@ -175,18 +171,13 @@ class MetricStages:
         """The models scored that a grid gave seeds of their own."""
         captioners, ranked = self.chosen.variants("captioners"), self.chosen.variants(*RANKED)
         made = {name: captioners[name] for name in self.chosen.captioners if name in captioners}
-        made |= {name: ranked[name] for name in self._found if name in ranked}
+        made |= {name: ranked[name] for name in self.chosen.scored if name in ranked}
         seeded = {}
         for name, variant in made.items():
             if isinstance(seed := variant.vary.get("seed"), int):
                 vary = variant.without("seed").removeprefix(variant.of).removeprefix("-")
                 seeded[name] = SeededModel(of=variant.of, vary=vary, seed=seed)
         return seeded
-
-    @property
-    def _found(self) -> list[str]:
-        """All whose scores are those of retrieval."""
-        return [*self.chosen.scored, *self.chosen.cross_encoders]
 
     def _score_settings(self, _: Wildcards) -> ScoreSettings:
         return ScoreSettings(metrics=self.chosen.config.metrics, language=self.chosen.config.text.language)

@@ -124,10 +124,10 @@ class RetrievalStages:
         ]
 
     def rescored(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`files`, for every cross-encoder, and everything that is scored with a query bank as well."""
+        """As :meth:`files`, for everything that is scored with a query bank as well."""
         return [
             f"{self.chosen.root}/{folder}/{name}/{split}/{file}"
-            for name in [*self.chosen.cross_encoders, *self.chosen.banked]
+            for name in self.chosen.banked
             for split in self.chosen.splits
             for file in files
         ]
@@ -145,8 +145,7 @@ class RetrievalStages:
         others = [name for name in self.chosen.ranked if not self.chosen.is_on_a_curve(name)]
         banks = {model: name for name, model in self.chosen.banked.items()}
         ranked = [each for name in others or self.chosen.ranked for each in (name, banks.get(name)) if each is not None]
-        shown = [*ranked, *self.chosen.cross_encoders]
-        return {name: f"{root}/{name}/{split}/metrics.json" for name in shown}
+        return {name: f"{root}/{name}/{split}/metrics.json" for name in ranked}
 
     def histories(self, _: Wildcards) -> list[str]:
         return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.drawn_retrievers]

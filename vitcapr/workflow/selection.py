@@ -9,7 +9,7 @@ from vitcapr.config.grid import VariantConfig
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
-RANKED = ("retrievers", "matchers", "cross_encoders", "devise")
+RANKED = ("retrievers", "matchers", "devise")
 """The sections of models that find images by captions and captions by images."""
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
@@ -75,10 +75,6 @@ class Selection:
         return unique(self.config.run.retrievers)
 
     @property
-    def cross_encoders(self) -> list[str]:
-        return unique(self.config.run.cross_encoders)
-
-    @property
     def compared(self) -> dict[str, dict[str, str]]:
         """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
         found: dict[str, dict[str, str]] = {}
@@ -113,8 +109,8 @@ class Selection:
         return made
 
     def system_of(self, model: str) -> str:
-        """What a scored retriever, matcher, cross-encoder or DeViSE is one training of: its name, without the seed if a
-        grid varied that."""
+        """What a scored retriever, matcher or DeViSE is one training of: its name, without the seed if a grid varied
+        that."""
         variant = self.variants(*RANKED).get(model)
         return model if variant is None else variant.without("seed")
 
@@ -231,11 +227,9 @@ class Selection:
 
     @property
     def needed_splits(self) -> list[str]:
-        """Those that are shown, the one things are tuned on, that cross-encoders and query banks learn from, and that
-        pools are of."""
-        against = self.cross_encoders or self.banked
-        tuned = [VALIDATION] if self.tuned_rerankings or against else []
-        learnt, pooled = [TRAIN] if against else [], [TEST] if self.config.run.pools else []
+        """Those that are shown, the one things are tuned on, that query banks are of, and that pools are of."""
+        tuned = [VALIDATION] if self.tuned_rerankings or self.banked else []
+        learnt, pooled = [TRAIN] if self.banked else [], [TEST] if self.config.run.pools else []
         return unique([*self.splits, *tuned, *learnt, *pooled])
 
     @property
@@ -262,8 +256,7 @@ class Selection:
     def text_encoders(self) -> list[str]:
         """Those whose features a wanted retriever reads."""
         wanted = (self.config.retrievers[name].text.encoder for name in self.needed_retrievers)
-        crossed = (self.config.cross_encoders[name].text_encoder for name in self.cross_encoders)
-        return unique(name for name in [*wanted, *crossed] if name is not None)
+        return unique(name for name in wanted if name is not None)
 
     @property
     def attentive_captioners(self) -> list[str]:
