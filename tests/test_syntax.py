@@ -1,11 +1,14 @@
 """What moves the digest of a file of code, what does not, and that remembering one changes nothing."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from vitcapr import syntax
-from vitcapr.syntax import TreeDigests, tree_digest
+from vitcapr.syntax import MESSAGES, TreeDigests, tree_digest
+
+PACKAGE = Path(syntax.__file__).parent
 
 SOURCE = '''
 """A module."""
@@ -61,6 +64,168 @@ def test_a_string_that_is_used_counts() -> None:
 def test_none_is_not_nothing() -> None:
     assert tree_digest("def f():\n    return None") != tree_digest("def f():\n    return")
     assert tree_digest("x = None") != tree_digest("x = ...")
+
+
+# What begins with "shown" and the layout of values are text for the user; everything else does something.
+TEXTS = """
+def check(size, kept, reporter, log):
+    if size > 3:
+        raise UserError("shown", where=shown_path, remedy=f"shown {shown_name:>8} shown {shown_object.shown_part!r}")
+    elif kept.size == 4:
+        raise ValueError(f"shown {', '.join(sorted(kept))} shown {kept.pop():.2f} shown {shown_object.shown_size}")
+    elif size < 5 or kept:
+        raise IndexError(f"shown {(found := size)}", kept[0], "shown", "kept" if size else "kept")
+    elif found:
+        raise Refused("refused", code=7, where="inside") from kept
+    elif found is None:
+        raise SystemExit(2)
+    reporter.line("shown", to_terminal=True)
+    self._reporter.line(f"shown {size + 1} shown")
+    self.reporter.line(shown_message)
+    log.line("written", help="kept")
+    typer.Option("--size", help="shown", min=1)
+    typer.Argument(help=f"shown {shown_default}")
+    typer.echo("written", help="kept")
+    Field(4, ge=1, title="shown", description="shown")
+    field(description="kept")
+"""
+
+
+LAYOUT = (">8", ".2f")
+OPERATORS = {ast.Gt: ast.GtE(), ast.Lt: ast.LtE(), ast.Eq: ast.NotEq(), ast.Is: ast.IsNot(), ast.Or: ast.And()}
+
+
+def leaves(tree: ast.AST) -> list[tuple[ast.AST, str]]:
+    """Every name, value and operator: the node and its field."""
+    fields = ((node, name) for node in ast.walk(tree) for name in node._fields)
+    wanted = (str, int, ast.operator, ast.cmpop, ast.boolop)
+    return [(node, name) for node, name in fields if isinstance(getattr(node, name, None), wanted)]
+
+
+def changed(value: object) -> object:
+    if isinstance(value, ast.AST):
+        return OPERATORS.get(type(value), ast.Sub())
+    if isinstance(value, bool):
+        return not value
+    return f"{value}x" if isinstance(value, str) else int(str(value)) + 1
+
+
+@pytest.mark.parametrize("place", range(len(leaves(ast.parse(TEXTS)))))
+def test_every_change_counts_but_that_of_a_text(place: int) -> None:
+    tree = ast.parse(TEXTS)
+    node, name = leaves(tree)[place]
+    old = getattr(node, name)
+    if isinstance(node, ast.FormattedValue):  # !r, !s or nothing
+        is_text, new = True, ord("a")
+    else:
+        is_text, new = isinstance(old, str) and (old.strip().startswith("shown") or old in LAYOUT), changed(old)
+    setattr(node, name, new)
+    assert (tree_digest(ast.unparse(tree)) == tree_digest(TEXTS)) is is_text, f"{name}: {old!r} to {new!r}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('help="shown", ', ""),
+        ('title="shown", ', ""),
+        ("where=shown_path, ", ""),
+        ("{shown_name:>8} shown", "shown"),
+        ('line("shown", ', "line(shown_message, "),
+    ],
+)
+def test_a_text_more_or_less_does_not_count(old: str, new: str) -> None:
+    assert old in TEXTS
+    assert tree_digest(TEXTS.replace(old, new)) == tree_digest(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (" from kept", ""),
+        ("raise SystemExit(2)", "raise SystemExit"),
+        ('raise UserError("shown", ', "raise UserError("),
+        ('    reporter.line("shown", to_terminal=True)\n', ""),
+        ("{kept.pop():.2f}", ""),
+        ("{(found := size)}", "{size}"),
+        ("{size + 1}", "{size - 1}"),
+        ("min=1", ""),
+        ("Refused(", "UserError("),
+    ],
+)
+def test_what_is_done_beside_a_text_counts(old: str, new: str) -> None:
+    assert old in TEXTS
+    assert tree_digest(TEXTS.replace(old, new)) != tree_digest(TEXTS)
+
+
+# Handlers that do something with an error's text other than put it into another message.
+READ_TEXTS = {
+    "data/images.py": "Pillow's errors; decoding raises none of ours but BadImage",
+    "data/flickr30k.py": "the text becomes a message",
+    "features/batches/loader.py": "the error itself is raised in another thread",
+    "features/encoders/backbones.py": "wrong_size makes a message of it",
+    "features/encoders/image_towers.py": "wrong_size makes a message of it",
+    "features/encoders/loading.py": "the text of transformers becomes a message",
+    "features/encoders/text_encoders.py": "the text of transformers becomes a message",
+    "features/exchange/foreign_files.py": "numpy's error",
+    "features/store/place.py": "the text of fsspec becomes a message",
+    "data/coco.py": "the text becomes a message",
+    "training/gpu_use.py": "NVML's error",
+    "cli/parts/ranks.py": "printed",
+    "cli/parts/stage.py": "printed",
+}
+
+
+def test_no_result_holds_the_text_of_a_message() -> None:
+    """Else another text would be another result: a handler may use such an error in a message only."""
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler) and node.name and node.type
+        if {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)} & (MESSAGES | ANY)
+        if any(_reads(statement, node.name) for statement in node.body)
+    }
+    assert found == READ_TEXTS.keys()
+
+
+ANY = {"Exception", "BaseException", "LookupError"}
+
+
+def _reads(node: ast.AST, error: str) -> bool:
+    """Whether ``error`` stands outside a message."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in MESSAGES:
+            return False
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="reporter"), attr="line")):
+            return False
+        case ast.Raise(exc=exc):
+            return exc is not None and _reads(exc, error)
+        case ast.Name(id=name):
+            return name == error
+    return any(_reads(child, error) for child in ast.iter_child_nodes(node))
+
+
+def test_the_names_of_texts_mean_what_they_say() -> None:
+    """They are recognised by name alone, so that nothing else may have these names."""
+    imports, classes = set(), set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                imports |= {(node.module, alias.asname or alias.name) for alias in node.names}
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                classes.add((path.stem, node.name))
+    watched = MESSAGES | {"Field", "typer"}
+    assert {pair for pair in imports if pair[1] in watched} == {
+        ("pydantic", "Field"),
+        ("vitcapr.errors", "UserError"),
+        ("vitcapr.errors", "Preempted"),
+        ("vitcapr.training.loop", "Diverged"),
+    }
+    assert {pair for pair in classes if pair[1] in watched} == {
+        ("errors", "UserError"),
+        ("errors", "Preempted"),
+        ("loop", "Diverged"),
+    }
 
 
 @pytest.fixture

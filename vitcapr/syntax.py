@@ -1,4 +1,15 @@
-"""A digest of Python code that stays the same under comments, docstrings, blank lines and layout."""
+"""A digest of Python code that stays the same under comments, docstrings, blank lines, layout and texts for the user.
+
+Texts for the user stand in four places, which are recognised by name:
+
+- the arguments of an exception of :data:`MESSAGES`;
+- the first argument of ``reporter.line``;
+- ``help=`` of ``typer.Option``, ``typer.Argument`` and ``typer.Typer``;
+- ``title=`` and ``description=`` of pydantic's ``Field``.
+
+There, constants, names, attributes and f-strings of these do not count. Every other expression counts whole, texts in
+it included, because it may do something: a call, an assignment, a subscript, a condition.
+"""
 
 import ast
 import hashlib
@@ -9,6 +20,16 @@ from pathlib import Path
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json
+
+MESSAGES = frozenset({"UserError", "Diverged", "Preempted", "ValueError", "TypeError", "IndexError"})
+"""Exceptions whose arguments only make a message that no result holds.
+
+``BadImage`` and its like are left out: their text stands in ``rejected.csv``.
+"""
+
+_MESSAGE_KEYWORDS = frozenset({"what", "where", "remedy"})
+_FIELD_KEYWORDS = frozenset({"title", "description"})
+_HELP = frozenset({"help"})
 
 
 class TreeDigests:
@@ -56,7 +77,7 @@ class TreeDigests:
 
 
 def tree_digest(source: str) -> str:
-    """16 hexadecimal digits that stay the same under comments, docstrings, blank lines and layout."""
+    """16 hexadecimal digits of what the code does; see the module for what does not count."""
     digest = hashlib.sha256()
     for piece in _spell(ast.parse(source)):
         digest.update(piece.encode())
@@ -67,6 +88,9 @@ def tree_digest(source: str) -> str:
 def _spell(node: ast.AST) -> Iterator[str]:
     """The tree in prefix order; empty fields are left out, for newer Pythons add some."""
     yield type(node).__name__
+    if isinstance(node, ast.Call) and (texts := _texts_of(node)) is not None:
+        yield from _spell_with_texts(node, *texts)
+        return
     for field in node._fields:
         value = getattr(node, field, None)
         if value is None and not (field == "value" and isinstance(node, ast.Constant)):
@@ -86,6 +110,53 @@ def _spell(node: ast.AST) -> Iterator[str]:
                 yield "]"
         else:
             yield f"{field}={value!r}"
+
+
+def _texts_of(call: ast.Call) -> tuple[int, frozenset[str]] | None:
+    """How many positional arguments of a call, and which keyword arguments, are texts for the user."""
+    match call.func:
+        case ast.Name(id=name) if name in MESSAGES:
+            return len(call.args), _MESSAGE_KEYWORDS
+        case ast.Name(id="Field"):
+            return 0, _FIELD_KEYWORDS
+        case ast.Attribute(value=ast.Name(id="typer"), attr="Option" | "Argument" | "Typer"):
+            return 0, _HELP
+        case ast.Attribute(value=ast.Name(id="reporter") | ast.Attribute(attr="reporter" | "_reporter"), attr="line"):
+            return 1, frozenset()
+    return None
+
+
+def _spell_with_texts(call: ast.Call, positional: int, keywords: frozenset[str]) -> Iterator[str]:
+    yield from _spell(call.func)
+    yield "args["
+    for place, argument in enumerate(call.args):
+        yield "argument"
+        yield from _spell_text(argument) if place < positional else _spell(argument)
+    yield "]keywords["
+    for keyword in call.keywords:
+        spelled = list(_spell_text(keyword.value) if keyword.arg in keywords else _spell(keyword.value))
+        if spelled:
+            yield f"arg={keyword.arg!r}"
+            yield from spelled
+    yield "]"
+
+
+def _spell_text(node: ast.expr) -> Iterator[str]:
+    """Of a text for the user, only the expressions that may do something."""
+    match node:
+        case ast.Constant() | ast.Name():
+            return
+        case ast.Attribute(value=value):
+            yield from _spell_text(value)
+        case ast.JoinedStr(values=parts):
+            for part in parts:
+                yield from _spell_text(part)
+        case ast.FormattedValue(value=value, format_spec=layout):
+            yield from _spell_text(value)
+            if layout is not None:
+                yield from _spell_text(layout)
+        case _:
+            yield from _spell(node)
 
 
 def _is_bare_string(node: object) -> bool:

@@ -4,10 +4,13 @@ Write the page again after a change:  python tests/workflow/edits.py
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from vitcapr.provenance import LIBRARIES
+from vitcapr.syntax import MESSAGES
 
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
@@ -66,6 +69,10 @@ def append(file: str, text: str = "\nMORE = 1\n") -> Callable[[Any], None]:
     return lambda project: project.append(file, text)
 
 
+def replace(file: str, old: str, new: str) -> Callable[[Any], None]:
+    return lambda project: project.replace(file, old, new)
+
+
 def configure(**values: object) -> Callable[[Any], None]:
     return lambda project: project.configure(**values)
 
@@ -78,7 +85,7 @@ def release(distribution: str) -> Callable[[Any], None]:
     """Another installed version: a folder of metadata that Python finds first."""
 
     def install(project: Any) -> None:
-        folder = project.root / f"{distribution}-99.0.dist-info"
+        folder = project.root / f"{distribution.replace('-', '_')}-99.0.dist-info"
         folder.mkdir()
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 99.0\n")
 
@@ -102,7 +109,10 @@ EDITS = (
     Edit("a comment in the beam search", append(BEAM, "\n# A remark.\n"), ()),
     Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
-    Edit("the text of error messages", append("vitcapr/errors.py"), ()),
+    Edit("the text of an error", replace(BEAM, "raise beam_size or lower n_best", "lower n_best"), ()),
+    Edit("the help of an option", replace("vitcapr/cli/decode.py", "The split to caption", "A split"), ()),
+    Edit("a line that a stage writes to its log", replace("vitcapr/cli/decode.py", "images, {method}", "images"), ()),
+    Edit("how errors are printed", append("vitcapr/errors.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
     Edit("the records that jobs leave", append("vitcapr/cli/parts/recorded.py"), ()),
     Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
@@ -124,6 +134,7 @@ EDITS = (
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
     Edit("code of the beam search", append(BEAM), DECODING),
+    Edit("the condition of an error", replace(BEAM, "if n_best > beam_size", "if n_best >= beam_size"), DECODING),
     Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
     Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
@@ -135,6 +146,8 @@ EDITS = (
         "another release of pycocoevalcap", release("pycocoevalcap"), METEOR | CURVES | {"train_captioner"} | DECODING
     ),
     Edit("another release of matplotlib", release("matplotlib"), DRAWN),
+    Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
+    Edit("another release of pandas, which only carries tables", release("pandas"), ()),
     Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
     Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
     Edit("the rule that a word is rare", configure(text={"vocabulary": {"threshold": "exclusive"}}), TEXT),
@@ -198,11 +211,24 @@ def page() -> str:
         "The run has two captioners, a retriever, a reranking and an oracle over rendered pictures; the last edits are",
         "of a run over the user's own photographs, captions, word vectors and backbone. `draw_*` are all figures.",
         "",
+        "Code counts, except comments, docstrings, layout, and texts for the user. These are the arguments of",
+        f"{_joined(sorted(MESSAGES))}, the lines that a stage reports,",
+        "the help of options, and titles and descriptions of settings. A call inside such a text counts, because it",
+        "may do something. The text of other exceptions counts, because a result may hold it: `rejected.csv` says why",
+        "an image is left out.",
+        "",
+        f"The release of a library counts where it can change a result: {_joined(sorted(LIBRARIES.values()))}.",
+        "`HARMLESS` in `vitcapr/provenance.py` gives the reason for each of the others.",
+        "",
         "| edit | runs again |",
         "| --- | --- |",
         *(f"| {edit.name} | {_spelled(edit)} |" for edit in EDITS),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return f"{', '.join(f'`{name}`' for name in names[:-1])} and `{names[-1]}`"
 
 
 def _spelled(edit: Edit) -> str:

@@ -1,7 +1,6 @@
 """Pairs in a table: CSV, TSV, JSON lines or Parquet, with paths of pictures or the pictures themselves."""
 
 import base64
-import binascii
 import csv
 import hashlib
 import json
@@ -20,6 +19,10 @@ from vitcapr.errors import UserError
 LANGUAGES = ("en", "zh")
 _ROWS_AT_ONCE = 256
 _KEY = "data.pairs.table"
+
+
+class NoPair(Exception):
+    """Why a row of a table is left out; ``rejected.csv`` holds the text."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ def list_table(
             )
         try:
             pairs.append(_pair(number, row, columns, encoded, existing, unpack))
-        except ValueError as problem:
+        except NoPair as problem:
             rejected.append((f"{file.name}:{number}", str(problem)))
     return pairs, rejected
 
@@ -97,16 +100,16 @@ def _pair(
     unpack: Callable[[bytes], str],
 ) -> Pair:
     """Raises:
-    ValueError: the row holds no pair.
+    NoPair: the row holds no pair.
     """
     text, image = str(row[columns.text] or ""), row[columns.image]
     language = str(row.get(columns.language) or detect_language(text))
     if language not in LANGUAGES:
-        raise ValueError(f"language '{language}' is neither en nor zh")
+        raise NoPair(f"language '{language}' is neither en nor zh")
     if isinstance(image, dict):
         image = image.get("bytes")
     if not image:
-        raise ValueError("no picture")
+        raise NoPair("no picture")
     path: str | None
     if isinstance(image, bytes) or encoded:
         content = image if isinstance(image, bytes) else _decoded(image)
@@ -123,8 +126,8 @@ def _decoded(text: str) -> bytes:
     body = text.partition("base64,")[2] if text.startswith("data:") else text
     try:
         return base64.b64decode("".join(body.split()), validate=True)
-    except binascii.Error as error:
-        raise ValueError("not Base64") from error
+    except ValueError as error:
+        raise NoPair("not Base64") from error
 
 
 def _separated(file: Path, separator: str) -> Iterator[dict[str, Any]]:
