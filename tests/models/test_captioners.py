@@ -1,12 +1,13 @@
 """The captioners: one word at a time equals all at once, and nothing leaks from padding or from the future."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
 from torch import Tensor
 
-from vitcapr.models.captioners import Captioner, build_captioner
+from vitcapr.config import captioner as config
+from vitcapr.models.captioners import CAPTIONERS, Captioner, build_captioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 5
 ARCHITECTURES: list[dict[str, Any]] = [
@@ -35,6 +36,22 @@ def features() -> dict[str, Tensor]:
 
 TOKENS = torch.tensor([[1, 5, 6, 7], [1, 8, 0, 0], [1, 9, 4, 0]])
 IMAGES = torch.tensor([0, 0, 1])
+
+
+def test_every_architecture_is_configured_built_and_tested() -> None:
+    names = set(get_args(config.ArchitectureName))
+    assert names == config.ARCHITECTURES.keys() == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
+
+
+@pytest.mark.parametrize("kind", CAPTIONERS)
+@torch.no_grad()
+def test_the_configuration_says_what_the_model_takes_and_gives(kind: Any, features: dict[str, Tensor]) -> None:
+    """Else a captioner that attends would be decoded without a figure of its attention."""
+    chosen = config.CaptionerConfig(backbone="vit", architecture=kind)
+    model = build_captioner({"kind": kind, "vocabulary": VOCABULARY, "feature_dim": FEATURES, **chosen.arguments()})
+    memory = model.eval().encode(features)
+    attention = model.step(memory, model.initial_state(memory), torch.full((2, 1), 1)).attention
+    assert chosen.attends == model.attends == (attention is not None)
 
 
 @torch.no_grad()

@@ -23,11 +23,11 @@ from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_r
 from vitcapr.cli.parts.recipe import recipe_of
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
-from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, TrainCaptionerSettings
+from vitcapr.config.captioner import CaptionerPhaseConfig, TrainCaptionerSettings
 from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.features.store.reader import open_features
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.model_folder import WEIGHTS, read_model
@@ -75,7 +75,12 @@ def main(
             "start_from": None if start_from is None else sha256_file(start_from / WEIGHTS),
             "images": sha256_bytes("\n".join(images.images["split"]).encode()),
         }
-        architecture = _architecture(captioner, store, len(words))
+        architecture = {
+            "kind": captioner.architecture,
+            "vocabulary": len(words),
+            "feature_dim": store["cls"].shape[-1],
+            **captioner.arguments(),
+        }
         torch.manual_seed(captioner.seed_in(chosen.seed))
         model = build_captioner(architecture)
         if word_vectors is not None:
@@ -127,27 +132,6 @@ def main(
             reporter=reporter,
             spell=lambda history: history_with_rewards(history, training.phases),
         )
-
-
-def _architecture(captioner: CaptionerConfig, store: FeatureStore, vocabulary: int) -> dict[str, Any]:
-    """What rebuilds the model: the arguments of its class."""
-    shared = {
-        "kind": captioner.architecture,
-        "vocabulary": vocabulary,
-        "feature_dim": store["cls"].shape[-1],
-        "embedding_dim": captioner.embedding_dim,
-        "hidden_dim": captioner.hidden_dim,
-        "dropout": captioner.dropout,
-    }
-    if captioner.architecture == "baseline":
-        return shared
-    return {
-        **shared,
-        "attention_dim": captioner.attention_dim,
-        "scoring": captioner.scoring,
-        "init_from_cls": captioner.init_from_cls,
-        "output_dim": captioner.output_dim,
-    }
 
 
 def _self_critical(

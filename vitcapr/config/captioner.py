@@ -1,11 +1,32 @@
 """A captioner and how it is trained."""
 
-from typing import Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
+
+
+class Architecture(NamedTuple):
+    """What is known of an architecture without its model, which needs torch."""
+
+    attends: bool
+    """Whether it weighs the patches word by word: then there is attention to draw, to roll out and to ground."""
+    arguments: tuple[str, ...]
+    """The keys of :class:`CaptionerConfig` that its model takes."""
+
+
+ArchitectureName = Literal["baseline", "patch_attention"]
+
+_SIZES = ("embedding_dim", "hidden_dim", "dropout")
+ARCHITECTURES: dict[ArchitectureName, Architecture] = {
+    "baseline": Architecture(attends=False, arguments=_SIZES),
+    "patch_attention": Architecture(
+        attends=True, arguments=(*_SIZES, "attention_dim", "scoring", "init_from_cls", "output_dim")
+    ),
+}
+"""Their models are ``CAPTIONERS`` in ``vitcapr.models.captioners``."""
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -47,7 +68,7 @@ class CaptionerConfig(TrainedConfig):
     """The name of an entry of backbones."""
     start_from: str | None = None
     """The name of another captioner of the same architecture, from whose weights training starts."""
-    architecture: Literal["baseline", "patch_attention"] = "patch_attention"
+    architecture: ArchitectureName = "patch_attention"
     embedding_dim: int = Field(256, ge=1)
     word_vectors: str | None = None
     """The name of an entry of word_vectors to start the embedding from; it is trained further."""
@@ -62,6 +83,14 @@ class CaptionerConfig(TrainedConfig):
     """A hidden layer between [context, h] and the vocabulary; None projects directly, as the paper does."""
     dropout: float = Field(0.3, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
+
+    @property
+    def attends(self) -> bool:
+        return ARCHITECTURES[self.architecture].attends
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of its model that do not come from the data."""
+        return {name: getattr(self, name) for name in ARCHITECTURES[self.architecture].arguments}
 
 
 class TrainCaptionerSettings(Section):

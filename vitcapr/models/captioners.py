@@ -4,7 +4,8 @@ Both read the words with an LSTM that the image does not feed, so that all time 
 computed at once in training; one word at a time is the same arithmetic (``vitcapr.models.interface``).
 """
 
-from typing import Any, Literal
+from abc import ABC, abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,39 @@ from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, pre
 from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Memory, State, Step
 from vitcapr.models.recurrent import read_words
+
+
+class Captioner(nn.Module, ABC):
+    """A captioner that is trained; see :class:`~vitcapr.models.interface.StepwiseCaptioner` for how it decodes."""
+
+    reader: "WordReader"
+    arrays: tuple[str, ...]
+    """The arrays of the store that it reads."""
+    attends: bool
+    """Whether :meth:`step` gives the attention; the configuration says the same, without torch."""
+
+    @abstractmethod
+    def encode(self, features: dict[str, Tensor]) -> Memory: ...
+
+    @abstractmethod
+    def initial_state(self, memory: Memory) -> State: ...
+
+    @abstractmethod
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step: ...
+
+    @abstractmethod
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        """Predict the next word at every real position, teacher-forced, all time steps at once.
+
+        Args:
+            memory: of B images, from :meth:`encode`.
+            tokens: (M, T) int64, the captions' words from the start token on.
+            mask: (M, T) bool, the real words: the first ones of each row.
+            image_index: (M,) int64, the image of each caption, ascending.
+
+        Returns:
+            (mask.sum(), V) float32 logits in the row-major order of ``mask``.
+        """
 
 
 class WordReader(nn.Module):
@@ -39,7 +73,7 @@ class WordReader(nn.Module):
         return torch.sigmoid(leave) * torch.tanh(cell), cell
 
 
-class BaselineCaptioner(nn.Module):
+class BaselineCaptioner(Captioner):
     """CLS and words meet in a sum (ViTCap-R, section III.D.1).
 
     CLS -> dropout -> Dense; words -> Embedding -> dropout -> LSTM; added; Dense ReLU; softmax over the vocabulary.
@@ -65,7 +99,6 @@ class BaselineCaptioner(nn.Module):
         return self.words(torch.relu(self.merged(self.dropout(image + hidden)))).float()  # type: ignore[no-any-return]
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
-        """See :meth:`PatchAttentionCaptioner.forward`."""
         zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
         hidden = self.reader.read(tokens, mask, (zeros, zeros))
         return self._predict(memory["image"][_image_of_each_word(mask, image_index)], hidden)
@@ -79,7 +112,7 @@ class BaselineCaptioner(nn.Module):
         return Step(self._predict(memory["image"][:, None], hidden), {"hidden": hidden, "cell": cell}, None)
 
 
-class PatchAttentionCaptioner(nn.Module):
+class PatchAttentionCaptioner(Captioner):
     """The LSTM's state chooses among the patches (ViTCap-R, section III.D.2, equations 2 to 4).
 
     Args:
@@ -107,7 +140,7 @@ class PatchAttentionCaptioner(nn.Module):
     ) -> None:
         super().__init__()
         self.scoring: Scoring = scoring
-        self.arrays: tuple[str, ...] = ("patches", "cls") if init_from_cls else ("patches",)
+        self.arrays = ("patches", "cls") if init_from_cls else ("patches",)
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
         self.dropout = Dropout(dropout)
         self.patch = nn.Linear(feature_dim, hidden_dim)
@@ -157,17 +190,6 @@ class PatchAttentionCaptioner(nn.Module):
         return self.words(joined).float()  # type: ignore[no-any-return]
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
-        """Predict the next word at every real position, teacher-forced, all time steps at once.
-
-        Args:
-            memory: of B images, from :meth:`encode`.
-            tokens: (M, T) int64, the captions' words from the start token on.
-            mask: (M, T) bool, the real words: the first ones of each row.
-            image_index: (M,) int64, the image of each caption, ascending.
-
-        Returns:
-            (mask.sum(), V) float32 logits in the row-major order of ``mask``.
-        """
         hidden_start, cell_start = self._start(memory)
         start = (hidden_start[image_index], cell_start[image_index])
         hidden = self.reader.read(tokens, mask, start)
@@ -196,11 +218,11 @@ def _image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:
     return image_index[:, None].expand_as(mask)[mask]
 
 
-Captioner = BaselineCaptioner | PatchAttentionCaptioner
+CAPTIONERS: dict[str, type[Captioner]] = {"baseline": BaselineCaptioner, "patch_attention": PatchAttentionCaptioner}
+"""By the name of their architecture; ``ARCHITECTURES`` in ``vitcapr.config.captioner`` has the same names."""
 
 
 def build_captioner(architecture: dict[str, Any]) -> Captioner:
     """The untrained captioner that a card's ``architecture`` describes: ``kind`` and the arguments of its class."""
     arguments = dict(architecture)
-    kind: Literal["baseline", "patch_attention"] = arguments.pop("kind")
-    return BaselineCaptioner(**arguments) if kind == "baseline" else PatchAttentionCaptioner(**arguments)
+    return CAPTIONERS[arguments.pop("kind")](**arguments)

@@ -260,7 +260,7 @@ class Selection:
 
     @property
     def attentive_captioners(self) -> list[str]:
-        return [name for name in self.captioners if self.config.captioners[name].architecture == "patch_attention"]
+        return [name for name in self.captioners if self.config.captioners[name].attends]
 
     @property
     def attentive_decodings(self) -> list[str]:
