@@ -29,7 +29,7 @@ def test_the_declared_files_and_no_other(summary: Path, tmp_path: Path) -> None:
     paper_tables.main(summary, tmp_path / "tables", log=tmp_path / "log")
     names = {f"{name}.{kind}" for name in (*TABLE_NAMES["vitcap-r"], "vitcap-r") for kind in ("md", "csv", "tex")}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == names
-    assert "10 tables beside ViTCap-R" in (tmp_path / "log").read_text()
+    assert "10 tables beside vitcap-r" in (tmp_path / "log").read_text()
 
     page = (tmp_path / "tables" / "vitcap-r.md").read_text()
     assert "| this build | baseline/greedy | - | - | - | 19.0 (18.0-20.0) | - | - | - | test split |" in page

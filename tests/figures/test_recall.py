@@ -96,7 +96,7 @@ def test_seeds_of_one_retriever_are_one_bar_with_their_spread(run, tmp_path):
     content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "protocol": ""}
     for number, first in enumerate((0.1, 0.3)):
         write_metrics(tmp_path / f"{number}.json", metrics=scores(first), **content)
-    drawn = draw_recall._over_seeds([read_metrics(tmp_path / f"{number}.json") for number in range(2)])
+    drawn = draw_recall._seed_average([read_metrics(tmp_path / f"{number}.json") for number in range(2)])
     recall = drawn["i2t_recall_1"]
     assert recall["value"] == pytest.approx(0.2)
     assert recall["high"] - recall["value"] == pytest.approx(0.02**0.5)

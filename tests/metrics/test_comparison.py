@@ -7,7 +7,7 @@ from vitcapr.cli import compare
 from vitcapr.errors import UserError
 from vitcapr.metrics import captions, diversity, oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
-from vitcapr.metrics.comparison import compare_systems, markdown, read_scored
+from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.metrics.report import plain_score, score_of, write_metrics
 
 PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"
@@ -74,8 +74,8 @@ def test_the_command_writes_both_files(tmp_path):
     outputs = tmp_path / "comparison.json", tmp_path / "comparison.md"
     compare.main(*files, *outputs, settings='{"metrics": {"bootstrap_samples": 50}}', log=tmp_path / "log")
     content, text = json.loads(outputs[0].read_text()), outputs[1].read_text()
-    assert text == markdown(content)
-    assert "**m, my-oracle against m, beam: toys, test split, 40 images**" in text
+    assert text == comparison_page(content)
+    assert "### m, my-oracle against m, beam: toys, test split, 40 images" in text
     assert "**After is an oracle: a ceiling, not a result.**" in text
     assert "ORACLE, NOT A RESULT" in text
     row = content["metrics"]["bleu_4"]

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
-from vitcapr.metrics.printed_table import PrintedTable
 from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.ranks import Ranks
 from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.metrics.side_by_side import BuildRow, build_rows
 from vitcapr.metrics.summary import COLUMNS
+from vitcapr.tables.table import Table
 
 COLUMNS_SHOWN = ("system", "I→T R@1", "I→T median rank")
 
@@ -25,9 +25,9 @@ def builds(**systems: dict[str, float]) -> list[BuildRow]:
     return build_rows(pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float}))
 
 
-def shown(table: PrintedTable) -> list[list[str]]:
+def shown(table: Table) -> list[list[str]]:
     at = [table.columns.index(name) for name in COLUMNS_SHOWN]
-    return [[row[i].text for i in at] for row in table.rows]
+    return [[row[i].shown for i in at] for row in table.rows]
 
 
 def write_ranks(folder: Path, i2t: list[int]) -> Path:

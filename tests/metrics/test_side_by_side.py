@@ -3,10 +3,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from vitcapr.metrics.printed_table import PrintedTable
 from vitcapr.metrics.published.numbers import Published, read_published
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.metrics.summary import COLUMNS
+from vitcapr.tables.table import Table
 
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
 
@@ -26,9 +26,9 @@ def paper() -> Published:
     return read_published("vitcap-r")
 
 
-def lines(table: PrintedTable, *columns: str) -> list[list[str]]:
+def lines(table: Table, *columns: str) -> list[list[str]]:
     at = [table.columns.index(name) for name in columns]
-    return [[row[i].text for i in at] for row in table.rows]
+    return [[row[i].shown for i in at] for row in table.rows]
 
 
 def test_this_build_stands_under_the_papers_row(paper: Published) -> None:
@@ -79,7 +79,7 @@ def test_the_decoding_table_has_every_data_set_and_names_it(paper: Published) ->
     shown = lines(side_by_side("decoding", paper, builds), "system", "words each", "dangling endings", "mean BLEU")
     assert shown == [
         ["patch attention, greedy", "-", "-", "2.00"],
-        ["patch_attention/greedy (flickr8k)", "9.5 (9.5-9.5)", "2.0 (1.0-3.0)", "-"],
+        ["patch_attention/greedy (flickr8k)", "9.50 (9.49-9.51)", "2.0 (1.0-3.0)", "-"],
         ["patch attention, beam 5", "-", "-", "10.39"],
         ["patch_attention/beam", "-", "-", "-"],
         ["patch_attention/beam (scenes)", "-", "-", "37.5"],
@@ -106,7 +106,7 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
         ["this build", "retriever paper", "42.0 (41.0-43.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
         ["this build", "retriever other", "50.0 (49.0-51.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
         ["this build", "retriever other, mean of five folds of 1,000 images", "62.5 (61.5-63.5)", "-", "-"],
-        ["this build", "chance, in the same pool", "0.1 (-0.9-1.1)", "-", "-"],
+        ["this build", "chance, in the same pool", "0.1 (-0.9 to 1.1)", "-", "-"],
     ]
     assert {row[0] for row in shown[5:]} == {"reference"}
 
@@ -131,7 +131,7 @@ def test_another_data_set_stands_in_for_the_second_papers_and_says_so() -> None:
         ["paper", "improved, MLP head, 5k pairs and 8 epochs", "25.27"],
         ["this build", "retriever mlp (flickr8k)", "30.0 (29.0-31.0)"],
         ["this build", "retriever mine (flickr8k)", "30.0 (29.0-31.0)"],
-        ["this build", "chance, in the same pool (flickr8k)", "0.5 (-0.5-1.5)"],
+        ["this build", "chance, in the same pool (flickr8k)", "0.5 (-0.5 to 1.5)"],
         ["literature", "VSE++, ResNet-152 fine-tuned, 1,000 images", "52.9"],
     ]
     assert "The paper's rows are of flickr30k; this build's are of flickr8k" in table.caption

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from vitcapr.cli import spread as command
-from vitcapr.metrics.spread import Seeded, markdown, paired, spread
+from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
 from vitcapr.metrics.summary import tidy, write_summary
+from vitcapr.tables.markdown import to_page
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
 
@@ -76,9 +77,9 @@ def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
 
 
 def test_as_people_read_it() -> None:
-    text = markdown(spread(SCORES, BOTH), paired(SCORES, BOTH))
+    text = to_page(spread_tables(spread(SCORES, BOTH), paired(SCORES, BOTH)))
     assert "| score | linear | mlp |" in text
-    assert "| R@1, image to text | 21.00 ± 1.00 (20.00-22.00) | 31.33 ± 1.53 (30.00-33.00) |" in text
+    assert "| I→T R@1 | 21.00 ± 1.00 (20.00-22.00) | 31.33 ± 1.53 (30.00-33.00) |" in text
     assert "| seeds | 3 | 3 |" in text
     assert "| linear | mlp | +10.33 |" in text
     assert "| 3 of 3 | mlp higher beyond the spread of the seeds |" in text
@@ -91,4 +92,4 @@ def test_the_command(tmp_path: Path) -> None:
     command.main(tmp_path / "summary.csv", settings=json.dumps({"models": seeded}), **files)
     assert pd.read_csv(files["output"])["model"].tolist() == ["linear", "mlp"]
     assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
-    assert files["table"].read_text().startswith("# Over seeds")
+    assert files["table"].read_text().startswith("## Over seeds")

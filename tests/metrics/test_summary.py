@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
+from vitcapr.metrics.score_tables import score_tables, scores_page
 from vitcapr.metrics.summary import COLUMNS, collect, read_summary, tidy, write_summary
-from vitcapr.metrics.table import markdown, sections
+from vitcapr.tables.table import Cell
 
 
 def report(model: str = "attention", decoding: str = "beam", **values: float | None) -> dict[str, Any]:
@@ -82,42 +83,44 @@ def test_experiments_that_end_together_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_markdown_shows_percent_and_says_so() -> None:
-    text = markdown(tidy([report(bleu_4=0.25, cider=0.5, novel_share=0.25, vocabulary_used=81)], "demo"))
-    assert "**Captions against references, x 100: scenes, test split, 7 images**" in text
+    text = scores_page(tidy([report(bleu_4=0.25, cider=0.5, novel_share=0.25, vocabulary_used=81)], "demo"))
+    assert "### Captions against references, times 100: scenes, test split, 7 images" in text
     assert "| attention, beam | 25.0 (24.0-27.0) | 50.0 (49.0-52.0) |" in text
-    assert "| attention, beam | 81 | 0.25 |" in text
+    assert "| attention, beam | 81 (81-81) | 25.0 (24.0-27.0) |" in text
     assert '- `tok:ptb|refs:5,"x"`' in text
 
 
 def test_sections_keep_models_apart_and_leave_holes() -> None:
-    first, second = sections(tidy([report(cider=0.5, grounding=0.5), report("a|b", cider=None)], "demo"))
-    assert first.models == ["attention, beam", "a|b, beam"]
-    assert [cell.value for row in first.cells for cell in row] == ["50.0", "-"]
-    assert second.models == ["attention, beam"]
-    assert "a\\|b, beam" in markdown(tidy([report("a|b", cider=0.1)], "demo"))
+    first, second = score_tables(tidy([report(cider=0.5, grounding=0.5), report("a|b", cider=None)], "demo"))
+    assert [[cell.shown for cell in row] for row in first.rows] == [
+        ["attention, beam", "50.0 (49.0-52.0)"],
+        ["a|b, beam", "-"],
+    ]
+    assert [row[0].text for row in second.rows] == ["attention, beam"]
+    assert "a\\|b, beam" in scores_page(tidy([report("a|b", cider=0.1)], "demo"))
 
 
 def test_retrieval_has_a_section_a_direction() -> None:
     recalls = {f"{way}_recall_{k}": 0.1 * k for way in ("i2t", "t2i") for k in (1, 5, 10)}
     others = {"i2t_median_rank": 3.5, "t2i_median_rank": 7.0, "i2t_map_r": 0.25, "t2i_map_r": 0.5, "rsum": 3.2}
     table = tidy([report("paper", "", **recalls, **others, i2t_mean_rank=9.0), report(cider=0.5)], "demo")
-    captions, image_to_text, text_to_image = sections(table)
-    assert captions.models == ["attention, beam"]
+    captions, image_to_text, text_to_image = score_tables(table)
+    assert [row[0].text for row in captions.rows] == ["attention, beam"]
     assert image_to_text.title == "Image to text, percent and ranks: scenes, test split, 7 images"
-    assert image_to_text.models == text_to_image.models == ["paper"]
-    assert dict(zip(image_to_text.columns, image_to_text.cells[0], strict=True)) == {
-        "R@1": ("10.0", "9.0", "12.0"),
-        "R@5": ("50.0", "49.0", "52.0"),
-        "R@10": ("100.0", "99.0", "102.0"),
-        "median rank": ("3.5", "3.5", "3.5"),
-        "mAP@R": ("25.0", "24.0", "27.0"),
+    assert [row[0].text for row in (*image_to_text.rows, *text_to_image.rows)] == ["paper", "paper"]
+    assert dict(zip(image_to_text.columns[1:], image_to_text.rows[0][1:], strict=True)) == {
+        "R@1": Cell("10.0", "9.0", "12.0"),
+        "R@5": Cell("50.0", "49.0", "52.0"),
+        "R@10": Cell("100.0", "99.0", "102.0"),
+        "median rank": Cell("3.5", "3.5", "3.5"),
+        "mAP@R": Cell("25.0", "24.0", "27.0"),
     }
-    assert text_to_image.cells[0][-1] == ("320.0", "319.0", "322.0")
-    assert "| paper | 10.0 (9.0-12.0) |" in markdown(table)
+    assert text_to_image.rows[0][-1] == Cell("320.0", "319.0", "322.0")
+    assert "| paper | 10.0 (9.0-12.0) |" in scores_page(table)
 
 
 def test_a_section_counts_its_own_images() -> None:
     few = report(grounding=0.5)
     few["metrics"]["grounding"]["n"] = 5
     table = tidy([few, report("b", cider=0.5)], "demo")
-    assert [section.title.rsplit(", ", 1)[1] for section in sections(table)] == ["7 images", "5 images"]
+    assert [section.title.rsplit(", ", 1)[1] for section in score_tables(table)] == ["7 images", "5 images"]

@@ -10,10 +10,7 @@ import numpy as np
 import torch
 import typer
 from PIL import Image
-from rich.table import Table
-from rich.text import Text
 
-from vitcapr.cli.parts.aligned import print_table
 from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
 from vitcapr.cli.parts.stage import launch
@@ -33,6 +30,8 @@ from vitcapr.figures.style import save_figure
 from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
+from vitcapr.tables.table import Table, row
+from vitcapr.tables.terminal import print_listing
 from vitcapr.text.vocabulary import Vocabulary
 
 BATCH = 16
@@ -199,16 +198,13 @@ def _draw(folder: Path, path: Path, picture: Image.Image, best: Hypothesis, desc
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     """A line a caption, its log-probability before it; aligned, and cut only by a terminal."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right", no_wrap=True)
-    table.add_column()
-    for row in rows:
-        for rank, candidate in enumerate(row["candidates"]):
-            name = row["path"] if rank == 0 else ""
-            table.add_row(Text(name), f"{candidate['log_prob']:.2f}", Text(candidate["caption"]))
-    if rows:
-        print_table(table)
+    lines = [
+        row(one["path"] if rank == 0 else "", f"{candidate['log_prob']:.2f}", candidate["caption"])
+        for one in rows
+        for rank, candidate in enumerate(one["candidates"])
+    ]
+    if lines:
+        print_listing(Table("", ("", "", ""), tuple(lines), align="lrl"))
 
 
 if __name__ == "__main__":

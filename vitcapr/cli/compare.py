@@ -10,7 +10,7 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.files import write_json, write_text
-from vitcapr.metrics.comparison import compare_systems, markdown, read_scored
+from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.progress import Reporter
 
 
@@ -29,7 +29,7 @@ def main(
     systems = read_scored(before, before_images), read_scored(after, after_images)
     content = compare_systems(*systems, metrics.bootstrap_samples, metrics.bootstrap_seed)
     write_json(output, content)
-    write_text(table, markdown(content))
+    write_text(table, comparison_page(content))
     with Reporter(log) as reporter:
         for name, row in content["metrics"].items():
             reporter.line(f"compare: {name} {row['before']:.4f} to {row['after']:.4f}, {row['verdict']}")

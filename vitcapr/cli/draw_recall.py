@@ -35,7 +35,7 @@ def main(
         raise UserError(f"scores of {told} do not stand in one figure", remedy="give the metrics of one split")
     asked = searched(content["protocol"] for several in read.values() for content in several)
     try:
-        figure = recall_bars({_label(name, several): _over_seeds(several) for name, several in read.items()}, asked)
+        figure = recall_bars({_label(name, several): _seed_average(several) for name, several in read.items()}, asked)
     except ValueError as error:
         raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
     with Reporter(log) as reporter:
@@ -47,7 +47,7 @@ def _label(name: str, several: Sequence[Mapping[str, Any]]) -> str:
     return name if len(several) == 1 else f"{name}, {len(several)} seeds"
 
 
-def _over_seeds(several: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, float | None]]:
+def _seed_average(several: Sequence[Mapping[str, Any]]) -> Mapping[str, Mapping[str, float | None]]:
     """The scores of one training with their intervals, or the means of several with a standard deviation each way."""
     if len(several) == 1:
         scores: Mapping[str, Mapping[str, float | None]] = several[0]["metrics"]

@@ -12,10 +12,11 @@ from vitcapr.cli.parts.options import Log, ManifestFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.data.images import ImageSource
 from vitcapr.data.manifest import read_manifest
-from vitcapr.data.pairs.claims import Picture, as_markdown, base64_claims, length_claim, text_claims, text_length
+from vitcapr.data.pairs.claims import Picture, base64_claims, claims_table, length_claim, text_claims, text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.files import read_json, write_json, write_text
 from vitcapr.progress import Reporter
+from vitcapr.tables.markdown import to_markdown
 
 SAMPLE = 1000
 """Pictures whose bytes are counted: the sums are of ratios that hardly differ between pictures."""
@@ -46,9 +47,9 @@ def main(
         claims += base64_claims(pictures)
         title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
         write_json(output, {"format": "vitcapr-claims-1", "claims": [asdict(claim) for claim in claims]})
-        write_text(table, as_markdown(claims, title))
-        for line in as_markdown(claims, title).splitlines()[4:]:
-            reporter.line(line)
+        page = to_markdown(claims_table(claims, title))
+        write_text(table, page)
+        reporter.line(page.rstrip())
 
 
 if __name__ == "__main__":

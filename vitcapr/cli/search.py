@@ -10,10 +10,7 @@ import pandas as pd
 import torch
 import typer
 from PIL import Image
-from rich.table import Table
-from rich.text import Text
 
-from vitcapr.cli.parts.aligned import print_table
 from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Views
 from vitcapr.cli.parts.stage import launch
@@ -31,6 +28,8 @@ from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail
 from vitcapr.retrieval.search import search
+from vitcapr.tables.table import Table, row
+from vitcapr.tables.terminal import print_listing
 
 
 def main(
@@ -181,16 +180,9 @@ def _found_captions(data: Manifest, captions: pd.DataFrame, found: tuple[np.ndar
 
 def _print(found: Sequence[tuple[float, str, str]]) -> None:
     """A line for each cosine, image and caption, numbered from 1."""
-    if not found:
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("rank", justify="right")
-    table.add_column("cosine", justify="right")
-    table.add_column("image", no_wrap=True)
-    table.add_column("caption")
-    for rank, (score, name, caption) in enumerate(found, 1):
-        table.add_row(str(rank), f"{score:.3f}", Text(name), Text(caption))
-    print_table(table)
+    rows = [row(str(rank), f"{score:.3f}", name, caption) for rank, (score, name, caption) in enumerate(found, 1)]
+    if rows:
+        print_listing(Table("", ("rank", "cosine", "image", "caption"), tuple(rows), align="rrll"))
 
 
 if __name__ == "__main__":

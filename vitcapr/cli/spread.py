@@ -1,10 +1,8 @@
 """Scores over seeds: mean, standard deviation and range of each model, and one model against another seed by seed."""
 
-import io
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 
 from vitcapr.cli.parts.options import Log, Settings, Summary
@@ -12,9 +10,11 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.spread import SpreadSettings
 from vitcapr.files import write_text
-from vitcapr.metrics.spread import Seeded, markdown, paired, spread
+from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
 from vitcapr.metrics.summary import read_summary
 from vitcapr.progress import Reporter
+from vitcapr.tables.csv import frame_to_csv
+from vitcapr.tables.markdown import to_page
 
 
 def main(
@@ -29,19 +29,13 @@ def main(
     chosen = parse_settings(SpreadSettings, settings).models
     models = {name: Seeded(model.of, model.vary, model.seed) for name, model in chosen.items()}
     scores = read_summary(summary)
-    over_seeds, one_against_other = spread(scores, models), paired(scores, models)
-    write_text(output, _csv(over_seeds))
-    write_text(pairs, _csv(one_against_other))
-    write_text(table, markdown(over_seeds, one_against_other))
+    seed_average, one_against_other = spread(scores, models), paired(scores, models)
+    write_text(output, frame_to_csv(seed_average))
+    write_text(pairs, frame_to_csv(one_against_other))
+    write_text(table, to_page(spread_tables(seed_average, one_against_other), "Over seeds"))
     with Reporter(log) as reporter:
-        groups = over_seeds[["model", "decoding"]].drop_duplicates()
+        groups = seed_average[["model", "decoding"]].drop_duplicates()
         reporter.line(f"spread: {len(groups)} models over seeds in {table}")
-
-
-def _csv(table: pd.DataFrame) -> str:
-    stream = io.StringIO()
-    table.to_csv(stream, index=False, lineterminator="\n")
-    return stream.getvalue()
 
 
 if __name__ == "__main__":

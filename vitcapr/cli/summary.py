@@ -9,8 +9,8 @@ from vitcapr.cli.parts.options import Log
 from vitcapr.cli.parts.stage import launch
 from vitcapr.files import write_text
 from vitcapr.metrics.report import read_metrics
+from vitcapr.metrics.score_tables import scores_page
 from vitcapr.metrics.summary import collect, tidy, write_summary
-from vitcapr.metrics.table import markdown
 from vitcapr.progress import Reporter
 
 
@@ -27,7 +27,7 @@ def main(
     """Collect the scores of an experiment."""
     rows = tidy([read_metrics(path) for path in metrics], experiment)
     write_summary(output, rows)
-    write_text(table, markdown(rows))
+    write_text(table, scores_page(rows))
     if collect_in is not None:
         collect(collect_in, rows, experiment)
     with Reporter(log) as reporter:

@@ -7,10 +7,12 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.metrics.comparison import FORMAT
-from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
-from vitcapr.metrics.side_by_side import LABELS, BuildRow, place, scale_of
-from vitcapr.metrics.table import HEADLINE, LANGUAGE, NOT_TESTED
+from vitcapr.metrics.columns import LANGUAGE, REFERENCES
+from vitcapr.metrics.comparison import FORMAT, ROW, comparison_rows
+from vitcapr.metrics.known_scores import in_groups
+from vitcapr.metrics.side_by_side import BuildRow, place
+from vitcapr.metrics.verdict import NOT_TESTED
+from vitcapr.tables.table import NOTHING, Cell, Table
 
 BEAM, RERANKED = "beam", "reranked"
 """Decodings of these names are one before and after reranking, where no comparison of the two is given."""
@@ -28,7 +30,7 @@ def read_comparison(path: Path) -> dict[str, Any]:
     return content
 
 
-def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> PrintedTable:
+def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
     """Two decodings of one captioner. The paper shows two images before and after, and no score."""
     given = [content for content in comparisons if content["before"]["model"] == content["after"]["model"]]
     found = (content for content in _pairs(builds, _rerankings(builds)) if not _is_among(content, given))
@@ -40,7 +42,7 @@ def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRo
     )
 
 
-def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> PrintedTable:
+def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
     """Two captioners under one decoding. The paper trains with cross-entropy alone."""
     given = [content for content in comparisons if content["before"]["model"] != content["after"]["model"]]
     found = (content for content in _pairs(builds, _trainings(builds)) if not _is_among(content, given))
@@ -52,14 +54,12 @@ def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[Bui
     )
 
 
-def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_paper: str) -> PrintedTable:
+def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_paper: str) -> Table:
     lines = []
     for content in comparisons:
         where = f"{content['dataset']}, {content['split']}"
-        for metric, row in content["metrics"].items():
-            lines.append(
-                (Entry(f"{_named(content['before'])} → {_named(content['after'])} ({where})"), *_cells(metric, row))
-            )
+        systems = Cell(f"{_named(content['before'])} → {_named(content['after'])} ({where})")
+        lines += [(systems, *cells) for cells in comparison_rows(content["metrics"])]
     parts = [
         "Scores times 100, lengths and counts as they are; difference: after - before on the same images, with the "
         "95 % interval by resampling images in pairs and p by exchanging captions image by image; one score a row, "
@@ -69,18 +69,8 @@ def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_p
     sides = [content[side]["protocol"] for content in comparisons for side in ("before", "after")]
     protocols = dict.fromkeys([*sides, *(content["protocol"] for content in comparisons)])
     parts.append(f"Protocol: {'; '.join(filter(None, protocols))}." if lines else "This build has no such run here.")
-    columns = ("systems", "score", "before", "after", "difference", "95 % interval", "p", "finding")
-    lines = lines or [(Entry(NOTHING),) * len(columns)]
-    return PrintedTable(name, title, " ".join(parts), columns, tuple(lines), align="llrrrrrl")
-
-
-def _cells(metric: str, row: Mapping[str, Any]) -> tuple[Entry, ...]:
-    scale = scale_of(metric)
-    interval = NOTHING if row["low"] is None else f"{scale * row['low']:+.2f} to {scale * row['high']:+.2f}"
-    p_value = NOTHING if row["p_value"] is None else f"{row['p_value']:.3f}"
-    values = (f"{scale * row[side]:.2f}" for side in ("before", "after"))
-    texts = (LABELS[metric], *values, f"{scale * row['difference']:+.2f}", interval, p_value, row["verdict"])
-    return tuple(map(Entry, texts))
+    lines = lines or [(Cell(NOTHING),) * (len(ROW) + 1)]
+    return Table(title, ("systems", *ROW), tuple(lines), align="llrrrrrl", caption=" ".join(parts), name=name)
 
 
 def _rerankings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
@@ -105,7 +95,7 @@ def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -
             if place(before) != place(like):
                 continue
             metrics = {}
-            for name in [*HEADLINE, *LANGUAGE]:
+            for name in (column.name for column in in_groups(REFERENCES, LANGUAGE)):
                 if name in before.scores and name in after.scores:
                     values = before.scores[name].value, after.scores[name].value
                     metrics[name] = {

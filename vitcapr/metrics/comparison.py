@@ -11,9 +11,13 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.captions import CORPUS
+from vitcapr.metrics.columns import LANGUAGE, REFERENCES
+from vitcapr.metrics.known_scores import COLUMNS, in_groups
 from vitcapr.metrics.oracle import PROTOCOL
 from vitcapr.metrics.report import interval_protocol, read_metrics
-from vitcapr.metrics.table import COUNTS, HEADLINE, LANGUAGE, NOT_SHOWN, NOT_TESTED, markdown_row, verdict
+from vitcapr.metrics.verdict import NOT_SHOWN, NOT_TESTED, verdict
+from vitcapr.tables.markdown import to_markdown
+from vitcapr.tables.table import NOTHING, Cell, Table, row
 
 FORMAT = "vitcapr-comparison-1"
 _P_VALUE = "p:exchange,two-sided"
@@ -72,18 +76,18 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     """
     _check_comparable(before, after)
     rows = {}
-    for name in [*HEADLINE, *LANGUAGE]:
+    for name in (column.name for column in in_groups(REFERENCES, LANGUAGE)):
         values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
         if None in values:
             continue
-        row: dict[str, Any] = {"before": values[0], "after": values[1]}
-        row["difference"] = round(values[1] - values[0], _DECIMALS)
-        row |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
+        found: dict[str, Any] = {"before": values[0], "after": values[1]}
+        found["difference"] = round(values[1] - values[0], _DECIMALS)
+        found |= {"low": None, "high": None, "p_value": None, "verdict": NOT_TESTED}
         if samples and name in before.measures and name in after.measures:
-            found = compare(after.measures[name], before.measures[name], samples, seed)
-            row |= {key: round(getattr(found, key), _DECIMALS) for key in ("low", "high", "p_value")}
-            row["verdict"] = verdict(row["low"], row["high"])
-        rows[name] = row
+            tested = compare(after.measures[name], before.measures[name], samples, seed)
+            found |= {key: round(getattr(tested, key), _DECIMALS) for key in ("low", "high", "p_value")}
+            found["verdict"] = verdict(found["low"], found["high"])
+        rows[name] = found
     return {
         "format": FORMAT,
         "dataset": before.report["dataset"],
@@ -97,32 +101,33 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     }
 
 
-def markdown(content: Mapping[str, Any]) -> str:
-    """``comparison.json`` as people read it."""
+ROW = ("score", "before", "after", "difference", "95 % interval", "p", "finding")
+"""The headings of :func:`comparison_rows`."""
+
+
+def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell, ...]]:
+    """A row for each entry of a comparison's ``metrics``."""
+    return [_row(name, found) for name, found in metrics.items()]
+
+
+def comparison_page(content: Mapping[str, Any]) -> str:
+    """``comparison.json`` in Markdown, with the protocols."""
     before, after = (_named(content[side]) for side in ("before", "after"))
-    lines = [
-        f"**{after} against {before}: {content['dataset']}, {content['split']} split, {content['images']} images**",
-        "",
-        f"The caption of {content['changed']} of {content['images']} images is another. Scores against references x "
-        "100, the others as fractions and counts.",
-        "",
-        markdown_row(["score", f"before: {before}", f"after: {after}", "difference", "95 % interval", "p", "finding"]),
-        markdown_row(["---", "---:", "---:", "---:", "---:", "---:", "---"]),
-    ]
-    lines += [markdown_row(_cells(name, row)) for name, row in content["metrics"].items()]
+    table = Table(
+        f"{after} against {before}: {content['dataset']}, {content['split']} split, {content['images']} images",
+        ("score", f"before: {before}", f"after: {after}", *ROW[3:]),
+        tuple(comparison_rows(content["metrics"])),
+        align="lrrrrrl",
+        caption=f"{content['changed']} of {content['images']} images have another caption. Scores times 100, lengths "
+        "and counts as they are. Difference: after - before, on the same images; interval by resampling images, p by "
+        f'exchanging the systems\' captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a '
+        "row: not corrected for their number.",
+    )
     ceilings = [side for side in ("before", "after") if content[side]["protocol"].startswith(PROTOCOL)]
-    for side in ceilings:
-        lines += ["", f"**{side.capitalize()} is an oracle: a ceiling, not a result.**"]
-    lines += [
-        "",
-        "Difference: after - before, on the same images; interval by resampling images, p by exchanging the systems' "
-        f'captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a row: not corrected for '
-        "their number. Protocols:",
-        "",
-        *(f"- {side}: `{content[side]['protocol']}`" for side in ("before", "after")),
-        f"- comparison: `{content['protocol']}`",
-    ]
-    return "\n".join(lines) + "\n"
+    lines = [f"**{side.capitalize()} is an oracle: a ceiling, not a result.**\n" for side in ceilings]
+    lines += ["Protocols:", ""]
+    lines += [f"- {side}: `{content[side]['protocol']}`" for side in ("before", "after")]
+    return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
 
 
 def _measure(table: pd.DataFrame, name: str) -> Measure:
@@ -156,16 +161,16 @@ def _named(side: Mapping[str, str]) -> str:
     return ", ".join(filter(None, (side["model"], side["decoding"]))) or "(no name)"
 
 
-def _cells(name: str, row: Mapping[str, Any]) -> list[str]:
-    if name in COUNTS:
-        factor, places = 1, 0
-    else:
-        factor, places = (100, 2) if name in HEADLINE else (1, 3)
-
-    def signed(key: str) -> str:
-        return f"{factor * row[key]:+.{places}f}"
-
-    values = [f"{factor * row[side]:.{places}f}" for side in ("before", "after")]
-    interval = "-" if row["low"] is None else f"{signed('low')} to {signed('high')}"
-    p_value = "-" if row["p_value"] is None else f"{row['p_value']:.3f}"
-    return [(HEADLINE | LANGUAGE)[name], *values, signed("difference"), interval, p_value, row["verdict"]]
+def _row(name: str, found: Mapping[str, Any]) -> tuple[Cell, ...]:
+    column = COLUMNS[name]
+    difference = column.difference(found["difference"], found["low"], found["high"])
+    p_value = NOTHING if found["p_value"] is None else f"{found['p_value']:.3f}"
+    return row(
+        column.label,
+        column.exact(found["before"]),
+        column.exact(found["after"]),
+        difference.text,
+        difference.interval or NOTHING,
+        p_value,
+        found["verdict"],
+    )

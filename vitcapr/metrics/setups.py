@@ -6,9 +6,9 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.metrics.printed_table import NOTHING, Entry, PrintedTable
 from vitcapr.metrics.published.numbers import Published
 from vitcapr.metrics.side_by_side import BUILD
+from vitcapr.tables.table import NOTHING, Table, row
 
 _COLUMNS = {
     "epochs": "epochs",
@@ -49,37 +49,28 @@ def read_setup(card: Path) -> dict[str, str]:
     }
 
 
-def training(published: Published, setups: Sequence[Mapping[str, str]]) -> PrintedTable:
+def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
     """The paper's training set-ups, then those of this build's models."""
-    lines = [
-        (Entry("paper"), Entry(setup.system), *(Entry(getattr(setup, key)) for key in _COLUMNS), Entry(setup.where))
-        for setup in published.setups
-    ]
-    lines += [
-        (Entry(BUILD), Entry(setup["system"]), *(Entry(setup[key]) for key in _COLUMNS), Entry("card.json"))
-        for setup in setups
-    ]
-    return PrintedTable(
-        "training",
+    lines = [row("paper", one.system, *(getattr(one, key) for key in _COLUMNS), one.where) for one in published.setups]
+    lines += [row(BUILD, one["system"], *(one[key] for key in _COLUMNS), "card.json") for one in setups]
+    return Table(
         "Training set-ups",
-        published.setups_caption,
         ("source", "model", *_COLUMNS.values(), "from"),
         tuple(lines),
         align="l" * (len(_COLUMNS) + 3),
+        caption=published.setups_caption,
+        name="training",
     )
 
 
-def other_numbers(published: Published) -> PrintedTable:
-    return PrintedTable(
-        "other_numbers",
+def other_numbers(published: Published) -> Table:
+    return Table(
         "Other numbers of the paper",
-        "As printed in the paper; beside each, what stands for it in this build.",
         ("quantity", "paper", "from", "this build"),
-        tuple(
-            (Entry(one.quantity), Entry(one.printed), Entry(one.where), Entry(one.build))
-            for one in published.other_numbers
-        ),
+        tuple(row(one.quantity, one.printed, one.where, one.build) for one in published.other_numbers),
         align="llll",
+        caption="As printed in the paper; beside each, what stands for it in this build.",
+        name="other_numbers",
     )
 
 

@@ -6,28 +6,13 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from vitcapr.metrics import table as score_table
-from vitcapr.metrics.printed_table import NOTHING, Entry, Notes, PrintedTable
+from vitcapr.metrics.known_scores import COLUMNS
 from vitcapr.metrics.published.numbers import Number, Published, PublishedRow, PublishedTable
+from vitcapr.tables.table import NOTHING, Cell, Notes, Table
+from vitcapr.tables.table import row as table_row
 
 BUILD = "this build"
 
-LABELS = {
-    **score_table.HEADLINE,
-    **score_table.LANGUAGE,
-    **{name: f"I→T {label}" for name, label in score_table.IMAGE_TO_TEXT.items()},
-    **{name: f"T→I {label}" for name, label in score_table.TEXT_TO_IMAGE.items()},
-    "bleu_mean": "mean BLEU",
-    "rsum": "rsum",
-    **score_table.BITS,
-    **{
-        f"{asked}_to_{found}_recall_{depth}": f"{asked}→{found} R@{depth}"
-        for asked, found in (("zh", "en"), ("en", "zh"))
-        for depth in (1, 5, 10)
-    },
-}
-_AS_IT_IS = score_table.RANKS | score_table.COUNTS | score_table.BITS.keys() | {"length_mean"}
-"""Everything else is shown times 100."""
 _BLEU = ("bleu_1", "bleu_2", "bleu_3", "bleu_4")
 _FOLDS, _CHANCE, _BEFORE = "_1k", "_chance", "_before"
 """Ends of metric names; such scores are a row of their own."""
@@ -89,7 +74,7 @@ def _ending(scores: Mapping[str, Score], ending: str) -> dict[str, Score]:
     return {name.removesuffix(ending): score for name, score in scores.items() if name.endswith(ending)}
 
 
-def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) -> PrintedTable:
+def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) -> Table:
     """One table of scores: each row of the paper with this build's under it, further rows of this build, then the
     literature's."""
     asked = published.tables[name]
@@ -114,24 +99,29 @@ def side_by_side(name: str, published: Published, builds: Sequence[BuildRow]) ->
         placed += partners
         lines += [build_line(build, names, asked.metrics) for build in partners]
         if row.build and not partners:
-            lines.append((Entry(BUILD), Entry(_system(row.build)), *[Entry(NOTHING)] * (len(asked.metrics) + 1)))
+            lines.append(table_row(BUILD, _system(row.build), *[NOTHING] * (len(asked.metrics) + 1)))
     others = sorted((build for build in shown if build not in placed), key=lambda build: not build.key)
     lines += [build_line(build, names, asked.metrics) for build in others]
     lines += [published_line(row, asked.metrics, published.notes, notes) for row in asked.rows if row.source != "paper"]
-    return PrintedTable(
-        name,
+    return Table(
         asked.title,
-        caption(asked, shown),
-        ("source", "system", *(LABELS[metric] for metric in asked.metrics), "from"),
+        headings(asked.metrics),
         tuple(lines),
         align=f"ll{'r' * len(asked.metrics)}l",
+        caption=caption(asked, shown),
         notes=tuple(notes.written),
+        name=name,
     )
+
+
+def headings(metrics: Sequence[str]) -> tuple[str, ...]:
+    """Of the cells of :func:`published_line` and :func:`build_line`."""
+    return "source", "system", *(COLUMNS[metric].label for metric in metrics), "from"
 
 
 def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
     """What every number of the table is, with the protocols of this build's."""
-    unscaled = "bits" if score_table.BITS.keys() & set(asked.metrics) else "lengths and ranks"
+    unscaled = "bits" if any("information" in metric for metric in asked.metrics) else "lengths and ranks"
     parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
     protocols = dict.fromkeys(
         row.protocols[metric] for row in shown for metric in row.protocols if metric in asked.metrics
@@ -178,33 +168,22 @@ def place(row: BuildRow) -> tuple[str, str, str, str, str]:
 
 def published_line(
     row: PublishedRow, metrics: Sequence[str], words: Mapping[str, str], notes: Notes
-) -> tuple[Entry, ...]:
+) -> tuple[Cell, ...]:
     """A row's cells: source, system, the metrics, and where it is from."""
 
     def marks(keys: Iterable[str]) -> tuple[int, ...]:
         return tuple(notes.number(words[key]) for key in keys)
 
-    def cell(number: Number | None) -> Entry:
-        return Entry(NOTHING) if number is None else Entry(number.shown, marks(number.notes))
+    def cell(number: Number | None) -> Cell:
+        return Cell(NOTHING) if number is None else Cell(number.shown, notes=marks(number.notes))
 
-    system = Entry(row.system, marks(row.notes))
-    return Entry(row.source), system, *(cell(row.values.get(metric)) for metric in metrics), Entry(row.origin)
+    system = Cell(row.system, notes=marks(row.notes))
+    return table_row(row.source, system, *(cell(row.values.get(metric)) for metric in metrics), row.origin)
 
 
-def build_line(row: BuildRow, names: Names, metrics: Sequence[str]) -> tuple[Entry, ...]:
+def build_line(row: BuildRow, names: Names, metrics: Sequence[str]) -> tuple[Cell, ...]:
     """As :func:`published_line`."""
-    cells = (Entry(_printed(row.scores.get(metric), metric)) for metric in metrics)
-    return Entry(BUILD), Entry(names.of(row)), *cells, Entry(f"{row.split} split")
-
-
-def _printed(score: Score | None, metric: str) -> str:
-    if score is None or pd.isna(score.value):
-        return NOTHING
-    scale = scale_of(metric)
-    text = f"{scale * score.value:.{2 if metric in score_table.BITS else 1}f}"
-    return text if pd.isna(score.low) else f"{text} ({scale * score.low:.1f}-{scale * score.high:.1f})"
-
-
-def scale_of(metric: str) -> int:
-    """What a score is multiplied by to be shown."""
-    return 1 if metric in _AS_IT_IS else 100
+    cells = (
+        COLUMNS[metric].cell(row.scores[metric]._asdict()) if metric in row.scores else NOTHING for metric in metrics
+    )
+    return table_row(BUILD, names.of(row), *cells, f"{row.split} split")

@@ -1,6 +1,6 @@
 """Scores over seeds: how far they lie apart, and whether one model beats another beyond that."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -8,16 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from vitcapr.metrics.table import (
-    COUNTS,
-    HEADLINE,
-    IMAGE_TO_TEXT,
-    NOT_SHOWN,
-    RANKS,
-    TEXT_TO_IMAGE,
-    markdown_row,
-    verdict,
-)
+from vitcapr.metrics.columns import IMAGE_TO_TEXT, REFERENCES, TEXT_TO_IMAGE, ScoreColumn
+from vitcapr.metrics.known_scores import COLUMNS as SCORES
+from vitcapr.metrics.known_scores import in_groups
+from vitcapr.metrics.verdict import NOT_SHOWN, verdict
+from vitcapr.tables.table import NOTHING, Cell, Table, row
 
 COLUMNS = ("dataset", "split", "model", "decoding", "metric", "n", "mean", "sd", "min", "max")
 PAIR_COLUMNS = (
@@ -25,8 +20,7 @@ PAIR_COLUMNS = (
     *("wins", "verdict"),
 )
 
-_SHOWN = HEADLINE | {name: f"{label}, image to text" for name, label in IMAGE_TO_TEXT.items()}
-_SHOWN |= {name: label if name == "rsum" else f"{label}, text to image" for name, label in TEXT_TO_IMAGE.items()}
+_SHOWN = (REFERENCES, IMAGE_TO_TEXT, TEXT_TO_IMAGE)
 _COMPARED = ("i2t_recall_1", "t2i_recall_1", "rsum", "bleu_4", "meteor", "cider")
 _LEVEL = 0.95
 _PLACE = ["dataset", "split", "decoding"]
@@ -108,64 +102,64 @@ def _interval(differences: np.ndarray) -> tuple[float, float, float, int, str]:
     return mean, low, high, int((differences > 0).sum()), verdict(low, high)
 
 
-def markdown(spread_table: pd.DataFrame, paired_table: pd.DataFrame) -> str:
-    """Both tables as people read them."""
-    lines = ["# Over seeds", ""]
-    for (dataset, split), part in spread_table.groupby(["dataset", "split"], sort=False):
-        names = [name for name in _SHOWN if name in set(part["metric"])]
-        lines += [f"**{dataset}, {split} split: mean ± standard deviation (least to greatest) over seeds**", ""]
-        lines += [_head(["score", *_models(part)], 1)]
-        for name in names:
-            of_metric = part[part["metric"] == name].to_dict("records")
-            rows = {(row["model"], row["decoding"]): row for row in of_metric}
-            cells = [_cell(rows.get(key), name) for key in _keys(part)]
-            lines.append(markdown_row([_SHOWN[name], *cells]))
-        seeds = part.groupby(["model", "decoding"], sort=False)["n"].max()
-        lines += [markdown_row(["seeds", *(str(count) for count in seeds)]), ""]
-    if not paired_table.empty:
-        lines += ["**One against the other, seed by seed**", ""]
-        lines += [_head(["score", "first", "second", "second - first", "95 % interval", "seeds won", "finding"], 3)]
-        for row in paired_table.to_dict("records"):
-            way = f", {row['decoding']}" if row["decoding"] else ""
-            scale, places = _scale(row["metric"])
-            low, high = (f"{scale * row[side]:+.{places}f}" for side in ("low", "high"))
-            cells = [_SHOWN[row["metric"]] + way, row["first"], row["second"]]
-            cells += [f"{scale * row['difference']:+.{places}f}", f"{low} to {high}"]
-            lines.append(markdown_row([*cells, f"{row['wins']} of {row['n']}", _finding(row)]))
-        lines += [
-            "",
-            "The interval is Student's, over the differences of equal seeds on the same test images. One score a row: "
-            "not corrected for their number.",
-        ]
-    return "\n".join(lines) + "\n"
+def spread_tables(spread_table: pd.DataFrame, paired_table: pd.DataFrame) -> list[Table]:
+    """Both as people read them: a table for each data set and split, and one of the pairs where there are any."""
+    tables = [_spread_table(str(dataset), str(split), part) for (dataset, split), part in _by_place(spread_table)]
+    return tables if paired_table.empty else [*tables, _paired_table(paired_table)]
 
 
-def _finding(row: Mapping[Hashable, Any]) -> str:
-    if row["verdict"] == NOT_SHOWN:
+def _by_place(spread_table: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    yield from spread_table.groupby(["dataset", "split"], sort=False)
+
+
+def _spread_table(dataset: str, split: str, part: pd.DataFrame) -> Table:
+    systems = list(part[["model", "decoding"]].drop_duplicates().itertuples(index=False, name=None))
+    found = {(one["model"], one["decoding"], one["metric"]): one for one in part.to_dict("records")}
+    present = set(part["metric"])
+    rows = [
+        row(column.label, *(_cell(found.get((*system, column.name)), column) for system in systems))
+        for column in in_groups(*_SHOWN)
+        if column.name in present
+    ]
+    seeds = part.groupby(["model", "decoding"], sort=False)["n"].max()
+    return Table(
+        f"{dataset}, {split} split: mean ± standard deviation (least to greatest) over seeds",
+        ("score", *(", ".join(filter(None, system)) for system in systems)),
+        (*rows, row("seeds", *map(str, seeds))),
+    )
+
+
+def _paired_table(paired_table: pd.DataFrame) -> Table:
+    rows = []
+    for one in paired_table.to_dict("records"):
+        column = SCORES[one["metric"]]
+        way = f", {one['decoding']}" if one["decoding"] else ""
+        difference = column.difference(one["difference"], one["low"], one["high"])
+        seeds = f"{one['wins']} of {one['n']}"
+        rows.append(
+            row(
+                *(f"{column.label}{way}", one["first"], one["second"], difference.text, difference.interval),
+                *(seeds, _finding(one)),
+            )
+        )
+    return Table(
+        "One against the other, seed by seed",
+        ("score", "first", "second", "second - first", "95 % interval", "seeds won", "finding"),
+        tuple(rows),
+        align="lllrrrl",
+        caption="The interval is Student's, over the differences of equal seeds on the same test images. One score a "
+        "row: not corrected for their number.",
+    )
+
+
+def _finding(one: Mapping[Hashable, Any]) -> str:
+    if one["verdict"] == NOT_SHOWN:
         return NOT_SHOWN
-    return f"{row['second']} {row['verdict']} beyond the spread of the seeds"
+    return f"{one['second']} {one['verdict']} beyond the spread of the seeds"
 
 
-def _head(names: Sequence[str], left: int) -> str:
-    return "\n".join([markdown_row(names), markdown_row(["---"] * left + ["---:"] * (len(names) - left))])
-
-
-def _keys(part: pd.DataFrame) -> list[tuple[str, str]]:
-    return list(part[["model", "decoding"]].drop_duplicates().itertuples(index=False, name=None))
-
-
-def _models(part: pd.DataFrame) -> list[str]:
-    return [", ".join(filter(None, key)) for key in _keys(part)]
-
-
-def _cell(row: Mapping[Hashable, Any] | None, name: str) -> str:
-    if row is None:
-        return "-"
-    scale, places = _scale(name)
-    mean, sd, least, greatest = (f"{scale * row[column]:.{places}f}" for column in ("mean", "sd", "min", "max"))
-    return f"{mean} ± {sd} ({least}-{greatest})"
-
-
-def _scale(name: str) -> tuple[int, int]:
-    """What a score is multiplied by to be read, and the places after its point."""
-    return (1, 1) if name in RANKS or name in COUNTS else (100, 2)
+def _cell(one: Mapping[Hashable, Any] | None, column: ScoreColumn) -> Cell:
+    if one is None:
+        return Cell(NOTHING)
+    mean, sd, low, high = (column.exact(one[key]).text for key in ("mean", "sd", "min", "max"))
+    return Cell(f"{mean} ± {sd}", low, high)

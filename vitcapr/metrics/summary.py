@@ -1,6 +1,5 @@
 """All scores of an experiment in one tidy table: a row a score."""
 
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from filelock import FileLock, Timeout
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_text
+from vitcapr.tables.csv import frame_to_csv
 
 COLUMNS = (
     "experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol",
@@ -43,9 +43,7 @@ def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
 
 
 def write_summary(path: Path, table: pd.DataFrame) -> None:
-    stream = io.StringIO()
-    table.to_csv(stream, index=False, lineterminator="\n")
-    write_text(path, stream.getvalue())
+    write_text(path, frame_to_csv(table))
 
 
 def read_summary(path: Path) -> pd.DataFrame:

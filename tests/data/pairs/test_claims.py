@@ -4,7 +4,8 @@ import base64
 
 import pytest
 
-from vitcapr.data.pairs.claims import Picture, as_markdown, base64_bytes, base64_claims, length_claim, text_claims
+from vitcapr.data.pairs.claims import Picture, base64_bytes, base64_claims, claims_table, length_claim, text_claims
+from vitcapr.tables.markdown import to_markdown
 from vitcapr.text.cleaning import Cleaner
 
 
@@ -36,5 +37,5 @@ def test_shares_of_symbols_and_steps() -> None:
 
 
 def test_the_page() -> None:
-    page = as_markdown([length_claim([1, 2, 9], "en")], "Title")
+    page = to_markdown(claims_table([length_claim([1, 2, 9], "en")], "Title"))
     assert page.splitlines()[4] == "| median length, en | 27 to 32 words | 2.00 words | 5 to 95 %: 1.1 to 8.3 |"

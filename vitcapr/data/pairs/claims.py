@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vitcapr.tables.table import Cell, Table, row
+
 STEP_PAIRS = 20
 """The paper's batch."""
 
@@ -107,10 +109,10 @@ def base64_claims(pictures: Sequence[Picture]) -> list[Claim]:
     ]
 
 
-def as_markdown(claims: Sequence[Claim], title: str) -> str:
-    """The table as a page."""
-    lines = [f"# {title}", "", "| | paper | here | |", "| --- | ---: | ---: | --- |"]
-    for claim in claims:
-        here = "not measured" if claim.here is None else f"{claim.here:.2f} {claim.unit}"
-        lines.append(f"| {claim.what} | {claim.paper} | {here} | {claim.note} |")
-    return "\n".join(lines) + "\n"
+def claims_table(claims: Sequence[Claim], title: str) -> Table:
+    return Table(title, ("claim", "paper", "here", "note"), tuple(map(_row, claims)), align="lrrl")
+
+
+def _row(claim: Claim) -> tuple[Cell, ...]:
+    here = "not measured" if claim.here is None else f"{claim.here:.2f} {claim.unit}"
+    return row(claim.what, claim.paper, here, claim.note)

@@ -10,7 +10,7 @@ from vitcapr.metrics.side_by_side import BuildRow, Score
 Place = tuple[str, str, str, str, str]
 
 
-def over_seeds(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[BuildRow]:
+def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[BuildRow]:
     """The rows with one for each system of several trainings: the means, with a standard deviation each way.
 
     It stands where the first of them stood. A score that one of them lacks is left out.

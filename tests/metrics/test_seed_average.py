@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from vitcapr.metrics.over_seeds import over_seeds
+from vitcapr.metrics.seed_average import seed_average
 from vitcapr.metrics.side_by_side import BuildRow, Score
 
 
@@ -15,7 +15,7 @@ def row(key: str, value: float, split: str = "test", **other: float) -> BuildRow
 def test_seeds_become_one_row_with_their_spread() -> None:
     builds = [row("raw", 0.01), row("mlp-seed0", 0.2, extra=1.0), row("linear", 0.1), row("mlp-seed1", 0.4)]
     builds += [row("mlp-seed0", 0.9, split="validation")]
-    merged = over_seeds(builds, {"mlp-seed0": "mlp", "mlp-seed1": "mlp"})
+    merged = seed_average(builds, {"mlp-seed0": "mlp", "mlp-seed1": "mlp"})
     assert [(one.key, one.split, one.variant) for one in merged] == [
         ("raw", "test", ""),
         ("mlp", "test", ", mean of 2 seeds"),
@@ -26,12 +26,12 @@ def test_seeds_become_one_row_with_their_spread() -> None:
     assert score == pytest.approx((0.3, 0.3 - math.sqrt(0.02), 0.3 + math.sqrt(0.02)))
     assert "extra" not in merged[1].scores
     assert merged[1].protocols["i2t_recall_1"] == "pool:9|split:test|mean of 2 seeds, one standard deviation each way"
-    assert over_seeds(builds[:3], {}) == builds[:3]
+    assert seed_average(builds[:3], {}) == builds[:3]
 
 
 def test_the_protocol_keeps_all_but_the_interval() -> None:
     protocol = "pool:9|ci:95,samples=9,seed=0|rerank:top5 of dual"
     builds = [replace(row(key, 0.1), protocols={"i2t_recall_1": protocol}) for key in ("a", "b")]
-    (merged,) = over_seeds(builds, {"a": "mlp", "b": "mlp"})
+    (merged,) = seed_average(builds, {"a": "mlp", "b": "mlp"})
     told = "pool:9|rerank:top5 of dual|mean of 2 seeds, one standard deviation each way"
     assert merged.protocols["i2t_recall_1"] == told

@@ -1,0 +1,72 @@
+"""All tables beside a paper: its numbers, this build's and the literature's."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from vitcapr.files import write_text
+from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
+from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
+from vitcapr.metrics.published.numbers import TABLE_NAMES, Published, read_published
+from vitcapr.metrics.seed_average import seed_average
+from vitcapr.metrics.setups import other_numbers, read_setup, training
+from vitcapr.metrics.side_by_side import build_rows, side_by_side
+from vitcapr.tables.csv import frame_to_csv, to_csv
+from vitcapr.tables.latex import to_document, to_latex
+from vitcapr.tables.markdown import to_markdown, to_page
+from vitcapr.tables.table import Table
+
+
+def paper_tables(
+    paper: str,
+    summary: pd.DataFrame,
+    *,
+    systems: Mapping[str, str],
+    comparisons: Sequence[Path],
+    cards: Sequence[Path],
+    ranks: Sequence[Path],
+) -> list[Table]:
+    """The tables of a paper in the order of its page.
+
+    Args:
+        systems: see :func:`vitcapr.metrics.seed_average.seed_average`.
+        comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
+
+    Raises:
+        UserError: a file is missing or of another kind, or no numbers of such a paper are here.
+    """
+    published = read_published(paper)
+    builds = seed_average(build_rows(summary), systems)
+    compared = [read_comparison(path) for path in comparisons]
+    others: dict[str, Callable[[], Table]] = {
+        "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
+        "reranking": lambda: reranking(compared, builds),
+        "self_critical": lambda: self_critical(compared, builds),
+        "training": lambda: training(published, [read_setup(path) for path in cards]),
+        "other_numbers": lambda: other_numbers(published),
+    }
+    return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
+
+
+def write_paper_tables(folder: Path, paper: str, tables: Sequence[Table]) -> None:
+    """Each table as Markdown, CSV and LaTeX; all of them as a page and a document; the published numbers as CSV."""
+    published = read_published(paper)
+    for table in tables:
+        for ending, text in (("md", to_markdown(table)), ("csv", to_csv(table)), ("tex", to_latex(table))):
+            write_text(folder / f"{table.name}.{ending}", text)
+    title = f"{published.name}: paper, this build, literature"
+    write_text(folder / f"{paper}.md", to_page(tables, title, f"{published.title}. {published.citation}."))
+    write_text(folder / f"{paper}.tex", to_document(tables, title))
+    write_text(folder / f"{paper}.csv", frame_to_csv(published_numbers(published)))
+
+
+def published_numbers(published: Published) -> pd.DataFrame:
+    """Every published score, as printed and in this project's units: tidy, a row a number."""
+    rows = []
+    for table, row, metric, number in published.numbers():
+        notes = " ".join(published.notes[key] for key in dict.fromkeys((*number.notes, *row.notes)))
+        place = (table, row.source, row.system, metric)
+        rows.append((*place, number.printed, number.unit, number.value, row.origin, notes))
+    columns = ["table", "source", "system", "metric", "printed", "unit", "value", "from", "notes"]
+    return pd.DataFrame(rows, columns=columns)
