@@ -25,7 +25,7 @@ demo: venv
 
 # One thread a worker: workers that each take all cores wait for one another.
 test: venv-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(CORES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -n $(CORES)
 
 test-slurm: venv-test
 	@command -v slurmctld slurmd munged >/dev/null || { \

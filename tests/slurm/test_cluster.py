@@ -210,8 +210,8 @@ class Story:
         self.preempted: dict[str, str] = {}
 
     def tell(self) -> None:
-        site = ("--profile", "slurm", "--slurm-no-account", "--slurm-status-command=squeue")
-        with self.watch, Run(self.folder, *site, "--slurm-init-seconds-before-status-checks=2") as run:
+        site = ("--profile", "slurm", "--slurm-init-seconds-before-status-checks=2")
+        with self.watch, Run(self.folder, *site) as run:
             self._until = run.until
             self._kill_an_extraction()
             self._preempt_trainings()
@@ -284,7 +284,7 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def local(programs_of_the_machine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:  # noqa: ARG001
     """The same without Slurm and without interruptions, meanwhile."""
     reason = cluster.why_not()
     if reason is not None:

@@ -14,6 +14,8 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
+PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacctmgr", "sshare", "srun", "which")
+"""All that the plugin may call; sacct is the one that comes with the profile."""
 PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs")
 CONFIG = {
     "experiment": "shim",
@@ -77,7 +79,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "slurm").symlink_to("profiles/slurm")
     (folder / "shim.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
     (folder / "bin").mkdir()
-    for command in ("sbatch", "squeue", "scontrol", "scancel", "sinfo"):
+    for command in PROGRAMS:
         program = (REPOSITORY / "tests/slurm/shim.py").read_text(encoding="utf-8")
         (folder / "bin" / command).write_text(f"#!{sys.executable} -ES\n{program}", encoding="utf-8")
         (folder / "bin" / command).chmod(0o755)
@@ -85,14 +87,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def snakemake(folder: Path, *arguments: str) -> str:
+    path = [folder / "bin", folder / "profiles/slurm/no-accounting", Path(sys.executable).parent]
     done = subprocess.run(
         [
             *(sys.executable, "-m", "snakemake", "--nocolor", "--profile", "slurm", "--configfile", "shim.yaml"),
-            *("--slurm-no-account", "--slurm-status-command=squeue", "--slurm-init-seconds-before-status-checks=1"),
-            *("--seconds-between-status-checks=1", "--latency-wait=5", *arguments),
+            *("--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=5"),
+            *arguments,
         ],
         cwd=folder,
-        env={**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        env={**os.environ, "PATH": os.pathsep.join(map(str, path))},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

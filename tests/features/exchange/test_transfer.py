@@ -197,35 +197,12 @@ def dropping(port: int, after: int, times: int) -> Iterator[tuple[int, list[int]
         listener.close()
 
 
-NGINX = """
-daemon off; master_process off; pid {root}/nginx.pid; error_log stderr;
-events {{}}
-http {{
-  access_log off; client_body_temp_path {root}/b; proxy_temp_path {root}/p; fastcgi_temp_path {root}/f;
-  uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;
-  server {{ listen 127.0.0.1:{port}; root {folder}; }}
-}}
-"""
-
-
 @contextmanager
-def web_server(folder: Path, scratch: Path) -> Iterator[int]:
-    """nginx where it is installed, else Python's own server."""
-    port = free_port()
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if program:
-        scratch.mkdir()
-        config = scratch / "nginx.conf"
-        config.write_text(
-            ("user root;" if os.getuid() == 0 else "") + NGINX.format(root=scratch, port=port, folder=folder)
-        )
-        with serving([program, "-p", str(scratch), "-c", str(config), "-e", "stderr"], port):
-            yield port
-        return
+def web_server(folder: Path) -> Iterator[int]:
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield port
+        yield server.server_port
         server.shutdown()
 
 
@@ -372,7 +349,7 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
 
 def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
-    with web_server(tmp_path / "a", tmp_path / "nginx") as port, dropping(port, 700, 3) as (proxy, cuts):
+    with web_server(tmp_path / "a") as port, dropping(port, 700, 3) as (proxy, cuts):
         url = f"http://127.0.0.1:{proxy}/results/demo/features/vit"
         place = Place(url, pause=0.01)
         same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
