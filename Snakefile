@@ -8,7 +8,8 @@ from snakemake.utils import min_version
 from vitcapr.errors import UserError
 from vitcapr.workflow.experiment import Experiment
 from vitcapr.workflow.machine import leave_sigusr1_to_the_stages, use_this_python
-from vitcapr.workflow.selection import one_of
+from vitcapr.workflow.names import one_of
+from vitcapr.workflow.rule import check_rules
 
 min_version("9.19")
 
@@ -21,6 +22,7 @@ try:
 except UserError as error:
     sys.exit(f"error: {error}")
 
+stages = experiment.stages
 use_this_python()
 leave_sigusr1_to_the_stages()
 
@@ -53,3 +55,9 @@ rule all:
         experiment.metrics.spreads,
         experiment.metrics.paper_pages,
         experiment.pairs.files,
+
+
+try:
+    check_rules(workflow.rules)
+except UserError as error:
+    sys.exit(f"error: {error}")

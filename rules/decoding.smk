@@ -6,8 +6,11 @@ rule decode:
         features=experiment.captioning.features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        weights="results/{experiment}/captioners/{captioner}/best.safetensors",
-        card="results/{experiment}/captioners/{captioner}/card.json",
+        captioner=multiext(
+            "results/{experiment}/captioners/{captioner}/",
+            "best.safetensors",
+            "card.json",
+        ),
     output:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
     log:
@@ -21,19 +24,13 @@ rule decode:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.captioning.decode_gpus,
+        gpu=stages.decode.gpus,
         mem_mb=8000,
         runtime=120,
     params:
-        captioner=subpath(input.weights, parent=True),
-        attention="",
-        settings=experiment.captioning.decode.settings,
-        made_from=experiment.captioning.decode.made_from,
+        **stages.decode(),
     shell:
-        "python -m vitcapr.cli.decode --features {input.features:q} --manifest {input.manifest:q}"
-        " --vocabulary {input.vocabulary:q} --captioner {params.captioner:q} --split {wildcards.split}"
-        " --output {output.captions:q} {params.attention}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 use rule decode as decode_attentively with:
@@ -44,11 +41,6 @@ use rule decode as decode_attentively with:
         captioner=one_of(experiment.chosen.attentive_captioners),
         decoding=one_of(experiment.chosen.attentive_decodings),
         split=one_of(experiment.chosen.splits),
-    params:
-        captioner=subpath(input.weights, parent=True),
-        attention="--attention results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-        settings=experiment.captioning.decode.settings,
-        made_from=experiment.captioning.decode.made_from,
 
 
 ruleorder: decode_attentively > decode

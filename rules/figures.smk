@@ -1,4 +1,36 @@
-# Figures for the report and for print, every one from files that a reader can open.
+# Figures for the report and for print. Each is a stage that declares its rule: vitcapr/stages/draw_*.py.
+
+for figure in experiment.figure_rules:
+
+    rule:
+        name:
+            figure.name
+        input:
+            **figure.inputs,
+        output:
+            pictures=report(
+                figure.pictures,
+                caption="../workflow/report/figure.rst",
+                category=figure.figure.category,
+                subcategory=figure.figure.subcategory,
+                labels=figure.figure.labels,
+            ),
+            **figure.tables,
+        log:
+            figure.log,
+        wildcard_constraints:
+            **figure.constraints,
+        priority: figure.figure.priority
+        conda:
+            "../envs/cpu.yaml"
+        threads: 1
+        resources:
+            mem_mb=figure.figure.mem_mb,
+            runtime=figure.figure.runtime,
+        params:
+            **figure.params,
+        shell:
+            "{params.command} --log {log:q}"
 
 
 rule draw_curves:
@@ -69,39 +101,6 @@ rule draw_text:
     shell:
         "python -m vitcapr.cli.draw_text --manifest {input.manifest:q} --vocabulary {input.vocabulary:q}"
         " --tokens {input.tokens:q} --output-dir {params.folder:q}"
-        " --settings {params.settings:q} --log {log:q}"
-
-
-rule draw_captions:
-    input:
-        captions=experiment.captioning.captions_of_split,
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        report(
-            experiment.figures.pictures(
-                "results/{experiment}/figures/captions/{split}/captions"
-            ),
-            caption="../workflow/report/captions.rst",
-            category="Captions",
-            labels={"figure": "captioned images", "split": "{split}"},
-        ),
-    log:
-        "results/{experiment}/logs/draw_captions/{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=15,
-    params:
-        folder=subpath(output[0], parent=True),
-        captions=experiment.captioning.captions_option,
-        language=experiment.config.text.language,
-        settings=experiment.figures.draw("captions").settings,
-        made_from=experiment.figures.draw("captions").made_from,
-    shell:
-        "python -m vitcapr.cli.draw_captions {params.captions} --manifest {input.manifest:q}"
-        " --split {wildcards.split} --language {params.language} --output-dir {params.folder:q}"
         " --settings {params.settings:q} --log {log:q}"
 
 

@@ -16,12 +16,9 @@ rule vocabulary:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.text.vocabulary.settings,
-        made_from=experiment.text.vocabulary.made_from,
+        **stages.vocabulary(),
     shell:
-        "python -m vitcapr.cli.vocabulary --manifest {input.manifest:q}"
-        " --output {output.vocabulary:q} --tokens {output.tokens:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule word_vectors:

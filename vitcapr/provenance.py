@@ -63,7 +63,7 @@ HARMLESS = {
 NOT_INSTALLED = "not installed"
 """The release of a library that is not there, for instance of the optional hanlp."""
 
-SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "cli.parts.stage", "cli.parts.options"))
+SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration", "cli.parts.stage", "cli.parts.options"))
 """Modules that only talk to the user: a better error message or progress bar makes nothing stale."""
 
 
@@ -107,7 +107,7 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in reached or name in SPOKEN or name == package:
+        if name in reached or name == package or _only_talks(name):
             continue
         if not name.startswith(f"{package}."):
             if name in LIBRARIES:
@@ -118,6 +118,10 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
         if not _is_package(name):
             waiting.extend(graph.find_modules_directly_imported_by(name))
     return reached, libraries
+
+
+def _only_talks(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in SPOKEN)
 
 
 @cache

@@ -1,7 +1,7 @@
-"""The card of every artefact: what made it, from what, how, where, and at what cost.
+"""Run records: what made every artefact, from what, how, where, and at what cost.
 
-An output holds no time and no host, for the same work has to give the same bytes. Those stand in a record beside the
-outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``, one for each job, named as the job's log is.
+An output holds no time and no host, because the same work has to give the same bytes. Time and host stand in a record
+beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
 """
 
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from typing import Any
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 
-FORMAT = "vitcapr-run-1"
-RUNS, LOGS = "runs", "logs"
-CODE_DIGESTS = Path("results/.code.json")
-"""What :func:`vitcapr.provenance.stage_code` remembers from one process to the next."""
+FORMAT = "vitcapr-run-2"
+RESULTS, RUNS, LOGS = "results", "runs", "logs"
+CODE_DIGESTS = ".code.json"
+"""In the folder of all results: what :func:`vitcapr.provenance.stage_code` remembers from one process to the next."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Run:
 
     Attributes:
         path: of the record.
-        facts: ``stage, command, code, settings, values, inputs, outputs, made, shelf``; ``made`` is who, where, when,
+        facts: ``stage, command, code, settings, values, inputs, outputs, made, result_cache``; ``made`` is who, where, when,
             for how long and with how much energy; ``inputs`` and ``outputs`` are path -> ``option, sha256, size``.
     """
 
@@ -54,16 +54,28 @@ class Run:
         return dict(self.facts["made"])
 
 
+def experiment_of_log(log: Path) -> Path | None:
+    """The folder ``results/<experiment>`` of the job with this log; None for a command that no rule runs.
+
+    ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
+
+    >>> experiment_of_log(Path("study/results/demo/logs/decode/a.beam.test.log"))
+    PosixPath('study/results/demo')
+    """
+    for folder in log.parents:
+        if folder.name == LOGS and folder.parent.parent.name == RESULTS:
+            return folder.parent
+    return None
+
+
 def record_of_log(log: Path) -> Path | None:
     """Where the record of the job with this log stands; None for a command that no rule runs.
 
     >>> record_of_log(Path("results/demo/logs/decode/a.beam.test.log"))
     PosixPath('results/demo/runs/decode/a.beam.test.json')
     """
-    parts = log.parts
-    if len(parts) < 4 or parts[0] != "results" or parts[2] != LOGS:
-        return None
-    return Path(*parts[:2], RUNS, *parts[3:]).with_suffix(".json")
+    experiment = experiment_of_log(log)
+    return None if experiment is None else experiment / RUNS / log.relative_to(experiment / LOGS).with_suffix(".json")
 
 
 def read_run(path: Path) -> Run:
@@ -95,9 +107,14 @@ def experiment_of(path: Path) -> Path:
     )
 
 
-def described(paths: Mapping[Path, str]) -> dict[str, dict[str, Any]]:
-    """For a record: path -> the option that named it, its digest and its size in bytes."""
+def described(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
+    """For a record: path -> the parameter that named it, its digest and its size in bytes.
+
+    Args:
+        files: by parameter.
+    """
+    named = {path: name for name, paths in files.items() for path in paths}
     return {
-        path.as_posix(): {"option": option, "sha256": sha256_file(path), "size": path.stat().st_size}
-        for path, option in sorted(paths.items())
+        path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
+        for path, name in sorted(named.items())
     }

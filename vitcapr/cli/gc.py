@@ -16,8 +16,8 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.store.unused import unused_stores
 from vitcapr.progress import format_bytes
+from vitcapr.result_cache import result_cache_of
 from vitcapr.runs import Run, read_runs
-from vitcapr.shelf import shelf_of
 from vitcapr.workflow.configuration import read_yaml
 from vitcapr.workflow.dry_run import dry_run
 from vitcapr.workflow.orphans import made_by, orphans, recorded_experiments, unused_entries
@@ -87,7 +87,7 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
             )
         gone = {orphan.run.path for orphan in left}
         alive += [run for run in runs if run.path not in gone]
-    shelf = shelf_of(results)
+    shelf = result_cache_of(results)
     for entry in unused_entries(shelf, alive) if shelf else []:
         path = entry.path
         yield Leftover(entry.size - entry.shared, str(path), made_by(entry.run), partial(shutil.rmtree, path))

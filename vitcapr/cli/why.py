@@ -1,6 +1,5 @@
 """Where an artefact comes from, in plain words."""
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,8 +34,8 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
     lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
     lines += [_row("", line) for line in _cost(run)]
-    lines += [_row("code", line) for line in _code(run)]
-    values = {**json.loads(run.facts["settings"] or "{}"), **_told(run)}
+    lines += [_row("code", line) for line in _code(lineage, run)]
+    values = {**run.facts["settings"], **_told(run)}
     shown = [f"{key} {value}" for key, value in leaves(values)] if values else []
     if settings:
         lines += [_row("settings" if not number else "", item) for number, item in enumerate(shown)]
@@ -91,22 +90,24 @@ def _where(made: Mapping[str, Any]) -> str:
 
 
 def _cost(run: Run) -> Iterator[str]:
-    made, shelf = run.made, run.facts["shelf"]
+    made, cache = run.made, run.facts["result_cache"]
     yield f"{_duration(made['seconds'])}, {_duration(made['cpu_seconds'])} of CPU, {made['peak_memory_mb']} MB at most"
     energy = made["energy"]
     used = [f"{_energy(value)} by {name}" for name, value in energy["joules"].items()]
     missing = [f"{name} not measured: {reason}" for name, reason in energy["absent"].items()]
     yield "energy: " + "; ".join([*used, *missing])
-    if shelf and shelf["taken"]:
-        yield f"taken from the shelf on {shelf['taken'].replace('T', ' ').replace('+00:00', ' UTC')}: {shelf['key']}"
+    if cache and cache["restored"]:
+        restored = cache["restored"].replace("T", " ").replace("+00:00", " UTC")
+        yield f"restored from the result cache on {restored}: {cache['key']}"
 
 
-def _code(run: Run) -> Iterator[str]:
+def _code(lineage: Lineage, run: Run) -> Iterator[str]:
     code: dict[str, str] = run.facts["code"]
     modules = sum(name.startswith("vitcapr.") for name in code)
     digest = sha256_bytes(canonical_json(code).encode())[:16]
+    module = next(name for name in code if name.endswith(f".{run.stage}"))
     try:
-        changes = list(code_changes(code, stage_code(f"vitcapr.cli.{run.stage}", remembered=CODE_DIGESTS)))
+        changes = list(code_changes(code, stage_code(module, remembered=lineage.experiment.parent / CODE_DIGESTS)))
     except UserError:
         changes = ["the stage is no more"]
     yield f"{digest}, of {modules} modules, {'the same now' if not changes else 'other now: ' + '; '.join(changes)}"

@@ -3,7 +3,7 @@
 import difflib
 import json
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,6 +18,20 @@ class Section(BaseModel):
     def canonical(self) -> dict[str, Any]:
         """Plain JSON values, every default filled in: equal settings give equal values however they were written."""
         return self.model_dump(mode="json")
+
+
+class StageSettings(Section):
+    """What one stage reads of the configuration."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        """The settings of one job: the parts of the experiment's configuration that have the names of the fields.
+
+        Args:
+            config: an :class:`~vitcapr.config.experiment.ExperimentConfig`.
+            wildcards: those of the job, as attributes.
+        """
+        return cls(**{name: getattr(config, name) for name in cls.model_fields})
 
 
 S = TypeVar("S", bound=Section)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, StageSettings
 
 
 class FiguresConfig(Section):
@@ -19,7 +19,7 @@ class FiguresConfig(Section):
     """Seed of the choice of examples."""
 
 
-class FigureSettings(Section):
+class FigureSettings(StageSettings):
     """What the figure stages read."""
 
     figures: FiguresConfig = FiguresConfig()

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, StageSettings
 
 
 class NormaliseConfig(Section):
@@ -44,13 +44,13 @@ class TextConfig(Section):
     vocabulary: VocabularyConfig = VocabularyConfig()
 
 
-class VocabularySettings(Section):
+class VocabularySettings(StageSettings):
     """What the stage ``vocabulary`` reads."""
 
     text: TextConfig = TextConfig()
 
 
-class WordVectorsSettings(Section):
+class WordVectorsSettings(StageSettings):
     """What the stage ``word_vectors`` reads."""
 
     word_vectors: WordVectorsConfig

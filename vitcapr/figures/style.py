@@ -1,7 +1,7 @@
 """What all figures share: sizes that print, fonts that embed, colours that everyone can tell apart, stable bytes."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -9,8 +9,10 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from vitcapr.errors import UserError
 from vitcapr.figures.glyphs import families
 from vitcapr.files import atomic_path
+from vitcapr.progress import Reporter
 
 COLUMN_WIDTH = 3.4
 """Inches: one column of a two-column page."""
@@ -104,6 +106,29 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 def series(number: int) -> dict[str, Any]:
     """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
     return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: Reporter) -> None:
+    """Write every path with the figure of its name, in the format of its ending: the same figure gives the same bytes.
+
+    Args:
+        figures: by the name of the file, without its ending.
+
+    Raises:
+        UserError: a path has the name of no figure, or another ending than png, pdf or svg.
+    """
+    for path in paths:
+        if path.stem not in figures or path.suffix[1:] not in _METADATA:
+            raise UserError(
+                "no figure of this name",
+                where=path,
+                remedy=f"name it {', '.join(figures)}, and end it in {', '.join(_METADATA)}",
+            )
+        with mpl.rc_context():
+            _set_style()
+            with atomic_path(path) as temporary:
+                figures[path.stem].savefig(temporary, format=path.suffix[1:], metadata=_METADATA[path.suffix[1:]])
+        report.line(str(path))
 
 
 def save_figure(figure: Figure, directory: Path, name: str, formats: Iterable[str]) -> list[Path]:

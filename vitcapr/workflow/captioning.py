@@ -5,9 +5,9 @@ from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.captioner import TrainCaptionerSettings
-from vitcapr.config.decoding import DecodeSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.selection import Selection, options
+from vitcapr.workflow.names import options
+from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 from vitcapr.workflow.text import TextStages
 
@@ -31,14 +31,6 @@ class CaptioningStages:
             incidental=frozenset(
                 {"captioner.training.device", "captioner.training.processes", "captioner.training.save_every_steps"}
             ),
-        )
-
-    @cached_property
-    def decode(self) -> Stage:
-        return Stage(
-            "decode",
-            lambda w: DecodeSettings(decoding=self.chosen.config.decodings[w.decoding]),
-            incidental=frozenset({"decoding.device", "decoding.batch_images"}),
         )
 
     def features_of(self, wildcards: Wildcards) -> str:
@@ -75,8 +67,14 @@ class CaptioningStages:
         """What every captioner and every decoding and reranking writes for one split."""
         return list(self._by_name(wildcards.split).values())
 
-    def captions_option(self, wildcards: Wildcards) -> str:
-        return options("captions", (f"{name}={path}" for name, path in self._by_name(wildcards.split).items()))
+    def names_of_captions(self, wildcards: Wildcards) -> list[str]:
+        """Their names, in the same order."""
+        return list(self._by_name(wildcards.split))
+
+    @property
+    def captioned_splits(self) -> list[dict[str, str]]:
+        """The splits that are captioned, as wildcards."""
+        return [{"split": split} for split in self.chosen.splits if self.chosen.captioners]
 
     def _by_name(self, split: str) -> dict[str, str]:
         return {
@@ -116,6 +114,3 @@ class CaptioningStages:
         """One a process."""
         training = self.chosen.config.captioners[wildcards.captioner].training
         return training.processes if training.device != "cpu" else 0
-
-    def decode_gpus(self, wildcards: Wildcards) -> int:
-        return int(self.chosen.config.decodings[wildcards.decoding].device != "cpu")

@@ -22,7 +22,7 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
         yield f"stage {first.stage} -> {second.stage}"
         return
     yield from code_changes(first.facts["code"], second.facts["code"])
-    settings = [json.loads(run.facts["settings"] or "{}") for run in (first, second)]
+    settings = [run.facts["settings"] for run in (first, second)]
     values = [{k: v for k, v in run.facts["values"].items() if k != "code"} for run in (first, second)]
     for before, now in (settings, values):
         for key, old, new in differences(before, now):

@@ -9,18 +9,21 @@ from typing import Any
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.declaration.stage import each_stage
 from vitcapr.errors import UserError
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.devise import DeviseStages
 from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.figure_rules import FigureRule
 from vitcapr.workflow.figures import FigureStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
 from vitcapr.workflow.pairs import PairStages
 from vitcapr.workflow.reranking import RerankingStages
 from vitcapr.workflow.retrieval import RetrievalStages
+from vitcapr.workflow.rule import Stages
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.text import TextStages
 
@@ -39,6 +42,21 @@ class Experiment:
         experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where))
         experiment._check()
         return experiment
+
+    @property
+    def stages(self) -> Stages:
+        """The stages as the rules run them."""
+        return Stages(self.config)
+
+    @property
+    def manifest(self) -> str:
+        """The manifest of the data set."""
+        return f"{self.chosen.root}/data/manifest.json"
+
+    @cached_property
+    def figure_rules(self) -> list[FigureRule]:
+        """A rule for every stage that declares a figure."""
+        return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
     @cached_property
     def chosen(self) -> Selection:

@@ -9,7 +9,8 @@ from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.retrieval import RetrievalStages
-from vitcapr.workflow.selection import TRAINED, Selection, options, unique
+from vitcapr.workflow.names import options, unique
+from vitcapr.workflow.selection import TRAINED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 
@@ -77,7 +78,6 @@ class FigureStages:
             *self.pictures(f"{root}/figures/gpu/gpu"),
             *self.pictures(f"{root}/figures/text/vocabulary"),
             *self.pictures(f"{root}/figures/text/lengths"),
-            *self.captioned,
             *self.captioning.attentive_files("figures/attention", *self.attention("")),
             *self.captioning.looked_through_files("figures/rollout", *self.pictures("rollout")),
             *self.reranked,
@@ -88,13 +88,6 @@ class FigureStages:
             *self.retrieval.drawn_files("figures/embeddings", *self.embeddings("")),
             *self.retrieval.drawn_files("figures/retrieved", *self.retrieved("")),
         ]
-
-    @property
-    def captioned(self) -> list[str]:
-        """Captions of every captioner, side by side."""
-        splits = self.chosen.splits if self.chosen.captioners else []
-        root = self.chosen.root
-        return [picture for split in splits for picture in self.pictures(f"{root}/figures/captions/{split}/captions")]
 
     @property
     def reranked(self) -> list[str]:

@@ -12,7 +12,8 @@ from vitcapr.config.matcher import (
 )
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.selection import Selection, options, unique
+from vitcapr.workflow.names import options, unique
+from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 _HOW = (

@@ -10,7 +10,8 @@ from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.retrieval import RetrievalStages
-from vitcapr.workflow.selection import RANKED, Selection, options
+from vitcapr.workflow.names import options
+from vitcapr.workflow.selection import RANKED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 _SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})

@@ -1,11 +1,11 @@
-"""What changed settings leave behind: results that no rule would make again, and entries of the shelf without use."""
+"""What changed settings leave behind: results that no rule would make again, and results in the cache without use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vitcapr.result_cache import Entry, ResultCache
 from vitcapr.runs import RUNS, Run
-from vitcapr.shelf import Entry, Shelf
 from vitcapr.workflow.lineage import Lineage
 
 UNFINISHED = "last"
@@ -59,10 +59,10 @@ def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> lis
     return found
 
 
-def unused_entries(shelf: Shelf, runs: Iterable[Run]) -> list[Entry]:
+def unused_entries(cache: ResultCache, runs: Iterable[Run]) -> list[Entry]:
     """The entries that are no present result of ``runs``: they wait for a setting that may come back."""
-    used = {str(run.facts["shelf"]["key"]) for run in runs if run.facts["shelf"]}
-    return [entry for entry in shelf.entries() if entry.key not in used]
+    used = {str(run.facts["result_cache"]["key"]) for run in runs if run.facts["result_cache"]}
+    return [entry for entry in cache.entries() if entry.key not in used]
 
 
 def made_by(made: Mapping[str, object]) -> str:

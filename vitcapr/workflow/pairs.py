@@ -7,7 +7,8 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.config.tags import TagSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.selection import Selection, unique
+from vitcapr.workflow.names import unique
+from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 

@@ -6,7 +6,8 @@ from functools import cached_property
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.config.reranking import RerankingConfig, RerankSettings, TuneRerankingSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.selection import VALIDATION, Selection, options
+from vitcapr.workflow.names import options
+from vitcapr.workflow.selection import VALIDATION, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 

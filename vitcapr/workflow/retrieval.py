@@ -9,7 +9,8 @@ from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection, options
+from vitcapr.workflow.names import options
+from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 from vitcapr.workflow.text import TextStages
 

@@ -1,11 +1,11 @@
 """What an experiment asks for by name: the parts of its configuration that are really used, and where they are kept."""
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import VariantConfig
+from vitcapr.workflow.names import unique
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
@@ -283,18 +283,3 @@ class Selection:
     @property
     def trains_backbone(self) -> bool:
         return any(self.is_trained(name) for name in [*self.backbones, *self.pixel_backbones])
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """Each name once, in the order of its first appearance."""
-    return list(dict.fromkeys(names))
-
-
-def one_of(names: Sequence[str]) -> str:
-    """A wildcard's constraint: any of ``names``, or nothing at all when there is none."""
-    return "|".join(map(re.escape, names)) if names else "(?!)"
-
-
-def options(flag: str, values: Iterable[str]) -> str:
-    """``--flag value`` for each value, as a command line takes them."""
-    return " ".join(f"--{flag} {value}" for value in values)

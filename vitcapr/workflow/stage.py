@@ -58,7 +58,7 @@ class Stage:
 
     @property
     def code(self) -> dict[str, str]:
-        return stage_code(f"vitcapr.cli.{self.module}", remembered=CODE_DIGESTS)
+        return stage_code(f"vitcapr.cli.{self.module}", remembered=RESULTS / CODE_DIGESTS)
 
 
 def _remove(values: dict[str, Any], key: list[str]) -> None:

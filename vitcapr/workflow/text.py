@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.text import VocabularySettings, WordVectorsSettings
+from vitcapr.config.text import WordVectorsSettings
 from vitcapr.workflow.machine import find_data
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -15,10 +15,6 @@ class TextStages:
     """Captions -> vocabulary, word numbers and initial word vectors."""
 
     chosen: Selection
-
-    @cached_property
-    def vocabulary(self) -> Stage:
-        return Stage("vocabulary", lambda _: VocabularySettings(text=self.chosen.config.text))
 
     @cached_property
     def word_vectors(self) -> Stage:

@@ -2,6 +2,7 @@
 
 import functools
 import getpass
+import json
 import os
 import platform
 import resource
@@ -20,8 +21,8 @@ from vitcapr.energy import Meter
 from vitcapr.files import sha256_file, write_json
 from vitcapr.progress import Reporter
 from vitcapr.provenance import LIBRARIES, stage_code
+from vitcapr.result_cache import Entry, key_of, result_cache_of
 from vitcapr.runs import CODE_DIGESTS, FORMAT, described, record_of_log
-from vitcapr.shelf import Entry, key_of, shelf_of
 
 _KEYS = ("log", "settings")
 
@@ -82,15 +83,15 @@ def recorded(command: Callable[..., Any], module: str, writes: Sequence[str] = (
             command(**values)
             return
         call = Call(module, values, writes)
-        code = stage_code(module, remembered=CODE_DIGESTS)
+        code = stage_code(module, remembered=record.parents[-2] / CODE_DIGESTS)
         before = _states(call.files())
         key = _key(call, code, before) if writes else None
-        shelf = shelf_of(record.parents[-2]) if writes else None
+        shelf = result_cache_of(record.parents[-2]) if writes else None
         started, first = datetime.now(UTC), _is_first()
         entry = shelf.find(key) if shelf is not None and key is not None else None
         if entry is not None:
             if first:
-                entry.give(call.targets())
+                entry.restore(call.targets())
                 _say(log, entry)
             made, taken = dict(entry.run), started.isoformat(timespec="seconds")
         else:
@@ -105,22 +106,26 @@ def recorded(command: Callable[..., Any], module: str, writes: Sequence[str] = (
         outputs = {path: option for path, option in after.items() if before.get(path) != _state(path)}
         inputs = {path: option for path, option in after.items() if path not in outputs}
         if shelf is not None and key is not None and entry is None:
-            shelf.put(key, _kept(call, outputs), made)
+            shelf.store(key, _kept(call, outputs), made)
         facts = {
             "format": FORMAT,
             "stage": module.rpartition(".")[2],
             "command": shlex.join(["python", "-m", module, *sys.argv[1:]]),
             "code": code,
-            "settings": values.get("settings"),
+            "settings": json.loads(values.get("settings") or "{}"),
             "values": call.plain_values(),
-            "inputs": described(inputs),
-            "outputs": described(outputs),
+            "inputs": described(_by_option(inputs)),
+            "outputs": described(_by_option(outputs)),
             "made": made,
-            "shelf": None if shelf is None else {"key": key, "taken": taken},
+            "result_cache": None if shelf is None else {"key": key, "restored": taken},
         }
         write_json(record, facts)
 
     return run
+
+
+def _by_option(files: Mapping[Path, str]) -> dict[str, list[Path]]:
+    return {option: [path for path, named in files.items() if named == option] for option in files.values()}
 
 
 def _paths(value: Any) -> Iterator[Path]:

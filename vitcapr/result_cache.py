@@ -1,8 +1,8 @@
-"""Finished results of long stages by what they were made from, so that going back to a setting computes nothing.
+"""The result cache: finished results of long stages, so that going back to a setting computes nothing.
 
-Snakemake keeps one result a path: a changed learning rate replaces the model, and changing it back would train again.
-On the shelf ``results/shelf`` an entry is a folder named by the hash of all that the stage read and ran; its files are
-hard links to the outputs, which cost no space while the experiment still has them.
+Snakemake keeps one result for each path: a changed learning rate replaces the model, and changing it back would train
+again. In the cache ``results/result_cache`` an entry is a folder. Its name is the hash of all that the stage read and
+ran. Its files are hard links to the outputs, which cost no space while the experiment still has them.
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import Any
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, write_json
 
-FORMAT = "vitcapr-shelf-1"
+FORMAT = "vitcapr-result-1"
 ENTRY = "entry.json"
-VARIABLE = "VITCAPR_SHELF"
+VARIABLE = "VITCAPR_RESULT_CACHE"
 OFF = "off"
 
 
@@ -43,8 +43,8 @@ class Entry:
     def key(self) -> str:
         return self.path.name
 
-    def give(self, targets: Mapping[str, Path]) -> None:
-        """Put the files in their places.
+    def restore(self, targets: Mapping[str, Path]) -> None:
+        """Put the files where the stage would write them.
 
         Args:
             targets: option -> the file or folder that the stage would write.
@@ -52,17 +52,17 @@ class Entry:
         for name in self.files:
             option, _, rest = name.partition("/")
             target = targets[option]
-            _give(self.path / name, target / rest if rest else target)
+            _restore(self.path / name, target / rest if rest else target)
 
     def is_sound(self) -> bool:
-        """Whether every file is as it was when it was kept."""
+        """Whether every file is as it was when it was stored."""
         files = ((self.path / name, digest) for name, digest in self.files.items())
         return all(file.is_file() and sha256_file(file) == digest for file, digest in files)
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """The entries in the folder ``root``."""
+class ResultCache:
+    """The finished results in the folder ``root``."""
 
     root: Path
 
@@ -74,8 +74,8 @@ class Shelf:
         entry = _read(path)
         return entry if entry.is_sound() else None
 
-    def put(self, key: str, files: Mapping[str, Path], run: Mapping[str, Any]) -> None:
-        """Keep ``files``, named ``option`` or ``option/file``, under ``key``; a sound entry that is there stays."""
+    def store(self, key: str, files: Mapping[str, Path], run: Mapping[str, Any]) -> None:
+        """Store ``files``, named ``option`` or ``option/file``, under ``key``; a sound entry that is there stays."""
         if self.find(key) is not None:
             return
         target = self.root / key
@@ -96,23 +96,23 @@ class Shelf:
         return [_read(path.parent) for path in sorted(self.root.glob(f"[!.]*/{ENTRY}"))]
 
 
-def key_of(made_from: Mapping[str, Any]) -> str:
+def key_of(fingerprint: Mapping[str, Any]) -> str:
     """32 hexadecimal digits; equal for equal code, settings and content of the inputs."""
-    return sha256_bytes(canonical_json(made_from).encode())[:32]
+    return sha256_bytes(canonical_json(fingerprint).encode())[:32]
 
 
-def shelf_of(results: Path) -> Shelf | None:
-    """The shelf beside the experiments, or where VITCAPR_SHELF says; None where that is ``off``."""
+def result_cache_of(results: Path) -> ResultCache | None:
+    """The cache beside the experiments, or where VITCAPR_RESULT_CACHE says; None where that is ``off``."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == OFF:
         return None
-    return Shelf(Path(chosen) if chosen else results / "shelf")
+    return ResultCache(Path(chosen) if chosen else results / "result_cache")
 
 
 def _read(path: Path) -> Entry:
     content = read_json(path / ENTRY)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError("not an entry of the shelf", where=path, remedy="delete the folder")
+        raise UserError("not an entry of the result cache", where=path, remedy="delete the folder")
     states = [(path / name).stat() for name in content["files"] if (path / name).is_file()]
     return Entry(
         path,
@@ -130,11 +130,11 @@ def _link(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def _give(kept: Path, target: Path) -> None:
-    """``target`` becomes ``kept``, with the time of now, for Snakemake compares times.
+def _restore(kept: Path, target: Path) -> None:
+    """``target`` becomes ``kept``, with the present time, because Snakemake compares times.
 
-    A link shares its time with all other names of the file, which would make another experiment's result look new:
-    so a file that is in use elsewhere is copied.
+    A hard link shares its time with all other names of the file. A new time would make another experiment's result
+    look new, so a file that is in use elsewhere is copied.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")

@@ -1,0 +1,72 @@
+"""The program ``vitcapr``: finds the command and loads nothing else."""
+
+import difflib
+import importlib
+import sys
+from collections.abc import Sequence
+
+from vitcapr import __version__
+from vitcapr.commands.program import run_program
+from vitcapr.errors import EXIT_BAD_INPUT
+
+COMMANDS = {
+    "caption": "Caption photographs: files, folders or patterns.",
+    "search": "Find images by words or by an image.",
+    "train-head": "Train projection heads on two stores of your own.",
+    "features": "Inspect, verify, move, import, export and tidy stored features.",
+    "pairs": "Write pairs as a table, with the pictures in Base64.",
+    "config": "Check a configuration, show it in full, or print its schema.",
+    "table": "Print the scores of a summary.",
+    "status": "Say what a run would compute again, and why.",
+    "why": "Say what made an artefact, from what, where, and what it cost.",
+    "diff": "Say what differs between two results, and in what they were made from.",
+    "gc": "List what nothing needs any more, and delete it.",
+    "stage": "Run one stage of the pipeline, as the rules do.",
+}
+
+
+def main() -> None:
+    """Run ``vitcapr COMMAND ...``."""
+    arguments = sys.argv[1:]
+    debug = arguments[:1] == ["--debug"]
+    if debug:
+        arguments = arguments[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage())
+    elif arguments[0] == "--version":
+        print(f"vitcapr {__version__}")
+    elif arguments[0] not in COMMANDS:
+        _refuse(arguments[0], COMMANDS, "vitcapr --help lists the commands")
+    else:
+        _run(arguments[0], arguments[1:], debug)
+
+
+def usage() -> str:
+    """The text of ``vitcapr --help``."""
+    lines = [f"  {name:12}{line}" for name, line in COMMANDS.items()]
+    return "\n".join(
+        [
+            "Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one",
+            "",
+            *lines,
+            "",
+            "--debug shows the traceback of an error.",
+            "The whole pipeline: snakemake --cores 2 [--configfile experiments/NAME.yaml]",
+        ]
+    )
+
+
+def _run(command: str, arguments: Sequence[str], debug: bool) -> None:
+    sys.argv = [f"vitcapr {command}", *arguments]
+    module = importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}")
+    run_program(module.app, debug)
+
+
+def _refuse(word: str, known: Sequence[str] | dict[str, str], remedy: str) -> None:
+    close = difflib.get_close_matches(word, known, n=1)
+    print(f"error: no command '{word}'; {f'did you mean {close[0]!r}?' if close else remedy}", file=sys.stderr)
+    sys.exit(EXIT_BAD_INPUT)
+
+
+if __name__ == "__main__":
+    main()

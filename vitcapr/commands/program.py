@@ -1,0 +1,45 @@
+"""How every command ends: a mistake is one line and an exit code, never a traceback."""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from vitcapr.errors import EXIT_BAD_INPUT, Preempted, UserError
+
+DEBUG = "VITCAPR_DEBUG"
+
+
+def typed(command: Callable[..., Any]) -> typer.Typer:
+    """The program of one function with typer's annotations."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    return app
+
+
+def run_program(app: Callable[[], Any], debug: bool = False) -> None:
+    """Run a program: a user's mistake ends with exit code 2, a saved stop with exit code 75.
+
+    Args:
+        app: reads the command line.
+        debug: show the traceback of an error, as VITCAPR_DEBUG=1 does.
+    """
+    debug = debug or bool(os.environ.get(DEBUG))
+    try:
+        app()
+    except Preempted as stop:
+        print(f"stopped: {stop}", file=sys.stderr)
+        sys.exit(stop.exit_code)
+    except UserError as error:
+        if debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except (OSError, MemoryError) as error:
+        if debug:
+            raise
+        what = str(error) or "out of memory"
+        print(f"error: {' '.join(what.split())}; vitcapr --debug shows where it came from", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)

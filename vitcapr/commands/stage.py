@@ -1,0 +1,25 @@
+"""``vitcapr stage NAME ...``: one stage, with the command line that its signature gives."""
+
+import sys
+
+from vitcapr.declaration.command_line import application
+from vitcapr.declaration.stage import each_stage, find_stage
+
+
+def app() -> None:
+    """Run a stage, or list all."""
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(listing())
+        return
+    name = arguments[0]
+    sys.argv = [f"vitcapr stage {name}", *arguments[1:]]
+    application(find_stage(name))()
+
+
+def listing() -> str:
+    """The text of ``vitcapr stage --help``."""
+    stages = list(each_stage())
+    width = max(len(stage.name) for stage in stages)
+    lines = [f"  {stage.name:{width}}  {stage.summary}" for stage in stages]
+    return "\n".join(["Usage: vitcapr stage NAME [OPTIONS]     vitcapr stage NAME --help explains one", "", *lines])

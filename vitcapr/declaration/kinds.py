@@ -1,0 +1,215 @@
+"""What stages hand to one another: every kind of file and folder, without the code that reads it.
+
+The docstring of a kind is the help text of every option that takes one.
+"""
+
+from typing import ClassVar
+
+
+class Artefact:
+    """A file."""
+
+    files: ClassVar[tuple[str, ...]] = ()
+    """For a folder: the files in it that a rule has to name. Empty for a file."""
+
+
+# Data sets and their words.
+
+
+class ManifestFile(Artefact):
+    """manifest.json of the data set"""
+
+
+class DataFolder(Artefact):
+    """Folder for the manifest and its tables"""
+
+    files = ("manifest.json", "images.parquet", "captions.parquet", "rejected.csv")
+
+
+class PairsFolder(Artefact):
+    """Folder for the manifest, its tables, the pairs before cleaning and the pools of queries"""
+
+    files = (*DataFolder.files, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json")
+
+
+class PairsFile(Artefact):
+    """pairs.parquet: the pairs before cleaning"""
+
+
+class PairsCard(Artefact):
+    """pairs.json: how the pairs were split"""
+
+
+class CleaningFile(Artefact):
+    """cleaning.json: what was removed from the texts"""
+
+
+class PoolsFile(Artefact):
+    """pools.npz: the queries that were set apart and their candidates"""
+
+
+class VocabularyFile(Artefact):
+    """vocabulary.json"""
+
+
+class TokensFile(Artefact):
+    """tokens.npz: the captions as word numbers"""
+
+
+class TagsFile(Artefact):
+    """tags.npz: parts of speech, for text towers that add them"""
+
+
+class TagsCard(Artefact):
+    """tags.json: which tagger was used"""
+
+
+class WordVectorsFile(Artefact):
+    """vectors.npy: the word vectors that an embedding starts from"""
+
+
+class CoverageFile(Artefact):
+    """coverage.json: which words have a vector"""
+
+
+class TokenizerFile(Artefact):
+    """tokenizer.json: a WordPiece tokenizer"""
+
+
+class ParaphrasesFolder(Artefact):
+    """Folder of the paraphrases that METEOR can use for the references of a split"""
+
+    files = ("card.json", "table.gz")
+
+
+# Stores.
+
+
+class FeaturesFile(Artefact):
+    """Sealed manifest.json of image features"""
+
+
+class TextFeaturesFile(Artefact):
+    """Sealed manifest.json of text features"""
+
+
+class PixelsFile(Artefact):
+    """Sealed manifest.json of decoded pixels"""
+
+
+class PartFile(Artefact):
+    """part.json: the chunks of one extraction task"""
+
+
+# Models.
+
+
+class BackboneFolder(Artefact):
+    """Folder of a backbone in transformers' format"""
+
+    files = ("config.json", "model.safetensors", "preprocessor_config.json")
+
+
+class TrainedBackboneFolder(Artefact):
+    """Folder for the weights, the preprocessing and the history of the small ViT"""
+
+    files = (*BackboneFolder.files, "history.csv")
+
+
+class ModelFolder(Artefact):
+    """Folder of a trained model"""
+
+    files = ("best.safetensors", "card.json")
+
+
+class TrainingFolder(Artefact):
+    """Folder for the best weights, their card, the history and the use of the GPU"""
+
+    files = (*ModelFolder.files, "history.csv", "gpu.csv")
+
+
+class RetrieverTrainingFolder(Artefact):
+    """Folder for the best weights, their card, the history, the use of the GPU and the learning-rate sweep"""
+
+    files = (*TrainingFolder.files, "sweep.csv")
+
+
+class DualEncoderFolder(Artefact):
+    """Folder of a fine-tuned dual encoder and of the tokenizers that its text towers read with"""
+
+    files = (*ModelFolder.files, "readers.json")
+
+
+class DualEncoderTrainingFolder(Artefact):
+    """Folder for the best weights, their card, the tokenizers, the history and the use of the GPU"""
+
+    files = (*DualEncoderFolder.files, "history.csv", "gpu.csv")
+
+
+class CardFile(Artefact):
+    """card.json of a trained model"""
+
+
+class HistoryFile(Artefact):
+    """history.csv of a training"""
+
+
+class GpuUseFile(Artefact):
+    """gpu.csv of a training"""
+
+
+# Captions.
+
+
+class CaptionsFile(Artefact):
+    """captions.json of a split"""
+
+
+class AttentionFile(Artefact):
+    """attention.npz: the attention behind every word of the same captions"""
+
+
+# Embeddings.
+
+
+class EmbeddingsFile(Artefact):
+    """embeddings.npz of a split"""
+
+
+class QueryBankFile(Artefact):
+    """embeddings.npz of the training split, by the same model: the query bank"""
+
+
+class WeightFile(Artefact):
+    """weight.json: a weight chosen on the validation split"""
+
+
+# Scores.
+
+
+class MetricsFile(Artefact):
+    """metrics.json"""
+
+
+class PerImageFile(Artefact):
+    """per_image.parquet: the scores of every image"""
+
+
+class RanksFile(Artefact):
+    """ranks.npz: the retrieval rank of every true match"""
+
+
+class SummaryFile(Artefact):
+    """summary.csv: all scores of an experiment"""
+
+
+class ComparisonFile(Artefact):
+    """comparison.json: the paired differences of two systems"""
+
+
+class TableFile(Artefact):
+    """A table: Markdown, LaTeX, CSV or JSON by its ending"""
+
+
+class FigureFile(Artefact):
+    """A figure, once for every format"""

@@ -1,0 +1,240 @@
+"""Run a stage: alone or in several processes, restored from the result cache where it can be, with a run record."""
+
+import getpass
+import io
+import os
+import platform
+import resource
+import shlex
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.base import StageSettings, parse_settings
+from vitcapr.declaration.stage import CodeHash, Role, Stage, walk
+from vitcapr.energy import Meter
+from vitcapr.errors import UserError
+from vitcapr.files import write_json
+from vitcapr.progress import Reporter
+from vitcapr.provenance import LIBRARIES, code_hash, stage_code
+from vitcapr.result_cache import ResultCache, key_of, result_cache_of
+from vitcapr.runs import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
+
+
+@dataclass(frozen=True)
+class Job:
+    """One call of a stage.
+
+    Attributes:
+        values: what the stage is given, by the names of its parameters; settings as text.
+        log: a file that receives every line of progress.
+    """
+
+    stage: Stage
+    values: Mapping[str, Any]
+    log: Path | None
+
+    @cached_property
+    def settings(self) -> StageSettings | None:
+        model = self.stage.settings
+        return None if model is None else parse_settings(model, str(self._of(Role.SETTINGS)["settings"]))
+
+    @cached_property
+    def canonical(self) -> dict[str, Any]:
+        return {} if self.settings is None else self.settings.canonical()
+
+    @cached_property
+    def experiment(self) -> Path | None:
+        """The folder of the experiment; None for a command that no rule runs."""
+        return None if self.log is None else experiment_of_log(self.log)
+
+    @cached_property
+    def code(self) -> dict[str, str]:
+        remembered = None if self.experiment is None else self.experiment.parent / CODE_DIGESTS
+        return stage_code(self.stage.module, remembered=remembered)
+
+    @cached_property
+    def inputs(self) -> dict[str, dict[str, Any]]:
+        return described(self._files(Role.INPUT))
+
+    @property
+    def outputs(self) -> dict[str, dict[str, Any]]:
+        return described(self._files(Role.OUTPUT))
+
+    @property
+    def plain_values(self) -> dict[str, Any]:
+        return {name: value for name, value in self._of(Role.VALUE).items() if value is not None}
+
+    @property
+    def targets(self) -> dict[str, Path]:
+        """Where the result cache puts the outputs: the file or folder of each parameter."""
+        return {name: value for name, value in self._of(Role.OUTPUT).items() if value is not None}
+
+    @property
+    def finished(self) -> dict[str, Path]:
+        """The outputs by their names in the result cache: ``parameter`` or ``parameter/file``."""
+        return {
+            f"{name}/{path.name}" if self.stage.parameters[name].files else name: path
+            for name, paths in self._files(Role.OUTPUT).items()
+            for path in paths
+        }
+
+    @cached_property
+    def key(self) -> str:
+        """Of everything that decides the result; where a file lies does not."""
+        values = {name: value for name, value in self.plain_values.items() if name not in self.stage.execution_only}
+        inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
+        settings = self.stage.deciding(self.canonical)
+        stage = {"stage": self.stage.name, "code": self.code}
+        return key_of({**stage, "settings": settings, "values": values, "inputs": sorted(inputs)})
+
+    def compute(self) -> None:
+        """Call the stage; with several training processes, in each of them."""
+        if not _is_started_by_torchrun() and self._processes > 1:
+            from vitcapr.training.processes import run_processes
+
+            run_processes(self.stage.name, self._processes, self._device, sys.argv[1:])
+            return
+        arguments = {name: value for name, value in self.values.items() if name in self.stage.parameters}
+        # Of several processes, the first one reports.
+        with Reporter(self.log) if _is_first() else Reporter(stream=io.StringIO()) as report:
+            for parameter in self.stage.of_role(Role.SETTINGS, Role.GIVEN):
+                if parameter.type is Reporter:
+                    arguments[parameter.name] = report
+                elif parameter.type is CodeHash:
+                    arguments[parameter.name] = code_hash(self.code)
+                else:
+                    arguments[parameter.name] = self.settings
+            self.stage(**arguments)
+
+    def join_processes_and_compute(self) -> None:
+        """As one of the processes that torchrun has started."""
+        from vitcapr.training.processes import joined_processes
+
+        with joined_processes(self._device):
+            self.compute()
+
+    @property
+    def _device(self) -> str:
+        return "cpu" if self.stage.device is None else str(walk(self.canonical, self.stage.device))
+
+    @property
+    def _processes(self) -> int:
+        return 1 if self.stage.processes is None else int(walk(self.canonical, self.stage.processes))
+
+    def _files(self, role: Role) -> dict[str, list[Path]]:
+        """By parameter, the files that are there."""
+        named = {name: self.stage.parameters[name].paths(value) for name, value in self._of(role).items()}
+        return {name: [path for path in paths if path.is_file()] for name, paths in named.items()}
+
+    def _of(self, role: Role) -> dict[str, Any]:
+        return {parameter.name: self.values[parameter.name] for parameter in self.stage.of_role(role)}
+
+
+def run_stage(stage: Stage, values: Mapping[str, Any], log: Path | None = None) -> None:
+    """Run a stage with the values of its command line; what is left out has its default.
+
+    A job of an experiment, whose log lies in ``results/<experiment>/logs``, leaves a run record. If its stage is
+    cached, it is restored from the result cache where that is possible, and stored there when it is done. A command
+    that is typed by hand does neither.
+    """
+    defaults = {name: parameter.default for name, parameter in stage.parameters.items() if not parameter.required}
+    job = Job(stage, {"settings": "{}", **defaults, **values}, log)
+    if _is_started_by_torchrun():
+        job.join_processes_and_compute()
+    elif job.experiment is None:
+        job.compute()
+    else:
+        _run_recorded(job, job.experiment)
+
+
+def _run_recorded(job: Job, experiment: Path) -> None:
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    code, inputs = job.code, job.inputs  # before the stage runs, which takes hours in which files may change
+    cache = result_cache_of(experiment.parent) if job.stage.cached else None
+    entry = None if cache is None else cache.find(job.key)
+    if entry is not None:
+        entry.restore(job.targets)
+        made = dict(entry.run)
+        _say(job, f"restored from the result cache, {entry.path}: made on {made['host']} in {made['seconds']:.0f} s")
+    else:
+        begun = time.monotonic()
+        with Meter() as meter:
+            job.compute()
+        made = _made(started, time.monotonic() - begun, meter)
+        if cache is not None:
+            _store(cache, job, made)
+    restored = started if entry is not None else None
+    record = {
+        "format": FORMAT,
+        "stage": job.stage.name,
+        "command": shlex.join(["python", "-m", "vitcapr", "stage", job.stage.name, *sys.argv[1:]]),
+        "code": code,
+        "settings": job.canonical,
+        "values": job.plain_values,
+        "inputs": inputs,
+        "outputs": job.outputs,
+        "made": made,
+        "result_cache": None if cache is None else {"key": job.key, "restored": restored},
+    }
+    path = None if job.log is None else record_of_log(job.log)
+    if path is not None:
+        write_json(path, record)
+
+
+def _store(cache: ResultCache, job: Job, made: Mapping[str, Any]) -> None:
+    """The stage has done its work, so a full or broken cache is no failure of it."""
+    try:
+        cache.store(job.key, job.finished, made)
+    except (OSError, UserError) as error:
+        _say(job, f"warning: not stored in the result cache, {cache.root}: {error}")
+
+
+def _say(job: Job, line: str) -> None:
+    with Reporter(job.log) as report:
+        report.line(line)
+
+
+def _made(started: str, seconds: float, meter: Meter) -> dict[str, Any]:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "user": _user(),
+        "host": socket.gethostname(),
+        "platform": platform.platform(),
+        "started": started,
+        "seconds": round(seconds, 2),
+        "cpu_seconds": round(own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, 2),
+        "peak_memory_mb": round(max(own.ru_maxrss, children.ru_maxrss) / 1024),
+        "energy": meter.report(),
+        "python": platform.python_version(),
+        "libraries": {name: found for name in sorted(LIBRARIES.values()) if (found := _version(name))},
+    }
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
+
+
+def _is_started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def _is_first() -> bool:
+    return os.environ.get("RANK", "0") == "0"

@@ -1,0 +1,40 @@
+"""A trained captioner, checked against the vocabulary and the features it is given."""
+
+from pathlib import Path
+
+from vitcapr.errors import UserError
+from vitcapr.features.store.reader import FeatureStore
+from vitcapr.model_folder import read_model
+from vitcapr.models.captioners import Captioner, build_captioner
+from vitcapr.text.vocabulary import Vocabulary
+
+
+def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore) -> Captioner:
+    """The captioner in ``folder``, on the CPU.
+
+    Raises:
+        UserError: the folder holds none, or one that was trained with another vocabulary or other features.
+    """
+    weights, card = read_model(folder)
+    architecture = card["architecture"]
+    if architecture["vocabulary"] != len(vocabulary):
+        raise UserError(
+            f"the captioner has {architecture['vocabulary']} words and the vocabulary {len(vocabulary)}",
+            where=folder,
+            remedy="give the vocabulary it was trained with, or train it again",
+        )
+    model = build_captioner(architecture)
+    model.load_state_dict(weights)
+    for name in model.arrays:
+        if name not in features:
+            raise UserError(
+                f"the feature store has no '{name}'", where=features.path, remedy=f"it has {', '.join(features)}"
+            )
+        width = features[name].shape[-1]
+        if width != architecture["feature_dim"]:
+            raise UserError(
+                f"the captioner reads features of width {architecture['feature_dim']}, these are {width} wide",
+                where=features.path,
+                remedy="give the features it was trained on",
+            )
+    return model

@@ -1,0 +1,97 @@
+"""Captions of a split, written by a trained captioner."""
+
+from typing import TYPE_CHECKING, Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.decoding import DecodingConfig
+from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, FeaturesFile, ManifestFile, ModelFolder, VocabularyFile
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.decoding.hypotheses import Hypothesis
+
+
+class DecodeSettings(StageSettings):
+    decoding: DecodingConfig = DecodingConfig()
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "DecodeSettings":
+        return cls(decoding=config.decodings[wildcards.decoding])
+
+
+@stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})
+def decode(
+    features: In[FeaturesFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    captioner: In[ModelFolder],
+    split: Split,
+    settings: DecodeSettings,
+    report: Reporter,
+    captions: Out[CaptionsFile],
+    attention: Out[AttentionFile] | None = None,
+) -> None:
+    """Caption every image of a split."""
+    import torch
+
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.decoding.batches import feature_batches
+    from vitcapr.decoding.describe import describe
+    from vitcapr.decoding.results import write_attention, write_captions
+    from vitcapr.decoding.trained import open_captioner
+    from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.store.identity import check_images
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.memory import keep_freed_memory
+    from vitcapr.text.vocabulary import Vocabulary
+
+    keep_freed_memory()
+    decoding = settings.decoding
+    data = read_manifest(manifest)
+    words = Vocabulary.read(vocabulary)
+    device = resolve_device(decoding.device)
+    dtype = resolve_dtype(decoding.precision, device)
+    with open_features(features) as store:
+        check_images(store, data, features)
+        model = open_captioner(captioner, words, store)
+        if attention is not None and not model.attends:
+            raise UserError(
+                "this captioner does not attend to patches",
+                where=captioner,
+                remedy="leave out --attention, and set decoding.attention to false",
+            )
+        if attention is not None and store.grid == (0, 0):
+            raise UserError(
+                "these features have no grid of patches, so attention has no place in the picture",
+                where=features,
+                remedy="leave --attention out, or use a backbone with output: hidden",
+            )
+        rows = data.rows(split)
+        if not len(rows):
+            raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
+        model = model.to(device).eval()
+        method = "greedy" if decoding.beam_size == 1 else f"beam {decoding.beam_size}"
+        report.line(f"decode: {len(rows)} images, {method}, {dtype_name(dtype)} on {device}")
+        found: list[list[Hypothesis]] = []
+        with report.track("decode", len(rows), "captions") as tracker, torch.inference_mode():
+            for batch in feature_batches(store, model.arrays, rows, decoding.batch_images, device):
+                with autocast(device, dtype):
+                    written = describe(
+                        model,
+                        model.encode(batch),
+                        words,
+                        beam_size=decoding.beam_size,
+                        n_best=decoding.n_best,
+                        max_length=decoding.max_length,
+                        min_length=decoding.min_length,
+                        length_penalty=decoding.length_penalty,
+                        block_ngram=decoding.block_ngram,
+                        keep_attention=attention is not None,
+                    )
+                found += written
+                tracker.advance(len(written))
+    write_captions(captions, data.images["image_id"].iloc[rows].tolist(), found, words.decode, words.words)
+    if attention is not None:
+        write_attention(attention, rows.tolist(), [candidates[0] for candidates in found], store.grid)

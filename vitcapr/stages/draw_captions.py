@@ -1,0 +1,58 @@
+"""A sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import CaptionsFile, FigureFile, ManifestFile
+from vitcapr.declaration.stage import In, Language, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["captions/{split}/captions"],
+        inputs=lambda experiment: {
+            "captions": experiment.captioning.captions_of_split,
+            "manifest": experiment.manifest,
+        },
+        bound=lambda experiment: {
+            "captions": experiment.captioning.names_of_captions,
+            "language": experiment.config.text.language,
+        },
+        each=lambda experiment: experiment.captioning.captioned_splits,
+        caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
+        category="Captions",
+        labels={"figure": "captioned images", "split": "{split}"},
+        mem_mb=4000,
+    )
+)
+def draw_captions(
+    captions: dict[str, In[CaptionsFile]],
+    manifest: In[ManifestFile],
+    split: Split,
+    language: Language,
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw a sheet of captioned images, chosen at random, with a reference below each."""
+    from vitcapr.data.images import ImageSource
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.figures.captions import Captioned, caption_sheet
+    from vitcapr.figures.decoded import read_captions
+    from vitcapr.figures.examples import choose, read_picture, rows_of_split
+    from vitcapr.figures.style import save_pictures
+
+    data = read_manifest(manifest)
+    written = {name: read_captions(path) for name, path in captions.items()}
+    rows = choose(rows_of_split(data, split, written), settings.figures.examples, settings.figures.seed)
+    references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
+    with ImageSource(data.image_root) as source:
+        examples = [
+            Captioned(
+                picture=read_picture(data, source, row),
+                captions=[found[data.images["image_id"].iloc[row]].text for found in written.values()],
+                reference=str(references.get(row, "")),
+            )
+            for row in rows
+        ]
+    save_pictures({"captions": caption_sheet(examples, list(written))}, pictures, report)

@@ -1,0 +1,60 @@
+"""The words of the captions, and every caption as numbers."""
+
+from vitcapr.config.text import VocabularySettings
+from vitcapr.declaration.kinds import ManifestFile, TokensFile, VocabularyFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@stage()
+def vocabulary(
+    manifest: In[ManifestFile],
+    settings: VocabularySettings,
+    report: Reporter,
+    vocabulary: Out[VocabularyFile],
+    tokens: Out[TokensFile],
+) -> None:
+    """Count the words of the captions, keep the frequent ones, and write every caption as numbers."""
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.text.normalise import words_of
+    from vitcapr.text.tokens import TokenTable
+    from vitcapr.text.vocabulary import Vocabulary
+
+    text = settings.text
+    captions = read_manifest(manifest).captions_of(language=text.language)
+    counted = captions["split"].isin(text.vocabulary.splits).to_numpy()
+    if not counted.any():
+        raise UserError(
+            f"no caption in the language '{text.language}' in {' or '.join(text.vocabulary.splits)}",
+            where=manifest,
+            remedy="check text.language and text.vocabulary.splits",
+        )
+    words = [
+        words_of(caption, non_letters=text.normalise.non_letters, drop_one_letter=text.normalise.drop_one_letter)
+        for caption in captions["text"]
+    ]
+    built = Vocabulary.build(
+        (words[row] for row in counted.nonzero()[0]),
+        min_count=text.vocabulary.min_count,
+        inclusive=text.vocabulary.threshold == "inclusive",
+        unknown=text.vocabulary.unknown,
+        splits=text.vocabulary.splits,
+        recipe=text.canonical(),
+    )
+    encoded = [built.encode(caption) for caption in words]
+    # <start> <end> alone would teach a captioner to say nothing.
+    kept = [row for row, caption in enumerate(encoded) if len(caption) > 2]
+    table = TokenTable.build(
+        [encoded[row] for row in kept],
+        image_row=captions["image_row"].to_numpy()[kept].tolist(),
+        caption_row=captions["caption_row"].to_numpy()[kept].tolist(),
+    )
+    built.write(vocabulary)
+    table.write(tokens)
+    report.line(
+        f"{built.signature}: {len(built)} entries from {int(counted.sum())} captions, "
+        f"{built.token_coverage:.2%} of running words; {sum(built.rare.values())} rarer words left out"
+    )
+    if len(kept) < len(encoded):
+        report.line(f"{len(encoded) - len(kept)} of {len(encoded)} captions have no known word and are left out")
