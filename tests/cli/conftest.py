@@ -11,8 +11,10 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
-from vitcapr.cli import extract, extract_text, seal, train_captioner, train_retriever, vocabulary
+from vitcapr.cli import extract, extract_text, seal, train_captioner, train_retriever
 from vitcapr.data.manifest import write_manifest
+from vitcapr.declaration.run import run_stage
+from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES = 12
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird"]
@@ -70,8 +72,12 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             manifest=manifest, stores=stores, output=text_features, settings=json.dumps({"text_encoder": encoder})
         )
         words, tokens = results / "text/vocabulary.json", results / "text/tokens.npz"
-        vocabulary.main(
-            manifest=manifest, output=words, tokens=tokens, settings='{"text": {"vocabulary": {"min_count": 1}}}'
+        run_stage(
+            vocabulary,
+            manifest=manifest,
+            vocabulary=words,
+            tokens=tokens,
+            settings='{"text": {"vocabulary": {"min_count": 1}}}',
         )
         inputs = {"features": features, "manifest": manifest, "tokens": tokens, "vocabulary": words}
         phases = {"phases": [{"epochs": 3, "batch_images": 4, "learning_rate": 0.01}], "precision": "float32"}

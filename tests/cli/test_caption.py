@@ -11,8 +11,10 @@ from PIL import Image
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.cli import caption, decode
+from vitcapr.cli import caption
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.decode import decode
 
 ATTENTION = "results/toy/captioners/patch_attention"
 
@@ -30,13 +32,14 @@ def run(*arguments: object, captioner: str = ATTENTION) -> str:
 def decoded(project: Path, captioner: str, settings: str) -> list[dict[str, Any]]:
     """What the experiment's own stage writes for the test split."""
     results, output = project / "results/toy", project / "decoded.json"
-    decode.main(
+    run_stage(
+        decode,
         features=results / "features/vit/manifest.json",
         manifest=results / "data/manifest.json",
         vocabulary=results / "text/vocabulary.json",
         captioner=project / captioner,
         split="test",
-        output=output,
+        captions=output,
         settings=settings,
     )
     entries: list[dict[str, Any]] = json.loads(output.read_text())

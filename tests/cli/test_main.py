@@ -60,9 +60,9 @@ def test_version() -> None:
 
 
 def test_a_misspelt_command_gets_a_suggestion() -> None:
-    done = vitcapr_program("decoed")
+    done = vitcapr_program("exract")
     assert done.returncode == 2
-    assert done.stderr == "error: no command 'decoed'; did you mean 'decode'?\n"
+    assert done.stderr == "error: no command 'exract'; did you mean 'extract'?\n"
 
 
 def test_dashes_are_as_good_as_underscores(monkeypatch: pytest.MonkeyPatch) -> None:

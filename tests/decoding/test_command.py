@@ -7,14 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.cli.decode import main
 from vitcapr.data.manifest import write_manifest
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, store_folder
 from vitcapr.model_folder import write_model
 from vitcapr.models.captioners import build_captioner
+from vitcapr.stages.decode import decode
 from vitcapr.text.vocabulary import Vocabulary
 
 IMAGES, PATCHES, WIDTH, ENTRIES = 9, 6, 8, 14
@@ -76,14 +77,14 @@ def files(tmp_path):
         "vocabulary": tmp_path / "vocabulary.json",
         "captioner": captioner(tmp_path / "captioner", "patch_attention"),
         "split": "test",
-        "output": tmp_path / "captions.json",
+        "captions": tmp_path / "captions.json",
         "settings": PLAIN,
     }
 
 
 def test_captions_and_attention(files, tmp_path):
-    main(**files, attention=tmp_path / "attention.npz", log=tmp_path / "log")
-    entries = json.loads(files["output"].read_text())
+    run_stage(decode, **files, attention=tmp_path / "attention.npz", log=tmp_path / "log")
+    entries = json.loads(files["captions"].read_text())
     assert [entry["image_id"] for entry in entries] == ["image1", "image3", "image5", "image7"]
     for entry in entries:
         assert entry["caption"] == " ".join(entry["tokens"])
@@ -103,32 +104,32 @@ def test_captions_and_attention(files, tmp_path):
 
 
 def test_the_same_files_again(files, tmp_path):
-    main(**files, attention=tmp_path / "one.npz")
-    first = files["output"].read_bytes()
-    main(**files, attention=tmp_path / "two.npz")
-    assert files["output"].read_bytes() == first
+    run_stage(decode, **files, attention=tmp_path / "one.npz")
+    first = files["captions"].read_bytes()
+    run_stage(decode, **files, attention=tmp_path / "two.npz")
+    assert files["captions"].read_bytes() == first
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
 def test_greedy_is_a_beam_of_one_whatever_the_length_penalty(files):
-    main(**{**files, "settings": '{"decoding": {"beam_size": 1, "length_penalty": 1.0}}'})
-    greedy = [entry["tokens"] for entry in json.loads(files["output"].read_text())]
-    main(**{**files, "settings": '{"decoding": {"beam_size": 1, "batch_images": 3}}'})
-    assert [entry["tokens"] for entry in json.loads(files["output"].read_text())] == greedy
+    run_stage(decode, **{**files, "settings": '{"decoding": {"beam_size": 1, "length_penalty": 1.0}}'})
+    greedy = [entry["tokens"] for entry in json.loads(files["captions"].read_text())]
+    run_stage(decode, **{**files, "settings": '{"decoding": {"beam_size": 1, "batch_images": 3}}'})
+    assert [entry["tokens"] for entry in json.loads(files["captions"].read_text())] == greedy
 
 
 def test_the_baseline_reads_cls_and_has_no_attention(files, tmp_path):
     files["captioner"] = captioner(tmp_path / "baseline", "baseline")
-    main(**files)
-    assert len(json.loads(files["output"].read_text())) == 4
+    run_stage(decode, **files)
+    assert len(json.loads(files["captions"].read_text())) == 4
     with pytest.raises(UserError, match="does not attend"):
-        main(**files, attention=tmp_path / "attention.npz")
+        run_stage(decode, **files, attention=tmp_path / "attention.npz")
 
 
 def test_inputs_that_do_not_belong_together_are_told(files, tmp_path):
     def message(**changes):
         with pytest.raises(UserError) as caught:
-            main(**{**files, **changes})
+            run_stage(decode, **{**files, **changes})
         return str(caught.value)
 
     assert "has 20 words and the vocabulary 14" in message(
@@ -138,4 +139,4 @@ def test_inputs_that_do_not_belong_together_are_told(files, tmp_path):
     assert "not those of the data set" in message(manifest=dataset(tmp_path / "other", ["x", "y"]))
     assert "no image in the split 'validation'" in message(split="validation")
     assert "n_best 3 is more than" in message(settings='{"decoding": {"beam_size": 2, "n_best": 3}}')
-    assert not files["output"].exists()
+    assert not files["captions"].exists()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcapr.provenance import LIBRARIES
-from vitcapr.syntax import MESSAGES
+from vitcapr.provenance.code import LIBRARIES
+from vitcapr.provenance.syntax import MESSAGES
 
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 

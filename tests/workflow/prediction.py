@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from vitcapr import provenance
-from vitcapr.syntax import TreeDigests
+from vitcapr.provenance import code as provenance
+from vitcapr.provenance.syntax import TreeDigests
 from vitcapr.workflow.experiment import Experiment, load_experiment
 
 MADE_FROM = re.compile(

@@ -16,8 +16,8 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.features.store.unused import unused_stores
 from vitcapr.progress import format_bytes
-from vitcapr.result_cache import result_cache_of
-from vitcapr.runs import Run, read_runs
+from vitcapr.provenance.records import Run, read_runs
+from vitcapr.provenance.result_cache import result_cache_of
 from vitcapr.workflow.configuration import read_yaml
 from vitcapr.workflow.dry_run import dry_run
 from vitcapr.workflow.orphans import made_by, orphans, recorded_experiments, unused_entries

@@ -9,8 +9,8 @@ import typer
 from vitcapr.cli.parts.stage import launch
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
-from vitcapr.provenance import stage_code
-from vitcapr.runs import CODE_DIGESTS, Run
+from vitcapr.provenance.code import stage_code
+from vitcapr.provenance.records import CODE_DIGESTS, Run
 from vitcapr.workflow.changes import code_changes, leaves
 from vitcapr.workflow.lineage import Lineage
 

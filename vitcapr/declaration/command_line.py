@@ -24,7 +24,7 @@ def _command(stage: Stage) -> Callable[..., None]:
 
     def command(log: Path | None, **given: Any) -> None:
         values = {option.name: _value(option, given[option.name]) for option in options}
-        run_stage(stage, values, log)
+        run_stage(stage, log, **values)
 
     parameters = [*map(_option, sorted(options, key=lambda option: not option.required)), _LOG]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -19,13 +19,13 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.declaration.stage import CodeHash, Role, Stage, walk
-from vitcapr.energy import Meter
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.progress import Reporter
-from vitcapr.provenance import LIBRARIES, code_hash, stage_code
-from vitcapr.result_cache import ResultCache, key_of, result_cache_of
-from vitcapr.runs import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
+from vitcapr.provenance.code import LIBRARIES, code_hash, stage_code
+from vitcapr.provenance.energy import Meter
+from vitcapr.provenance.records import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
+from vitcapr.provenance.result_cache import ResultCache, key_of, result_cache_of
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class Job:
         return {parameter.name: self.values[parameter.name] for parameter in self.stage.of_role(role)}
 
 
-def run_stage(stage: Stage, values: Mapping[str, Any], log: Path | None = None) -> None:
+def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     """Run a stage with the values of its command line; what is left out has its default.
 
     A job of an experiment, whose log lies in ``results/<experiment>/logs``, leaves a run record. If its stage is

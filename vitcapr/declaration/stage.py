@@ -174,7 +174,7 @@ class Stage:
 
     def deciding(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Plain settings without those that are execution only; what is left decides the result."""
-        kept = _copied(settings)
+        kept: dict[str, Any] = _copied(settings)
         for key in self.execution_only:
             _remove(kept, key.split("."))
         return kept

@@ -4,7 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, FeaturesFile, ManifestFile, ModelFolder, VocabularyFile
+from vitcapr.declaration.kinds import (
+    AttentionFile,
+    CaptionsFile,
+    FeaturesFile,
+    ManifestFile,
+    ModelFolder,
+    VocabularyFile,
+)
 from vitcapr.declaration.stage import In, Out, Split, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter

@@ -1,7 +1,7 @@
 """A training in several processes: torchrun starts them, and each runs the same stage with its share of every batch.
 
-On one machine a stage does it itself, for ``training.processes`` above 1. On several machines, ``srun`` and ``torchrun``
-start the stage on each: ``torchrun ... -m -- vitcapr stage train_captioner OPTIONS`` (docs/slurm.md).
+On one machine a stage does it itself, for ``training.processes`` above 1. On several machines, ``srun`` and
+``torchrun`` start the stage on each: ``torchrun ... -m -- vitcapr stage train_captioner OPTIONS`` (docs/slurm.md).
 """
 
 import os
@@ -20,7 +20,7 @@ from vitcapr.training import distributed
 from vitcapr.training.signals import stop_on_signal
 
 _SECONDS_BEFORE_PASSING_ON = 2.0
-"""A scheduler sends a signal to all processes at once; torchrun ends its processes at once when it gets a second one."""
+"""A scheduler sends a signal to all processes at once; torchrun takes a second one for an order to kill them."""
 
 
 @contextmanager

@@ -10,7 +10,7 @@ _SHOWN = 3
 
 
 def code_changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Modules and libraries that differ between two :func:`vitcapr.provenance.stage_code`."""
+    """Modules and libraries that differ between two :func:`vitcapr.provenance.code.stage_code`."""
     changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
     modules = [name for name in changed if name.startswith("vitcapr.")]
     if modules:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from vitcapr.errors import UserError
-from vitcapr.runs import Run
+from vitcapr.provenance.records import Run
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.lineage import Lineage
 

@@ -83,5 +83,3 @@ class FigureRule:
             return self.figure.caption.format(**named)
 
         return caption
-
-

@@ -8,8 +8,8 @@ from vitcapr.config.rollout import RolloutSettings
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.matching import MatchingStages
-from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.names import options, unique
+from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import TRAINED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 

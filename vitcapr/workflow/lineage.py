@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.runs import Run, experiment_of, read_runs
+from vitcapr.provenance.records import Run, experiment_of, read_runs
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from vitcapr.config.spread import SeededModel, SpreadSettings
 from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.matching import MatchingStages
-from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.names import options
+from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.selection import RANKED, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.result_cache import Entry, ResultCache
-from vitcapr.runs import RUNS, Run
+from vitcapr.provenance.records import RUNS, Run
+from vitcapr.provenance.result_cache import Entry, ResultCache
 from vitcapr.workflow.lineage import Lineage
 
 UNFINISHED = "last"

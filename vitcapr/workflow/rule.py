@@ -11,8 +11,8 @@ from vitcapr.data.digests import content_digest
 from vitcapr.declaration.stage import Parameter, Role, Stage, find_stage, stage_names, walk
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
-from vitcapr.provenance import stage_code
-from vitcapr.runs import CODE_DIGESTS
+from vitcapr.provenance.code import stage_code
+from vitcapr.provenance.records import CODE_DIGESTS
 
 RESULTS = Path("results")
 DIGEST_CACHE = RESULTS / ".digests.json"
@@ -185,5 +185,3 @@ def _listed(files: Any) -> list[Any]:
     if files is None:
         return []
     return [files] if isinstance(files, str) or callable(files) else list(files)
-
-

@@ -8,8 +8,8 @@ from typing import Any
 from vitcapr.config.base import Section
 from vitcapr.data.digests import content_digest
 from vitcapr.files import canonical_json
-from vitcapr.provenance import code_hash, stage_code
-from vitcapr.runs import CODE_DIGESTS
+from vitcapr.provenance.code import code_hash, stage_code
+from vitcapr.provenance.records import CODE_DIGESTS
 
 RESULTS = Path("results")
 DIGEST_CACHE = RESULTS / ".digests.json"

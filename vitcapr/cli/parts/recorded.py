@@ -17,12 +17,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from vitcapr.energy import Meter
 from vitcapr.files import sha256_file, write_json
 from vitcapr.progress import Reporter
-from vitcapr.provenance import LIBRARIES, stage_code
-from vitcapr.result_cache import Entry, key_of, result_cache_of
-from vitcapr.runs import CODE_DIGESTS, FORMAT, described, record_of_log
+from vitcapr.provenance.code import LIBRARIES, stage_code
+from vitcapr.provenance.energy import Meter
+from vitcapr.provenance.records import CODE_DIGESTS, FORMAT, described, record_of_log
+from vitcapr.provenance.result_cache import Entry, key_of, result_cache_of
 
 _KEYS = ("log", "settings")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vitcapr.errors import UserError
-from vitcapr.syntax import TreeDigests
+from vitcapr.provenance.syntax import TreeDigests
 
 if TYPE_CHECKING:
     import grimp
@@ -55,6 +55,7 @@ HARMLESS = {
     "safetensors": "It reads and writes tensors byte for byte and converts none.",
     "threadpoolctl": "It holds matrix products to one thread; their sums are numpy's.",
     "typer": "It reads command lines.",
+    "typing_extensions": "It names the types of a stage's files, which no value depends on.",
     "yaml": "It reads configurations; their values are part of what a result is made from.",
     "zarr": "It reads stores of other programs byte for byte; our own stores need no zarr.",
 }
@@ -63,8 +64,10 @@ HARMLESS = {
 NOT_INSTALLED = "not installed"
 """The release of a library that is not there, for instance of the optional hanlp."""
 
-SPOKEN = frozenset(f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration", "cli.parts.stage", "cli.parts.options"))
-"""Modules that only talk to the user: a better error message or progress bar makes nothing stale."""
+USER_FACING = tuple(
+    f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration", "cli.parts.stage", "cli.parts.options")
+)
+"""Modules and packages that only talk to the user: a better error message or progress bar makes nothing stale."""
 
 
 @cache
@@ -75,7 +78,8 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
 
     Args:
         module: for instance ``vitcapr.cli.decode``.
-        remembered: a file of :class:`~vitcapr.syntax.TreeDigests`, so that every job need not parse the whole package.
+        remembered: a file of :class:`~vitcapr.provenance.syntax.TreeDigests`, so that a job need not parse the whole
+            package.
 
     Raises:
         UserError: there is no such module.
@@ -107,7 +111,7 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in reached or name == package or _only_talks(name):
+        if name in reached or name == package or _is_user_facing(name):
             continue
         if not name.startswith(f"{package}."):
             if name in LIBRARIES:
@@ -120,8 +124,8 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
     return reached, libraries
 
 
-def _only_talks(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in SPOKEN)
+def _is_user_facing(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in USER_FACING)
 
 
 @cache

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr import energy
-from vitcapr.energy import Meter
+from vitcapr.provenance import energy
+from vitcapr.provenance.energy import Meter
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from vitcapr.files import read_json, sha256_file
 FORMAT = "vitcapr-run-2"
 RESULTS, RUNS, LOGS = "results", "runs", "logs"
 CODE_DIGESTS = ".code.json"
-"""In the folder of all results: what :func:`vitcapr.provenance.stage_code` remembers from one process to the next."""
+"""In the folder of all results: the digests that :func:`~vitcapr.provenance.code.stage_code` remembers."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class Run:
 
     Attributes:
         path: of the record.
-        facts: ``stage, command, code, settings, values, inputs, outputs, made, result_cache``; ``made`` is who, where, when,
-            for how long and with how much energy; ``inputs`` and ``outputs`` are path -> ``option, sha256, size``.
+        facts: ``stage, command, code, settings, values, inputs, outputs, made, result_cache``; ``made`` is who,
+            where, when, for how long and with how much energy; ``inputs`` and ``outputs`` are path -> ``option, sha256,
+            size``.
     """
 
     path: Path

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr import syntax
-from vitcapr.syntax import MESSAGES, TreeDigests, tree_digest
+from vitcapr.provenance import syntax
+from vitcapr.provenance.syntax import MESSAGES, TreeDigests, tree_digest
 
-PACKAGE = Path(syntax.__file__).parent
+PACKAGE = Path(syntax.__file__).parents[1]
 
 SOURCE = '''
 """A module."""

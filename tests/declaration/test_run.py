@@ -7,15 +7,33 @@ from pathlib import Path
 import pytest
 
 from vitcapr.cli import diff, gc, why
-from vitcapr.cli.parts.recorded import recorded
+from vitcapr.config.base import StageSettings
+from vitcapr.declaration.kinds import Artefact
+from vitcapr.declaration.run import run_stage
+from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
-from vitcapr.runs import read_run, read_runs, record_of_log
+from vitcapr.progress import Reporter
+from vitcapr.provenance.records import read_run, read_runs, record_of_log
 from vitcapr.workflow.comparison import of_artefacts
 from vitcapr.workflow.lineage import Lineage
 from vitcapr.workflow.orphans import orphans
 
-MODULE = "vitcapr.cli.seal"
+MODULE = "vitcapr.stages.vocabulary"
 """Whose code the toys are said to be."""
+
+
+class Source(Artefact):
+    """A text"""
+
+
+class Model(Artefact):
+    """A folder of weights"""
+
+    files = ("weights",)
+
+
+class Rate(StageSettings):
+    rate: float
 
 
 class Toys:
@@ -23,39 +41,48 @@ class Toys:
 
     def __init__(self) -> None:
         self.trainings = 0
-        self.train = recorded(self._train, MODULE, ["output_dir"])
-        self.copy = recorded(self._copy, MODULE)
 
-    def _train(self, settings: str, source: Path, output_dir: Path, log: Path | None = None) -> None:  # noqa: ARG002
-        self.trainings += 1
-        output_dir.mkdir(parents=True, exist_ok=True)
-        (output_dir / "weights").write_text(f"{json.loads(settings)['rate'] ** 2} {source.read_text()}")
-        (output_dir / "last").mkdir(exist_ok=True)
-        (output_dir / "last/state").write_text("state")
+        @stage(cached=True)
+        def train(source: In[Source], settings: Rate, report: Reporter, model: Out[Model]) -> None:
+            """Train."""
+            report.line("training")
+            self.trainings += 1
+            model.mkdir(parents=True, exist_ok=True)
+            (model / "weights").write_text(f"{settings.rate**2} {source.read_text()}")
+            (model / "last").mkdir(exist_ok=True)
+            (model / "last/state").write_text("state")
 
-    def _copy(self, read: list[str], output: Path, log: Path | None = None) -> None:  # noqa: ARG002
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text("".join(Path(item.partition("=")[2]).read_text() for item in read))
+        @stage()
+        def copy(read: dict[str, In[Source]], target: Out[Source]) -> None:
+            """Copy."""
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("".join(path.read_text() for path in read.values()))
 
-    def run(self, rate: float, experiment: str = "a") -> Path:
+        self.train, self.copy = train, copy
+        for each in (train, copy):
+            each.function.__module__ = MODULE
+
+    def run(self, rate: float, experiment: str = "a", results: Path = Path("results")) -> Path:
         """What a run of the DAG does: outputs are deleted, then the jobs run. Returns the model's folder."""
-        root = Path("results") / experiment
+        root = results / experiment
         for stale in (root / "model/weights", root / "out/copy"):
             stale.unlink(missing_ok=True)
-        self.train(
-            settings=json.dumps({"rate": rate}),
-            source=Path("data.txt"),
-            output_dir=root / "model",
+        run_stage(
+            self.train,
             log=root / "logs/train/model.log",
+            source=Path("data.txt"),
+            settings=json.dumps({"rate": rate}),
+            model=root / "model",
         )
-        self.copy(read=[f"model={root}/model/weights"], output=root / "out/copy", log=root / "logs/copy.log")
+        weights = {"model": root / "model/weights"}
+        run_stage(self.copy, log=root / "logs/copy.log", read=weights, target=root / "out/copy")
         return root / "model"
 
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("VITCAPR_SHELF", raising=False)
+    monkeypatch.delenv("VITCAPR_RESULT_CACHE", raising=False)
     (tmp_path / "data.txt").write_text("data")
     return Toys()
 
@@ -77,7 +104,7 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert run.name == "train/model"
     assert list(run.inputs) == ["data.txt"]
     assert list(run.outputs) == ["results/a/model/weights"]
-    assert run.facts["code"]["vitcapr.cli.seal"]
+    assert run.facts["code"]["vitcapr.stages.vocabulary"]
     assert {"user", "host", "seconds", "energy", "libraries"} <= run.made.keys()
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
 
@@ -88,7 +115,7 @@ def test_switching_a_setting_and_back_trains_nothing(toys: Toys) -> None:
     assert toys.trainings == 2
     assert (toys.run(0.5) / "weights").read_text() == first
     assert toys.trainings == 2
-    assert read_run(Path("results/a/runs/train/model.json")).facts["shelf"]["taken"]
+    assert read_run(Path("results/a/runs/train/model.json")).facts["result_cache"]["restored"]
 
 
 def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -> None:
@@ -100,23 +127,34 @@ def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -
     assert toys.trainings == 2
 
 
-def test_the_shelf_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VITCAPR_SHELF", "off")
+def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
     toys.run(0.5)
     toys.run(0.5)
     assert toys.trainings == 2
-    assert not Path("results/shelf").exists()
+    assert not Path("results/result_cache").exists()
 
 
 def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> None:
-    toys.train(settings='{"rate": 1}', source=Path("data.txt"), output_dir=tmp_path / "model", log=tmp_path / "l.log")
+    source, model = Path("data.txt"), tmp_path / "model"
+    run_stage(toys.train, log=tmp_path / "l.log", source=source, settings='{"rate": 1}', model=model)
     assert not (tmp_path / "results").exists()
 
 
-def test_other_ranks_of_a_training_keep_no_books(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "1")
-    toys.run(0.5)
-    assert not Path("results/a/runs").exists()
+def test_results_may_lie_anywhere(toys: Toys) -> None:
+    """As in a workflow that uses this one as a module with a prefix."""
+    toys.run(0.5, results=Path("study/results"))
+    assert Path("study/results/a/runs/copy.json").exists()
+    assert Path("study/results/result_cache").is_dir()
+    assert Path("study/results/.code.json").exists()
+    assert not Path("results").exists()
+
+
+def test_a_broken_cache_fails_no_stage(toys: Toys) -> None:
+    Path("results").mkdir()
+    Path("results/result_cache").write_text("not a folder")
+    assert (toys.run(0.5) / "weights").exists()
+    assert "warning: not stored in the result cache" in Path("results/a/logs/train/model.log").read_text()
 
 
 def test_why_tells_the_whole_story(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,7 +221,7 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
     monkeypatch.setattr(gc, "wanted_files", lambda _: {"results/a/model/weights"})
     listed = said(capsys, lambda: gc.main())
     assert "a: copy  (" in listed
-    assert "results/shelf/" in listed
+    assert "results/result_cache/" in listed
     assert "can be freed" in listed
     assert "deleted" in said(capsys, lambda: gc.main(yes=True))
     assert not Path("results/a/out").exists()
