@@ -172,6 +172,8 @@ READ_TEXTS = {
     "training/gpu_use.py": "NVML's error",
     "cli/parts/ranks.py": "printed",
     "cli/parts/stage.py": "printed",
+    "commands/program.py": "printed",
+    "declaration/run.py": "in the log",
 }
 
 
