@@ -218,7 +218,7 @@ def page() -> str:
         "an image is left out.",
         "",
         f"The release of a library counts where it can change a result: {_joined(sorted(LIBRARIES.values()))}.",
-        "`HARMLESS` in `vitcapr/provenance.py` gives the reason for each of the others.",
+        "`HARMLESS` in `vitcapr/provenance/code.py` gives the reason for each of the others.",
         "",
         "| edit | runs again |",
         "| --- | --- |",

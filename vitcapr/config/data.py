@@ -8,6 +8,15 @@ from vitcapr.config.base import Section
 from vitcapr.config.pairs import PairsConfig
 
 
+class PictureChecks(Section):
+    """What becomes of photographs that are damaged or too large."""
+
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
+    max_pixels: int = Field(100_000_000, ge=1)
+    """A picture that claims more pixels than this is taken for a decompression bomb."""
+
+
 class ScenesConfig(Section):
     """The embedded data set of rendered pictures."""
 
@@ -71,14 +80,10 @@ class CocoConfig(Section):
     """Keep only the first images of each split, for a trial run."""
 
 
-class DataConfig(Section):
+class DataConfig(PictureChecks):
     """The data set of an experiment; only the section that ``dataset`` names is read."""
 
     dataset: Literal["scenes", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
-    max_pixels: int = Field(100_000_000, ge=1)
-    """A picture that claims more pixels than this is taken for a decompression bomb."""
     scenes: ScenesConfig = ScenesConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     flickr30k: Flickr30kConfig = Flickr30kConfig()
@@ -111,35 +116,27 @@ class ScenesSettings(Section):
     scenes: ScenesConfig = ScenesConfig()
 
 
-class Flickr8kSettings(Section):
+class Flickr8kSettings(PictureChecks):
     """What the stage ``data_flickr8k`` reads."""
 
     flickr8k: Flickr8kConfig = Flickr8kConfig()
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    max_pixels: int = Field(100_000_000, ge=1)
 
 
-class Flickr30kSettings(Section):
+class Flickr30kSettings(PictureChecks):
     """What the stage ``data_flickr30k`` reads."""
 
     flickr30k: Flickr30kConfig = Flickr30kConfig()
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    max_pixels: int = Field(100_000_000, ge=1)
 
 
-class CocoSettings(Section):
+class CocoSettings(PictureChecks):
     """What the stage ``data_coco`` reads."""
 
     coco: CocoConfig = CocoConfig()
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    max_pixels: int = Field(100_000_000, ge=1)
 
 
-class PairsSettings(Section):
+class PairsSettings(PictureChecks):
     """What the stage ``data_pairs`` reads."""
 
     pairs: PairsConfig = PairsConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     scenes: ScenesConfig = ScenesConfig()
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    max_pixels: int = Field(100_000_000, ge=1)
