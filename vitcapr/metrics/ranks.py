@@ -1,33 +1,25 @@
-"""At which rank the true match stands, for every image and every caption, without the matrix of all scores.
+"""The rank of the true match of every image and every caption, without the matrix of all scores.
 
-A score is the dot product of two embeddings, rounded once to float32. A matrix product in float32 depends in its last
-bits on the shape of the blocks and on the place in them, so that equal pairs would not tie. Here such a product only
-sorts out the scores that are certainly above or below; the few that rounding could confuse with the true match are
-computed again. The ranks therefore do not depend on the blocks, the threads or the machine.
+A score is the dot product of two embeddings, computed in float64 and rounded once to float32. A product in float32
+depends in its last bits on the shape of its blocks, so that copies of one embedding would not tie; in float64 these
+bits vanish with the rounding. The ranks therefore do not depend on the blocks, the threads or the machine. The price is
+about 1.6 times the time of the bare product in float32 (``python -m benchmarks.retrieval``).
 """
 
-import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.score_blocks import Buffer, Floats, ScoreBlock, dot_products, slack_of
 
+Float32s = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int32]
 
-_IMAGES_SCORED = 384
-_CAPTIONS_SCORED = 6448
-"""Scored at a time in each thread: 10 MB of scores, enough for a fast matrix product."""
-_IMAGES_HELD = 21 * _IMAGES_SCORED
-"""Images read at a time: the captions are read once for each such part."""
-_CAPTIONS_HELD = 3 * _CAPTIONS_SCORED
+_IMAGES, _CAPTIONS = 1024, 2048
+"""Scored at a time. Both are below 2^16, so that a count within a block fits in 16 bits."""
 
 
 class Matrix(Protocol):
@@ -102,7 +94,7 @@ def rank_matches(
         caption_image: (M,) the row in ``images`` of each caption's image.
         advance: told after every block how many scores it had; N x M in all.
 
-    The memory is bounded by constants times E, a block of scores a thread, and numbers for each image and caption.
+    The memory is bounded by constants times E, one block of scores, and a few numbers for each image and caption.
 
     Raises:
         UserError: an embedding is not finite, or an image has no caption.
@@ -113,91 +105,57 @@ def rank_matches(
     truth = Truth.of(caption_image, images.shape[0])
     if len(truth.caption_image) != captions.shape[0]:
         raise ValueError(f"{captions.shape[0]} caption embeddings, but the images of {len(truth.caption_image)}")
-    tally = _Tally(truth, _true_scores(images, captions, truth))
-    buffer = Buffer(_IMAGES_SCORED, min(_CAPTIONS_SCORED, captions.shape[0]))
-
-    def add(panel: Floats, tile: Floats, slack: np.float32, first_image: int, first_caption: int) -> int:
-        tally.add(ScoreBlock.compute(panel, tile, slack, buffer), first_image, first_caption)
-        return len(panel) * len(tile)
-
-    # Each thread scores a block and counts it: BLAS's own threads would keep their cores busy while they wait.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for image_start in range(0, images.shape[0], _IMAGES_HELD):
-            held = read_rows(images, image_start, image_start + _IMAGES_HELD, "image")
-            for caption_start in range(0, captions.shape[0], _CAPTIONS_HELD):
-                texts = read_rows(captions, caption_start, caption_start + _CAPTIONS_HELD, "caption")
-                blocks = _blocks(held, texts, image_start, caption_start)
-                for scores in pool.map(add, *zip(*blocks, strict=True)):
-                    advance(scores)
-    return tally.ranks()
-
-
-class _Tally:
-    """How many items stand before each true match in the blocks seen so far.
-
-    Attributes:
-        true_scores: (M,) of each caption with its own image.
-        own_scores: (N, R) of each image with its own captions, the best first; inf where it has fewer.
-        before_own: (N, R) captions of other images before each of those. Beyond the best own caption they are counted
-            only while it could still be among the first R, which is all that the precision needs.
-        before_image: (M,) other images before each caption's own.
-    """
-
-    def __init__(self, truth: Truth, true_scores: Floats) -> None:
-        self.truth = truth
-        self.true_scores = true_scores
-        self.own_scores = np.full((len(truth.captions_each), truth.captions_each.max(initial=1)), np.inf, np.float32)
-        place = np.arange(len(true_scores)) - truth.offsets[truth.caption_image]
-        best_first = np.lexsort((-true_scores, truth.caption_image))
-        self.own_scores[truth.caption_image, place] = true_scores[best_first]
-        self.before_own = np.zeros(self.own_scores.shape, np.int64)
-        self.before_image = np.zeros(len(true_scores), np.int64)
-        self.lock = threading.Lock()
-
-    def add(self, block: ScoreBlock, first_image: int, first_caption: int) -> None:
-        """Count a block of all scores. Threads may side by side: what others add only lowers the limits."""
-        rows = slice(first_image, first_image + len(block.images))
-        columns = slice(first_caption, first_caption + len(block.captions))
-        self._leave_out_own(block, rows, columns)
-        own, relevant = self.own_scores[rows], self.truth.captions_each[rows]
-        # Beyond this many others before it, an own caption is not among the first R.
-        limits = relevant[:, None] - np.arange(1, own.shape[1] + 1) - self.before_own[rows]
-        best, images_before = block.count(own[:, 0], self.true_scores[columns])
-        # What is before the best own caption is before the others, too, and for most images that decides.
-        captions_before = np.repeat(best[:, None], own.shape[1], axis=1)
-        if own.shape[1] > 1:
-            undecided = np.flatnonzero(best <= limits[:, 1])
-            captions_before[undecided, 1:] = block.count_in_rows_up_to(
-                undecided, own[undecided, 1:], limits[undecided, 1:]
-            )
-        with self.lock:
-            self.before_own[rows] += captions_before
-            self.before_image[columns] += images_before
-
-    def ranks(self) -> Ranks:
-        precision = average_precision(self.before_own, self.truth.captions_each)
-        return Ranks((self.before_own[:, 0] + 1).astype(np.int32), (self.before_image + 1).astype(np.int32), precision)
-
-    def _leave_out_own(self, block: ScoreBlock, rows: slice, columns: slice) -> None:
-        """A true match competes with others only: not with itself, nor with the other captions of its image."""
-        first = max(self.truth.offsets[rows.start], columns.start)
-        last = min(self.truth.offsets[rows.stop], columns.stop)
-        if first < last:
-            block.leave_out(self.truth.caption_image[first:last] - rows.start, np.arange(first, last) - columns.start)
+    true_scores = _true_scores(images, captions, truth)
+    own_scores = _own_scores(true_scores, truth)
+    others_before_own = np.zeros(own_scores.shape, np.int64)
+    others_before_image = np.zeros(len(true_scores), np.int64)
+    for image_start in range(0, images.shape[0], _IMAGES):
+        panel = read_rows(images, image_start, image_start + _IMAGES, "image").astype(np.float64)
+        rows = slice(image_start, image_start + len(panel))
+        for caption_start in range(0, captions.shape[0], _CAPTIONS):
+            tile = read_rows(captions, caption_start, caption_start + _CAPTIONS, "caption").astype(np.float64)
+            columns = slice(caption_start, caption_start + len(tile))
+            scores = (panel @ tile.T).astype(np.float32)
+            _leave_out_own(scores, rows, columns, truth)
+            others_before_image[columns] += (scores >= true_scores[columns]).sum(axis=0, dtype=np.uint16)
+            for place, bounds in enumerate(own_scores[rows].T):
+                others_before_own[rows, place] += (scores >= bounds[:, None]).sum(axis=1, dtype=np.uint16)
+            advance(scores.size)
+    return Ranks(
+        i2t=(others_before_own[:, 0] + 1).astype(np.int32),
+        t2i=(others_before_image + 1).astype(np.int32),
+        i2t_precision=average_precision(others_before_own, truth.captions_each),
+    )
 
 
-def _blocks(
-    images: Floats, captions: Floats, first_image: int, first_caption: int
-) -> Iterator[tuple[Floats, Floats, np.float32, int, int]]:
-    """Images and captions to score at a time, the slack of their scores, and the place of the first of each."""
-    slack = slack_of(images, captions)
-    for column in range(0, len(captions), _CAPTIONS_SCORED):
-        for row in range(0, len(images), _IMAGES_SCORED):
-            panel, tile = images[row : row + _IMAGES_SCORED], captions[column : column + _CAPTIONS_SCORED]
-            yield panel, tile, slack, first_image + row, first_caption + column
+def _leave_out_own(scores: Float32s, rows: slice, columns: slice, truth: Truth) -> None:
+    """A true match competes with others only: not with itself, nor with the other captions of its image."""
+    first = max(truth.offsets[rows.start], columns.start)
+    last = min(truth.offsets[rows.stop], columns.stop)
+    scores[truth.caption_image[first:last] - rows.start, np.arange(first, last) - columns.start] = -np.inf
 
 
-def read_rows(matrix: Matrix, start: int, stop: int, what: str) -> Floats:
+def _true_scores(images: Matrix, captions: Matrix, truth: Truth) -> Float32s:
+    """(M,): the score of each caption with its own image."""
+    scores = np.empty(len(truth.caption_image), np.float32)
+    for start in range(0, len(scores), _CAPTIONS):
+        tile = read_rows(captions, start, start + _CAPTIONS, "caption")
+        owners = truth.caption_image[start : start + len(tile)]
+        panel = read_rows(images, owners[0], owners[-1] + 1, "image")
+        scores[start : start + len(tile)] = np.einsum("me,me->m", panel[owners - owners[0]], tile, dtype=np.float64)
+    return scores
+
+
+def _own_scores(true_scores: Float32s, truth: Truth) -> Float32s:
+    """(N, R): the scores of each image with its own captions, the best first; inf where it has fewer than R."""
+    scores = np.full((len(truth.captions_each), truth.captions_each.max(initial=1)), np.inf, np.float32)
+    place = np.arange(len(true_scores)) - truth.offsets[truth.caption_image]
+    best_first = np.lexsort((-true_scores, truth.caption_image))
+    scores[truth.caption_image, place] = true_scores[best_first]
+    return scores
+
+
+def read_rows(matrix: Matrix, start: int, stop: int, what: str) -> Float32s:
     """Rows ``start`` to ``stop`` in float32 and in order in memory.
 
     Raises:
@@ -212,17 +170,6 @@ def read_rows(matrix: Matrix, start: int, stop: int, what: str) -> Floats:
             remedy="train again with a smaller learning rate, then embed the split again",
         )
     return rows
-
-
-def _true_scores(images: Matrix, captions: Matrix, truth: Truth) -> Floats:
-    """(M,): each caption with its own image."""
-    scores = np.empty(len(truth.caption_image), np.float32)
-    for start in range(0, len(scores), _CAPTIONS_HELD):
-        texts = read_rows(captions, start, start + _CAPTIONS_HELD, "caption")
-        owners = truth.caption_image[start : start + len(texts)]
-        held = read_rows(images, owners[0], owners[-1] + 1, "image")
-        scores[start : start + len(texts)] = dot_products(held, texts, owners - owners[0], np.arange(len(texts)))
-    return scores
 
 
 def average_precision(before: npt.NDArray[np.int64], relevant: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
