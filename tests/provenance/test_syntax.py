@@ -82,6 +82,7 @@ def check(size, kept, reporter, log):
     reporter.line("shown", to_terminal=True)
     self._reporter.line(f"shown {size + 1} shown")
     self.reporter.line(shown_message)
+    report.line("shown")
     log.line("written", help="kept")
     typer.Option("--size", help="shown", min=1)
     typer.Argument(help=f"shown {shown_default}")
@@ -198,7 +199,7 @@ def _reads(node: ast.AST, error: str) -> bool:
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in MESSAGES:
             return False
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="reporter"), attr="line")):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="report" | "reporter"), attr="line")):
             return False
         case ast.Raise(exc=exc):
             return exc is not None and _reads(exc, error)

@@ -3,7 +3,7 @@
 Texts for the user stand in four places, which are recognised by name:
 
 - the arguments of an exception of :data:`MESSAGES`;
-- the first argument of ``reporter.line``;
+- the first argument of ``report.line`` and ``reporter.line``;
 - ``help=`` of ``typer.Option``, ``typer.Argument`` and ``typer.Typer``;
 - ``title=`` and ``description=`` of pydantic's ``Field``.
 
@@ -121,7 +121,9 @@ def _texts_of(call: ast.Call) -> tuple[int, frozenset[str]] | None:
             return 0, _FIELD_KEYWORDS
         case ast.Attribute(value=ast.Name(id="typer"), attr="Option" | "Argument" | "Typer"):
             return 0, _HELP
-        case ast.Attribute(value=ast.Name(id="reporter") | ast.Attribute(attr="reporter" | "_reporter"), attr="line"):
+        case ast.Attribute(
+            value=ast.Name(id="report" | "reporter") | ast.Attribute(attr="reporter" | "_reporter"), attr="line"
+        ):
             return 1, frozenset()
     return None
 
