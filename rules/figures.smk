@@ -8,6 +8,7 @@ for figure in experiment.figure_rules:
         input:
             **figure.inputs,
         output:
+            **figure.tables,
             pictures=report(
                 figure.pictures,
                 caption="../workflow/report/figure.rst",
@@ -15,7 +16,6 @@ for figure in experiment.figure_rules:
                 subcategory=figure.figure.subcategory,
                 labels=figure.figure.labels,
             ),
-            **figure.tables,
         log:
             figure.log,
         wildcard_constraints:

@@ -26,17 +26,20 @@ rule train_tokenizer:
 
 rule train_matcher:
     input:
-        experiment.matching.trained_backbone_of,
+        backbone=experiment.matching.trained_backbone_of,
         pixels=experiment.matching.pixels_of,
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.matching.tokenizers_of,
         tags=experiment.matching.tags_of,
     output:
-        weights="results/{experiment}/matchers/{matcher}/best.safetensors",
-        card="results/{experiment}/matchers/{matcher}/card.json",
-        readers="results/{experiment}/matchers/{matcher}/readers.json",
-        history="results/{experiment}/matchers/{matcher}/history.csv",
-        gpu="results/{experiment}/matchers/{matcher}/gpu.csv",
+        matcher=multiext(
+            "results/{experiment}/matchers/{matcher}/",
+            "best.safetensors",
+            "card.json",
+            "readers.json",
+            "history.csv",
+            "gpu.csv",
+        ),
     log:
         "results/{experiment}/logs/train_matcher/{matcher}.log",
     benchmark:
@@ -45,30 +48,29 @@ rule train_matcher:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.matching.gpus,
+        gpu=stages.train_matcher.gpus,
         mem_mb=16000,
         runtime=1440,
     params:
-        folder=subpath(output.weights, parent=True),
-        source=experiment.matching.source_of,
-        tokenizers=experiment.matching.tokenizers_option,
-        code=experiment.matching.train.code_hash,
-        tags=experiment.matching.tags_option,
-        settings=experiment.matching.train.settings,
-        made_from=experiment.matching.train.made_from,
+        **stages.train_matcher(
+            source=experiment.matching.source_of,
+            tokenizers=experiment.matching.names_of_tokenizers,
+            sources=experiment.matching.checkpoints,
+        ),
     shell:
-        "python -m vitcapr.cli.train_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
-        " --source {params.source:q} {params.tokenizers} --output-dir {params.folder:q} --code {params.code}"
-        " {params.tags} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule embed_matcher:
     input:
         pixels=experiment.matching.pixels_of,
         manifest="results/{experiment}/data/manifest.json",
-        weights="results/{experiment}/matchers/{matcher}/best.safetensors",
-        card="results/{experiment}/matchers/{matcher}/card.json",
-        readers="results/{experiment}/matchers/{matcher}/readers.json",
+        matcher=multiext(
+            "results/{experiment}/matchers/{matcher}/",
+            "best.safetensors",
+            "card.json",
+            "readers.json",
+        ),
         tags=experiment.matching.tags_of,
     output:
         embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
@@ -78,23 +80,18 @@ rule embed_matcher:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.matching.embed_gpus,
+        gpu=stages.embed_matcher.gpus,
         mem_mb=8000,
         runtime=120,
     params:
-        folder=subpath(input.weights, parent=True),
-        tags=experiment.matching.tags_option,
-        settings=experiment.matching.embed.settings,
-        made_from=experiment.matching.embed.made_from,
+        **stages.embed_matcher(sources=experiment.matching.checkpoints),
     shell:
-        "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
-        " --matcher {params.folder:q} --split {wildcards.split} --output {output.embeddings:q}"
-        " {params.tags} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule embed_untrained_matcher:
     input:
-        experiment.matching.trained_backbone_of,
+        backbone=experiment.matching.trained_backbone_of,
         pixels=experiment.matching.pixels_of,
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.matching.tokenizers_of,
@@ -107,24 +104,22 @@ rule embed_untrained_matcher:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.matching.embed_gpus,
+        gpu=stages.embed_matcher.gpus,
         mem_mb=8000,
         runtime=120,
     params:
-        source=experiment.matching.source_of,
-        tokenizers=experiment.matching.tokenizers_option,
-        tags=experiment.matching.tags_option,
-        settings=experiment.matching.embed.settings,
-        made_from=experiment.matching.embed.made_from,
+        **stages.embed_matcher(
+            source=experiment.matching.source_of,
+            tokenizers=experiment.matching.names_of_tokenizers,
+            sources=experiment.matching.checkpoints,
+        ),
     shell:
-        "python -m vitcapr.cli.embed_matcher --pixels {input.pixels:q} --manifest {input.manifest:q}"
-        " --source {params.source:q} {params.tokenizers} --split {wildcards.split}"
-        " {params.tags} --output {output.embeddings:q} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule select_language:
     input:
-        embeddings="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
+        all_languages="results/{experiment}/embeddings/{matcher}/{split}/embeddings.npz",
         manifest="results/{experiment}/data/manifest.json",
     output:
         embeddings="results/{experiment}/embeddings/{matcher}-{language}/{split}/embeddings.npz",
@@ -137,10 +132,9 @@ rule select_language:
         mem_mb=4000,
         runtime=10,
     params:
-        made_from=experiment.matching.select_language.made_from,
+        **stages.select_language(),
     shell:
-        "python -m vitcapr.cli.select_language --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " --language {wildcards.language} --output {output.embeddings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule score_languages:

@@ -120,11 +120,9 @@ rule weigh_query_bank:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.retrieval.weigh_query_bank.settings,
-        made_from=experiment.retrieval.weigh_query_bank.made_from,
+        **stages.weigh_query_bank(),
     shell:
-        "python -m vitcapr.cli.weigh_query_bank --embeddings {input.embeddings:q} --query-bank {input.query_bank:q}"
-        " --output {output.weight:q} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule score_retrieval:

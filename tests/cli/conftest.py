@@ -11,9 +11,10 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
-from vitcapr.cli import extract, extract_text, seal, train_captioner, train_retriever
+from vitcapr.cli import extract, extract_text, seal, train_retriever
 from vitcapr.data.manifest import write_manifest
 from vitcapr.declaration.run import run_stage
+from vitcapr.stages.train_captioner import train_captioner
 from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES = 12
@@ -84,7 +85,8 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind in ("patch_attention", "baseline"):
             architecture = {"architecture": kind, "embedding_dim": 4, "hidden_dim": 6}
             settings = {"captioner": {"backbone": "vit", **architecture, "training": phases}}
-            train_captioner.main(settings=json.dumps(settings), **inputs, output_dir=results / "captioners" / kind)
+            folder = results / "captioners" / kind
+            run_stage(train_captioner, settings=json.dumps(settings), **inputs, captioner=folder)
         for kind, tower, given, view in (
             ("words", {"word_dim": 4, "hidden_dim": 4}, None, None),
             ("bert", {"kind": "features", "encoder": "bert"}, text_features, None),

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.cli import score_retrieval, select_language
+from vitcapr.cli import score_retrieval
 from vitcapr.data.manifest import write_manifest
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.select_language import select_language
 
 
 @pytest.fixture
@@ -52,9 +54,19 @@ def score(folder: Path, name: str) -> dict:
     return json.loads((folder / "metrics.json").read_text())
 
 
+def kept(folder: Path, language: str) -> None:
+    run_stage(
+        select_language,
+        all_languages=folder / "both.npz",
+        manifest=folder / "manifest.json",
+        language=language,
+        embeddings=folder / f"{language}.npz",
+    )
+
+
 def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path) -> None:
     assert score(folder, "both")["protocol"].startswith("pool:3images,5captions|")
-    select_language.main(folder / "both.npz", folder / "manifest.json", "en", folder / "en.npz")
+    kept(folder, "en")
     with np.load(folder / "en.npz") as kept:
         assert kept["image_row"].tolist() == [0, 2]
         assert kept["caption_row"].tolist() == [0, 3, 4]
@@ -67,4 +79,4 @@ def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path)
 
 def test_a_language_that_nobody_speaks_is_a_mistake(folder: Path) -> None:
     with pytest.raises(UserError, match="no caption in 'de' was embedded"):
-        select_language.main(folder / "both.npz", folder / "manifest.json", "de", folder / "de.npz")
+        kept(folder, "de")

@@ -26,7 +26,7 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
 
 def test_an_option_of_the_beam_does_not_reach_training() -> None:
     assert "vitcapr.config.decoding" in stage_code("vitcapr.stages.decode")
-    assert "vitcapr.config.decoding" not in stage_code("vitcapr.cli.train_captioner")
+    assert "vitcapr.config.decoding" not in stage_code("vitcapr.stages.train_captioner")
 
 
 def test_what_only_talks_to_the_user_is_left_out() -> None:
@@ -112,7 +112,7 @@ def test_the_hash_needs_no_heavy_import() -> None:
         import sys
         import vitcapr.workflow.experiment
         from vitcapr.provenance.code import stage_code
-        stage_code("vitcapr.cli.train_captioner")
+        stage_code("vitcapr.stages.train_captioner")
         print([name for name in ("torch", "transformers", "pandas", "matplotlib", "zarr") if name in sys.modules])
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -13,13 +13,16 @@ from safetensors.torch import load_file
 from transformers import ViTConfig, ViTModel
 
 from tests.features.conftest import PROCESSOR, make_dataset
-from vitcapr.cli import embed_matcher, extract_pixels, train_matcher, train_tokenizer
+from vitcapr.cli import extract_pixels, train_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.matcher import MatcherConfig
 from vitcapr.data.manifest import read_manifest, write_manifest
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
+from vitcapr.stages.embed_matcher import embed_matcher
+from vitcapr.stages.train_matcher import train_matcher
 from vitcapr.text.tags import TAGS, TagTable
 from vitcapr.text.wordpiece import train_wordpiece
 
@@ -84,13 +87,14 @@ def settings(**training: object) -> dict[str, Any]:
 
 
 def train(folder: Path, output: Path, values: dict[str, Any]) -> Path:
-    train_matcher.main(
-        json.dumps(values),
-        folder / "pixels.json",
-        folder / "data" / "manifest.json",
-        str(folder / "vit"),
-        output,
-        [f"both={folder / 'tokenizer.json'}"],
+    run_stage(
+        train_matcher,
+        settings=json.dumps(values),
+        pixels=folder / "pixels.json",
+        manifest=folder / "data" / "manifest.json",
+        source=str(folder / "vit"),
+        matcher=output,
+        tokenizers={"both": folder / "tokenizer.json"},
     )
     return output
 
@@ -102,13 +106,14 @@ def test_it_learns_and_leaves_what_embedding_needs(folder: Path, tmp_path: Path)
         losses = [float(row["train_loss"]) for row in csv.DictReader(stream)]
     assert losses[-1] < 0.9 * losses[0]
     embeddings = tmp_path / "embeddings.npz"
-    embed_matcher.main(
-        json.dumps({"training": values, "embed": {"batch": 3}}),
-        folder / "pixels.json",
-        folder / "data" / "manifest.json",
-        "validation",
-        embeddings,
-        output,
+    run_stage(
+        embed_matcher,
+        settings=json.dumps({"training": values, "embed": {"batch": 3}}),
+        pixels=folder / "pixels.json",
+        manifest=folder / "data" / "manifest.json",
+        split="validation",
+        embeddings=embeddings,
+        matcher=output,
     )
     with np.load(embeddings) as found:
         assert found["images"].shape == (5, 8)
@@ -128,15 +133,16 @@ def test_an_untrained_matcher_is_where_training_starts(folder: Path, tmp_path: P
     output = train(folder, tmp_path / "matcher", values)
     written = []
     for name, trained in (("before", None), ("after", output)):
-        embed_matcher.main(
-            json.dumps({"training": values}),
-            folder / "pixels.json",
-            folder / "data" / "manifest.json",
-            "train",
-            tmp_path / f"{name}.npz",
-            trained,
-            str(folder / "vit"),
-            [f"both={folder / 'tokenizer.json'}"],
+        run_stage(
+            embed_matcher,
+            settings=json.dumps({"training": values}),
+            pixels=folder / "pixels.json",
+            manifest=folder / "data" / "manifest.json",
+            split="train",
+            embeddings=tmp_path / f"{name}.npz",
+            matcher=trained,
+            source=str(folder / "vit"),
+            tokenizers={"both": folder / "tokenizer.json"},
         )
         with np.load(tmp_path / f"{name}.npz") as found:
             written.append(found["captions"])

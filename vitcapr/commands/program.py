@@ -30,16 +30,20 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
     try:
         app()
     except Preempted as stop:
-        print(f"stopped: {stop}", file=sys.stderr)
-        sys.exit(stop.exit_code)
+        _end(f"stopped: {stop}", stop.exit_code)
     except UserError as error:
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _end(f"error: {error}", error.exit_code)
     except (OSError, MemoryError) as error:
         if debug:
             raise
-        what = str(error) or "out of memory"
-        print(f"error: {' '.join(what.split())}; vitcapr --debug shows where it came from", file=sys.stderr)
-        sys.exit(EXIT_BAD_INPUT)
+        what = " ".join(str(error).split()) or "out of memory"
+        _end(f"error: {what}; vitcapr --debug shows where it came from", EXIT_BAD_INPUT)
+
+
+def _end(message: str, code: int) -> None:
+    """Of the processes of one training, the first one says why it ends."""
+    if os.environ.get("RANK", "0") == "0":
+        print(message, file=sys.stderr)
+    sys.exit(code)

@@ -4,7 +4,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
 
@@ -91,11 +90,3 @@ class CaptionerConfig(TrainedConfig):
     def arguments(self) -> dict[str, Any]:
         """Those of its model that do not come from the data."""
         return {name: getattr(self, name) for name in ARCHITECTURES[self.architecture].arguments}
-
-
-class TrainCaptionerSettings(Section):
-    """What the stage ``train_captioner`` reads."""
-
-    captioner: CaptionerConfig
-    seed: int = Field(0, ge=0)
-    """The experiment's; one of the captioner's own comes before it."""

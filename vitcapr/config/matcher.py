@@ -1,12 +1,11 @@
 """A ViT and BERT-family text models fine-tuned together into one space, and how they are trained."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.pixels import AugmentationConfig
-from vitcapr.config.retriever import EmbedConfig
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
 
@@ -132,8 +131,8 @@ class TrainTokenizerSettings(Section):
     tokenizer: TokenizerConfig = TokenizerConfig()
 
 
-class TrainMatcherSettings(Section):
-    """What the stage ``train_matcher`` reads."""
+class TrainMatcherSettings(StageSettings):
+    """What an untrained matcher is made from, and how it is trained."""
 
     matcher: MatcherConfig
     seed: int = Field(0, ge=0)
@@ -141,10 +140,12 @@ class TrainMatcherSettings(Section):
     revision: str = "main"
     """Of the image tower's checkpoint."""
 
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        matcher = config.matchers[wildcards.matcher]
+        revision = config.backbones[matcher.image.backbone].revision
+        return cls(matcher=matcher, seed=matcher.seed_in(config.seed), revision=revision)
 
-class EmbedMatcherSettings(Section):
-    """What the stage ``embed_matcher`` reads."""
 
-    embed: EmbedConfig = EmbedConfig()
-    training: TrainMatcherSettings
-    """What an untrained matcher is made from; a trained one carries it itself."""
+NOT_DECIDING = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")
+"""Keys of a matcher's training that say how it is computed, and change nothing of the result but rounding."""

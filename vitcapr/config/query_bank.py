@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, StageSettings
 
 
 class QueryBankConfig(Section):
@@ -16,7 +16,7 @@ class QueryBankConfig(Section):
     """Weights are tried from 0, the cosine alone, to 1 in so many steps."""
 
 
-class WeighQueryBankSettings(Section):
+class WeighQueryBankSettings(StageSettings):
     """What the stage ``weigh_query_bank`` reads."""
 
     query_bank: QueryBankConfig = QueryBankConfig()

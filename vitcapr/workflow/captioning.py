@@ -1,14 +1,11 @@
 """The stages that learn to caption and that write captions."""
 
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
-from vitcapr.config.captioner import TrainCaptionerSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.names import options
 from vitcapr.workflow.selection import Selection
-from vitcapr.workflow.stage import Stage, Wildcards
+from vitcapr.workflow.stage import Wildcards
 from vitcapr.workflow.text import TextStages
 
 
@@ -20,19 +17,6 @@ class CaptioningStages:
     features: FeatureStages
     text: TextStages
 
-    @cached_property
-    def train(self) -> Stage:
-        config = self.chosen.config
-        return Stage(
-            "train_captioner",
-            lambda w: TrainCaptionerSettings(
-                captioner=config.captioners[w.captioner], seed=config.captioners[w.captioner].seed_in(config.seed)
-            ),
-            incidental=frozenset(
-                {"captioner.training.device", "captioner.training.processes", "captioner.training.save_every_steps"}
-            ),
-        )
-
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed features that a captioner looks at."""
         return self.features.sealed_of(self.chosen.config.captioners[wildcards.captioner].backbone)
@@ -40,17 +24,11 @@ class CaptioningStages:
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
         return self.text.vectors_named(self.chosen.config.captioners[wildcards.captioner].word_vectors)
 
-    def word_vectors_option(self, wildcards: Wildcards) -> str:
-        return options("word-vectors", self.word_vectors_of(wildcards))
-
     def start_of(self, wildcards: Wildcards) -> list[str]:
         """The weights and the card of the captioner that training starts from, if it starts from one."""
         name = self.chosen.config.captioners[wildcards.captioner].start_from
         files = ("best.safetensors", "card.json")
         return [] if name is None else [f"{self.chosen.root}/captioners/{name}/{file}" for file in files]
-
-    def start_option(self, wildcards: Wildcards) -> str:
-        return options("start-from", (str(Path(file).parent) for file in self.start_of(wildcards)[:1]))
 
     def histories(self, _: Wildcards) -> list[str]:
         return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self._drawn_trainings]
@@ -109,8 +87,3 @@ class CaptioningStages:
             for split in self.chosen.splits
             for file in files
         ]
-
-    def train_gpus(self, wildcards: Wildcards) -> int:
-        """One a process."""
-        training = self.chosen.config.captioners[wildcards.captioner].training
-        return training.processes if training.device != "cpu" else 0

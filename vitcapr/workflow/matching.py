@@ -4,27 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.matcher import (
-    EmbedMatcherSettings,
-    MatcherConfig,
-    TrainMatcherSettings,
-    TrainTokenizerSettings,
-)
+from vitcapr.config.matcher import MatcherConfig, TrainTokenizerSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import options, unique
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
-
-_HOW = (
-    "training.checkpoint_layers",
-    "training.chunk",
-    "training.compile",
-    "training.device",
-    "training.processes",
-    "training.save_every_steps",
-)
-"""Settings that say how a matcher is computed, and change nothing of it but rounding."""
 
 
 @dataclass(frozen=True)
@@ -40,43 +25,13 @@ class MatchingStages:
         return Stage("train_tokenizer", lambda w: TrainTokenizerSettings(tokenizer=config.tokenizers[w.tokenizer]))
 
     @cached_property
-    def train(self) -> Stage:
-        return Stage(
-            "train_matcher",
-            lambda w: self._training(w),
-            incidental=frozenset(f"matcher.{key}" for key in _HOW),
-            sources=self._checkpoints,
-        )
-
-    @cached_property
-    def embed(self) -> Stage:
-        """Trained or not: the settings of training count for an untrained one; for a trained one its card is read."""
-        return Stage(
-            "embed_matcher",
-            lambda w: EmbedMatcherSettings(embed=self.chosen.config.embed, training=self._training(w)),
-            incidental=frozenset(
-                {"embed.batch", "embed.device", *(f"training.matcher.{key}" for key in _HOW)},
-            ),
-            sources=self._checkpoints,
-        )
-
-    @cached_property
-    def select_language(self) -> Stage:
-        return Stage("select_language")
-
-    @cached_property
     def measure_information(self) -> Stage:
         return Stage("measure_information")
 
     def _config(self, wildcards: Wildcards) -> MatcherConfig:
         return self.chosen.config.matchers[wildcards.matcher]
 
-    def _training(self, wildcards: Wildcards) -> TrainMatcherSettings:
-        config, matcher = self.chosen.config, self._config(wildcards)
-        revision = config.backbones[matcher.image.backbone].revision
-        return TrainMatcherSettings(matcher=matcher, seed=matcher.seed_in(config.seed), revision=revision)
-
-    def _checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
+    def checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folders of checkpoints that lie on this machine."""
         matcher = self._config(wildcards)
         found = self.features.backbone_files(matcher.image.backbone)
@@ -93,14 +48,14 @@ class MatchingStages:
         return self.features.trained_backbone(self._config(wildcards).image.backbone)
 
     def source_of(self, wildcards: Wildcards) -> str:
-        """What ``--source`` is given."""
+        """The hub id or folder of the image tower's checkpoint."""
         return self.features.source_of(self._config(wildcards).image.backbone)
 
     def tokenizers_of(self, wildcards: Wildcards) -> list[str]:
         return list(self._tokenizers(wildcards).values())
 
-    def tokenizers_option(self, wildcards: Wildcards) -> str:
-        return options("tokenizer", (f"{name}={path}" for name, path in self._tokenizers(wildcards).items()))
+    def names_of_tokenizers(self, wildcards: Wildcards) -> list[str]:
+        return list(self._tokenizers(wildcards))
 
     def _tokenizers(self, wildcards: Wildcards) -> dict[str, str]:
         named = unique(text.tokenizer for text in self._config(wildcards).text.values() if text.tokenizer is not None)
@@ -110,17 +65,6 @@ class MatchingStages:
         """The parts of speech, for a matcher that adds them."""
         wanted = any(text.tags for text in self._config(wildcards).text.values())
         return [f"{self.chosen.root}/text/tags/tags.npz"] if wanted else []
-
-    def tags_option(self, wildcards: Wildcards) -> str:
-        return options("tags", self.tags_of(wildcards))
-
-    def gpus(self, wildcards: Wildcards) -> int:
-        """One a process."""
-        training = self._config(wildcards).training
-        return training.processes if training.device != "cpu" else 0
-
-    def embed_gpus(self, _: Wildcards) -> int:
-        return int(self.chosen.config.embed.device != "cpu")
 
     @property
     def files(self) -> list[str]:

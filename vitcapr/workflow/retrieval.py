@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.query_bank import WeighQueryBankSettings
 from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
@@ -84,10 +83,6 @@ class RetrievalStages:
 
     def word_vectors_option(self, wildcards: Wildcards) -> str:
         return options("word-vectors", self.word_vectors_of(wildcards))
-
-    @cached_property
-    def weigh_query_bank(self) -> Stage:
-        return Stage("weigh_query_bank", lambda _: WeighQueryBankSettings(query_bank=self.chosen.config.query_bank))
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """What is scored under the name of a model, with or without its query bank."""

@@ -96,7 +96,7 @@ class RuleCommand:
     def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Iterator[str]:
         if parameter.files and files:
             files = [str(Path(files[0]).parent)]
-        if parameter.by_name:
+        if parameter.by_name and files:
             names = self.value(parameter.name, wildcards)
             files = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
         for file in files:

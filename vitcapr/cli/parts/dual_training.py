@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.cli.parts.recipe import recipe_of
+from vitcapr.building.recipe import recipe_of
 from vitcapr.config.retriever import RetrieverConfig, RetrieverTrainingConfig
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts

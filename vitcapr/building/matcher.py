@@ -1,4 +1,4 @@
-"""What training a matcher and embedding with an untrained one share: the model as the configuration describes it."""
+"""From a matcher's configuration to the untrained model, for its training and for embeddings before training."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tokenizers import Tokenizer
 from torch import nn
 
-from vitcapr.config.matcher import MatcherTextConfig, TrainMatcherSettings
+from vitcapr.config.matcher import MatcherTextConfig, MatcherTrainingConfig, TrainMatcherSettings
 from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
@@ -83,3 +83,13 @@ def _text(text: MatcherTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Modu
         dropout=text.dropout,
     )
     return model, described, reader, sha256_file(path)
+
+
+def prepare(model: Matcher, training: MatcherTrainingConfig) -> None:
+    """Choose how the towers are computed, which changes nothing of what they compute."""
+    for tower in model.towers:
+        if training.checkpoint_layers:
+            encoder: Any = tower.encoder
+            encoder.gradient_checkpointing_enable({"use_reentrant": False})
+        if training.compile:
+            tower.compile()

@@ -1,6 +1,6 @@
 """``vitcapr train_captioner``: what it writes of the training."""
 
-from vitcapr.cli.train_captioner import history_with_rewards
+from vitcapr.building.captioner import history_with_rewards
 from vitcapr.config.captioner import CaptionerPhaseConfig
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import runpy
 import signal
 import socket
 import subprocess
@@ -14,8 +13,8 @@ import pytest
 import torch
 from torch.distributed.run import parse_args
 
-from vitcapr.cli.parts.ranks import start_ranks, torchrun_arguments
 from vitcapr.errors import UserError
+from vitcapr.training.processes import run_processes, torchrun_arguments
 
 
 def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[str]":
@@ -26,10 +25,11 @@ def start(output: Path, *command: str, epochs: int = 40) -> "subprocess.Popen[st
     settings = {"captioner": {"backbone": "vit", "embedding_dim": 4, "hidden_dim": 6, "training": training}}
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", *(command or ("vitcapr.cli.train_captioner",)), "--settings", json.dumps(settings)),
+            *(sys.executable, "-m", *(command or ("vitcapr",)), "stage", "train_captioner"),
+            *("--settings", json.dumps(settings)),
             *("--features", str(results / "features/vit/manifest.json")),
             *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
-            *("--vocabulary", str(results / "text/vocabulary.json"), "--output-dir", str(output)),
+            *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),
             *("--log", str(output.with_suffix(".log"))),
         ],
         stderr=subprocess.PIPE,
@@ -70,8 +70,8 @@ def test_two_machines_train_what_two_processes_of_one_do(tmp_path: Path) -> None
         address = f"127.0.0.1:{free.getsockname()[1]}"
     meeting = ("--rdzv-id=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={address}")
     agent = ("torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", *meeting, "-m", "--")
-    rank = (*agent, "vitcapr.cli.parts.ranks", "train_captioner")
-    machines = [start(tmp_path / "apart", *rank, epochs=3) for _ in range(2)]
+    process = (*agent, "vitcapr")
+    machines = [start(tmp_path / "apart", *process, epochs=3) for _ in range(2)]
     said = [machine.communicate()[1] for machine in machines]
     assert [machine.returncode for machine in machines] == [0, 0], said
     together = start(tmp_path / "together", epochs=3)
@@ -84,20 +84,12 @@ def test_two_machines_train_what_two_processes_of_one_do(tmp_path: Path) -> None
 def test_torchrun_leaves_the_options_of_the_stage_alone() -> None:
     options = ["--settings", "{}", "--log", "results/toy/logs/train.log", "-t", "--", "--max"]
     chosen = parse_args(torchrun_arguments("train_captioner", 3, options))
-    assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr.cli.parts.ranks")
-    assert chosen.training_script_args == ["train_captioner", *options]
+    assert (chosen.nproc_per_node, chosen.module, chosen.training_script) == ("3", True, "vitcapr")
+    assert chosen.training_script_args == ["stage", "train_captioner", *options]
 
 
 def test_processes_do_not_share_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with pytest.raises(UserError, match=r"4 processes cannot share 1 GPU \(training.processes\); ask for as many GPUs"):
-        start_ranks("train_captioner", 4, torch.device("cuda"), [])
-
-
-def test_a_rank_is_not_started_by_hand(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["ranks"])
-    monkeypatch.delitem(sys.modules, "vitcapr.cli.parts.ranks")
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("vitcapr.cli.parts.ranks", run_name="__main__")
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "error: torchrun starts this, with the name and the options of a training stage\n"
+        run_processes("train_captioner", 4, "cuda", [])

@@ -1,6 +1,6 @@
 """That a training section becomes the loop's recipe, whatever its phases know besides."""
 
-from vitcapr.cli.parts.recipe import recipe_of
+from vitcapr.building.recipe import recipe_of
 from vitcapr.config.matcher import MatcherTrainingConfig
 from vitcapr.config.retriever import RetrieverPhaseConfig, RetrieverTrainingConfig
 from vitcapr.training.loop import Recipe

@@ -1,0 +1,77 @@
+"""From a captioner's configuration to what its training takes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitcapr.config.captioner import CaptionerPhaseConfig
+from vitcapr.errors import UserError
+from vitcapr.model_folder import read_model
+from vitcapr.models.captioners import Captioner
+from vitcapr.text.tokens import TokenTable
+from vitcapr.text.vocabulary import Vocabulary
+from vitcapr.training.outcome import History, history_csv
+from vitcapr.training.reward import CiderReward
+from vitcapr.training.self_critical import SelfCritical
+
+
+def self_critical(
+    phases: list[CaptionerPhaseConfig], tokens: TokenTable, vocabulary: Vocabulary, train: np.ndarray
+) -> list[SelfCritical | None]:
+    """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
+    if all(phase.objective == "cross_entropy" for phase in phases):
+        return [None] * len(phases)
+    reward = CiderReward(tokens, train, len(vocabulary))
+    return [
+        SelfCritical(
+            reward,
+            samples=phase.samples,
+            temperature=phase.temperature,
+            max_length=phase.max_length,
+            start=vocabulary.start,
+            end=vocabulary.end,
+            pad=vocabulary.pad,
+            forbidden=[] if vocabulary.unknown is None else [vocabulary.unknown],
+        )
+        if phase.objective == "self_critical"
+        else None
+        for phase in phases
+    ]
+
+
+def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:
+    """Give ``model`` the weights of the captioner in ``folder``.
+
+    Raises:
+        UserError: that captioner has another architecture.
+    """
+    weights, card = read_model(folder)
+    there = {**card["architecture"], "dropout": architecture["dropout"]}
+    for key in sorted(architecture.keys() | there.keys()):
+        if architecture.get(key) != there.get(key):
+            raise UserError(
+                f"a captioner with {key} {architecture.get(key)} cannot start from one with {there.get(key)}",
+                where=folder,
+                remedy="give both captioners the same architecture",
+            )
+    model.load_state_dict(weights)
+
+
+def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> str:
+    """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
+    if all(phase.objective == "cross_entropy" for phase in phases):
+        return history_csv(history)
+    rows: list[dict[str, float | str]] = []
+    for row in history:
+        rest = dict(row)
+        loss = float(rest.pop("train_loss"))
+        rewarded = phases[int(row["phase"]) - 1].objective == "self_critical"
+        measured: dict[str, float | str] = {
+            "epoch": rest.pop("epoch"),
+            "phase": rest.pop("phase"),
+            "train_loss": "" if rewarded else loss,
+            "train_reward": -loss if rewarded else "",
+        }
+        rows.append(measured | rest)
+    return history_csv(rows)

@@ -1,0 +1,87 @@
+"""Embeddings of a split by a matcher, trained or as its training starts."""
+
+from typing import Any, Self
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.matcher import NOT_DECIDING, TrainMatcherSettings
+from vitcapr.config.retriever import EmbedConfig
+from vitcapr.declaration.kinds import (
+    BackboneFolder,
+    DualEncoderFolder,
+    EmbeddingsFile,
+    ManifestFile,
+    PixelsFile,
+    TagsFile,
+    TokenizerFile,
+)
+from vitcapr.declaration.stage import In, Out, Source, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class EmbedMatcherSettings(StageSettings):
+    embed: EmbedConfig = EmbedConfig()
+    training: TrainMatcherSettings
+    """What an untrained matcher is made from; a trained one carries it itself."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        return cls(embed=config.embed, training=TrainMatcherSettings.of(config, wildcards))
+
+
+@stage(
+    device="embed.device",
+    execution_only={"embed.batch", *(f"training.matcher.training.{key}" for key in NOT_DECIDING)},
+)
+def embed_matcher(
+    pixels: In[PixelsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: EmbedMatcherSettings,
+    report: Reporter,
+    embeddings: Out[EmbeddingsFile],
+    matcher: In[DualEncoderFolder] | None = None,
+    source: Source = "",
+    backbone: In[BackboneFolder] | None = None,
+    tokenizers: dict[str, In[TokenizerFile]] | None = None,
+    tags: In[TagsFile] | None = None,
+) -> None:
+    """Embed every image and caption of a split. Without a trained matcher, embed with one as its training starts."""
+    import numpy as np
+    import torch
+
+    from vitcapr.arrays import write_arrays
+    from vitcapr.building.matcher import assembled, check_pixels
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.features.encoders.precision import resolve_device
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.retrieval.blocks import in_blocks
+    from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher
+    from vitcapr.text.tags import TagTable
+
+    data, store = read_manifest(manifest), open_features(pixels)
+    check_pixels(store, data, pixels)
+    device = resolve_device(settings.embed.device)
+    words = None if tags is None else TagTable.read(tags)
+    if matcher is not None:
+        opened = open_matcher(matcher, store, device, words)
+    else:
+        torch.manual_seed(settings.training.matcher.seed_in(settings.training.seed))
+        model, _, readers, _ = assembled(settings.training, store, str(backbone or source), tokenizers or {})
+        check_tags(model, words)
+        opened = MatchEmbedder(model.to(device).eval(), readers, device, tags=words)
+    images = data.rows(split)
+    captions = data.captions_of(split)
+    captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)
+    if not len(images) or captions.empty:
+        raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+    batch = settings.embed.batch
+    with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
+        arrays: dict[str, Any] = {
+            "images": in_blocks(lambda at: opened.images(store, images[at]), len(images), batch, tracker),
+            "captions": in_blocks(lambda at: opened.captions(captions.iloc[at]), len(captions), batch, tracker),
+            "image_row": images.astype(np.int32),
+            "caption_row": captions["caption_row"].to_numpy(np.int32),
+            "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
+        }
+    write_arrays(embeddings, arrays)

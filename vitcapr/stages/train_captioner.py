@@ -1,0 +1,141 @@
+"""Training of a captioner on a feature store."""
+
+from typing import Any, Self
+
+from pydantic import Field
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.declaration.kinds import (
+    FeaturesFile,
+    ManifestFile,
+    ModelFolder,
+    TokensFile,
+    TrainingFolder,
+    VocabularyFile,
+    WordVectorsFile,
+)
+from vitcapr.declaration.stage import CodeHash, In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class TrainCaptionerSettings(StageSettings):
+    captioner: CaptionerConfig
+    seed: int = Field(0, ge=0)
+    """The experiment's; one of the captioner's own comes before it."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        captioner = config.captioners[wildcards.captioner]
+        return cls(captioner=captioner, seed=captioner.seed_in(config.seed))
+
+
+@stage(
+    cached=True,
+    device="captioner.training.device",
+    processes="captioner.training.processes",
+    execution_only={"captioner.training.save_every_steps"},
+)
+def train_captioner(
+    features: In[FeaturesFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    tokens: In[TokensFile],
+    settings: TrainCaptionerSettings,
+    report: Reporter,
+    code: CodeHash,
+    captioner: Out[TrainingFolder],
+    word_vectors: In[WordVectorsFile] | None = None,
+    start: In[ModelFolder] | None = None,
+) -> None:
+    """Train a captioner. After a stop by a signal, the same command continues bit for bit."""
+    import torch
+
+    from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
+    from vitcapr.building.recipe import recipe_of
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.files import sha256_bytes, sha256_file
+    from vitcapr.memory import keep_freed_memory
+    from vitcapr.model_folder import WEIGHTS
+    from vitcapr.models.captioners import build_captioner
+    from vitcapr.text.tokens import TokenTable
+    from vitcapr.text.vocabulary import Vocabulary
+    from vitcapr.training.captioner import CaptionerTask
+    from vitcapr.training.outcome import train_into
+    from vitcapr.training.validation import GreedyCider
+    from vitcapr.training.word_vectors import start_embedding
+
+    keep_freed_memory()
+    wanted, training = settings.captioner, settings.captioner.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
+    images, store = read_manifest(manifest), open_features(features)
+    words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
+    inputs = {
+        "features": store.fingerprint,
+        "tokens": sha256_file(tokens),
+        "vocabulary": sha256_file(vocabulary),
+        "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
+        "start_from": None if start is None else sha256_file(start / WEIGHTS),
+        "images": sha256_bytes("\n".join(images.images["split"]).encode()),
+    }
+    architecture = {
+        "kind": wanted.architecture,
+        "vocabulary": len(words),
+        "feature_dim": store["cls"].shape[-1],
+        **wanted.arguments(),
+    }
+    seed = wanted.seed_in(settings.seed)
+    torch.manual_seed(seed)
+    model = build_captioner(architecture)
+    if word_vectors is not None:
+        start_embedding(model.reader.embedding, word_vectors, "the captioner's embedding_dim")
+    if start is not None:
+        start_from(model, architecture, start)
+    longest = max(phase.max_length for phase in training.phases)
+    task = CaptionerTask(
+        model,
+        store,
+        table,
+        train=images.rows("train"),
+        validation=images.rows("validation"),
+        batch_images=[phase.batch_images for phase in training.phases],
+        max_length=[phase.max_length for phase in training.phases],
+        label_smoothing=training.label_smoothing,
+        seed=seed,
+        device=device,
+        self_critical=self_critical(training.phases, table, words, images.rows("train")),
+        scorer=GreedyCider(
+            store,
+            table,
+            words,
+            images.rows("validation"),
+            max_length=longest,
+            batch_images=training.phases[-1].batch_images,
+            device=device,
+        )
+        if training.select_by == "cider"
+        else None,
+    )
+    report.line(
+        f"{wanted.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
+        f"{len(words):,} words, {dtype_name(dtype)} on {device}"
+    )
+    train_into(
+        captioner,
+        task,
+        recipe_of(training, select_by=training.select_by),
+        card={
+            "architecture": architecture,
+            "backbone": wanted.backbone,
+            "code": code,
+            "inputs": inputs,
+            "settings": settings.canonical(),
+        },
+        device=device,
+        dtype=dtype,
+        reporter=report,
+        spell=lambda history: history_with_rewards(history, training.phases),
+    )

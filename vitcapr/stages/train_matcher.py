@@ -1,0 +1,112 @@
+"""Training of a matcher: a ViT and BERT-family text models together, on decoded pictures and captions."""
+
+from vitcapr.config.matcher import NOT_DECIDING, TrainMatcherSettings
+from vitcapr.declaration.kinds import (
+    BackboneFolder,
+    DualEncoderTrainingFolder,
+    ManifestFile,
+    PixelsFile,
+    TagsFile,
+    TokenizerFile,
+)
+from vitcapr.declaration.stage import CodeHash, In, Out, Source, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    device="matcher.training.device",
+    processes="matcher.training.processes",
+    execution_only={f"matcher.training.{key}" for key in NOT_DECIDING},
+)
+def train_matcher(
+    pixels: In[PixelsFile],
+    manifest: In[ManifestFile],
+    settings: TrainMatcherSettings,
+    report: Reporter,
+    code: CodeHash,
+    matcher: Out[DualEncoderTrainingFolder],
+    source: Source = "",
+    backbone: In[BackboneFolder] | None = None,
+    tokenizers: dict[str, In[TokenizerFile]] | None = None,
+    tags: In[TagsFile] | None = None,
+) -> None:
+    """Train a matcher. After a stop by a signal, the same command continues bit for bit."""
+    import torch
+
+    from vitcapr.building.matcher import assembled, check_pixels, prepare
+    from vitcapr.building.recipe import recipe_of
+    from vitcapr.data.manifest import read_manifest
+    from vitcapr.features.batches.augment import Augmentation
+    from vitcapr.features.batches.pixel_batches import CaptionRows
+    from vitcapr.features.batches.tokenised import TokenisedCaptions
+    from vitcapr.features.encoders.photographs import preprocessing_of
+    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.files import sha256_bytes, sha256_file, write_json
+    from vitcapr.memory import keep_freed_memory
+    from vitcapr.models.matcher import layer_rates
+    from vitcapr.retrieval.matching import READERS, check_tags
+    from vitcapr.text.tags import TagTable
+    from vitcapr.training.distributed import is_first
+    from vitcapr.training.matcher import MatcherTask, MatchPhase
+    from vitcapr.training.outcome import train_into
+
+    keep_freed_memory()
+    wanted, training = settings.matcher, settings.matcher.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
+    data, store = read_manifest(manifest), open_features(pixels)
+    check_pixels(store, data, pixels)
+    seed = wanted.seed_in(settings.seed)
+    torch.manual_seed(seed)
+    model, architecture, readers, digests = assembled(settings, store, str(backbone or source), tokenizers or {})
+    words = None if tags is None else TagTable.read(tags)
+    check_tags(model, words)
+    captions = data.captions_of()
+    captions = captions[captions["language"].isin(wanted.languages)].reset_index(drop=True)
+    task = MatcherTask(
+        model,
+        store,
+        CaptionRows.of_table(captions),
+        TokenisedCaptions(captions, readers, words),
+        train=data.rows("train"),
+        validation=data.rows("validation")[: training.validation_images],
+        phases=[MatchPhase(p.batch_images, p.captions_per_image, p.objective, p.shift) for p in training.phases],
+        augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
+        chunk=training.chunk,
+        epoch_batches=training.epoch_batches,
+        seed=seed,
+        device=device,
+    )
+    prepare(model, training)
+    groups = layer_rates(model, training.layer_decay, training.encoder_rate)
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    report.line(
+        f"{sum(p.numel() for p in model.parameters()):,} weights, {trained:,} of them trained, "
+        f"{len(groups)} learning rates, {dtype_name(dtype)} on {device}"
+    )
+    train_into(
+        matcher,
+        task,
+        recipe_of(training, select_by=training.select_by),
+        card={
+            "architecture": architecture,
+            "backbone": wanted.image.backbone,
+            "code": code,
+            "inputs": {
+                "pixels": store.fingerprint,
+                "tags": None if tags is None else sha256_file(tags),
+                "checkpoints": digests,
+                "captions": sha256_bytes("\n".join(captions["text"]).encode()),
+                "images": sha256_bytes("\n".join(data.images["split"]).encode()),
+            },
+            "preprocessing": preprocessing_of(store.attributes).describe(),
+            "settings": settings.canonical(),
+        },
+        device=device,
+        dtype=dtype,
+        reporter=report,
+        rates=[(group.parameters, group.scale) for group in groups],
+    )
+    if is_first():
+        write_json(matcher / READERS, {name: reader.describe() for name, reader in readers.items()})

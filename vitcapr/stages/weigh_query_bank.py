@@ -1,0 +1,34 @@
+"""The weight of a query bank in the scores of a model, chosen on the validation split."""
+
+from vitcapr.config.query_bank import WeighQueryBankSettings
+from vitcapr.declaration.kinds import EmbeddingsFile, QueryBankFile, WeightFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage()
+def weigh_query_bank(
+    embeddings: In[EmbeddingsFile],
+    query_bank: In[QueryBankFile],
+    settings: WeighQueryBankSettings,
+    report: Reporter,
+    weight: Out[WeightFile],
+) -> None:
+    """Try inverse temperatures and weights of the query bank; keep the best sum of recalls."""
+    from vitcapr.metrics.query_bank import weigh
+    from vitcapr.metrics.retrieval_files import read_embeddings
+
+    tried = settings.query_bank
+    steps = tried.grid_steps
+    selected = weigh(
+        read_embeddings(embeddings),
+        read_embeddings(query_bank),
+        tried.inverse_temperatures,
+        [step / steps for step in range(steps + 1)],
+    )
+    selected.write(weight)
+    best = max(row["rsum"] for row in selected.curve)
+    report.line(
+        f"inverse temperature {selected.inverse_temperature:g}, weight {selected.weight:g}, rsum {100 * best:.1f} on "
+        f"validation (the cosine alone {100 * selected.curve[0]['rsum']:.1f})"
+    )
