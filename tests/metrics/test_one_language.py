@@ -54,7 +54,7 @@ def score(folder: Path, name: str) -> dict:
     return json.loads((folder / "metrics.json").read_text())
 
 
-def kept(folder: Path, language: str) -> None:
+def keep(folder: Path, language: str) -> None:
     run_stage(
         select_language,
         all_languages=folder / "both.npz",
@@ -66,7 +66,7 @@ def kept(folder: Path, language: str) -> None:
 
 def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path) -> None:
     assert score(folder, "both")["protocol"].startswith("pool:3images,5captions|")
-    kept(folder, "en")
+    keep(folder, "en")
     with np.load(folder / "en.npz") as kept:
         assert kept["image_row"].tolist() == [0, 2]
         assert kept["caption_row"].tolist() == [0, 3, 4]
@@ -79,4 +79,4 @@ def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path)
 
 def test_a_language_that_nobody_speaks_is_a_mistake(folder: Path) -> None:
     with pytest.raises(UserError, match="no caption in 'de' was embedded"):
-        kept(folder, "de")
+        keep(folder, "de")
