@@ -16,8 +16,8 @@ from pathlib import Path
 
 import torch
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import extract, extract_text, seal, train_retriever
-from vitcapr.data.manifest import write_manifest
 from vitcapr.declaration.run import run_stage
 from vitcapr.stages.train_captioner import train_captioner
 from vitcapr.stages.vocabulary import vocabulary

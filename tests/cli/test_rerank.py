@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import rerank, rerank_oracle, tune_reranking
 from vitcapr.cli.parts import cosines, views
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics import java

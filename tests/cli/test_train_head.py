@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.cli import train_head
 from vitcapr.errors import UserError
 from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import write_sealed
 from vitcapr.features.store.writer import StoreWriter, store_folder
-from vitcapr.model_folder import read_model
 
 IMAGES, WIDTH, CHUNK = 60, 8, 20
 NAMES = [f"image{number}.jpg" for number in range(IMAGES)]

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.data_coco import main
 from vitcapr.data.coco import list_coco, list_karpathy
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 
 

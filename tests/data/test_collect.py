@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing, collect
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 

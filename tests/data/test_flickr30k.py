@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.data_flickr30k import main
 from vitcapr.data.collect import ListedImage, Listing
 from vitcapr.data.flickr30k import SIZES, with_splits
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 
 NAMES = ["9.jpg", "10.jpg", "2.jpg", "3.jpg", "4.jpg", "cut.jpg"]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.data_flickr8k import main
 from vitcapr.data.flickr import random_splits
 from vitcapr.data.flickr8k import SIZES, list_flickr8k
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.data.manifest import write_manifest
+from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.model_folder import write_model
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, store_folder
-from vitcapr.model_folder import write_model
 from vitcapr.models.captioners import build_captioner
 from vitcapr.stages.decode import decode
 from vitcapr.text.vocabulary import Vocabulary

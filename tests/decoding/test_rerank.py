@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.captions import Candidate, write_captions
 from vitcapr.decoding.rerank import (
     NBest,
     Terms,
@@ -14,18 +15,21 @@ from vitcapr.decoding.rerank import (
     weights,
     write_reordered,
 )
-from vitcapr.decoding.reranking_weight import RerankingWeight
 from vitcapr.errors import UserError
 
 
 def candidate(caption, log_probs):
-    return {
-        "caption": caption,
-        "tokens": caption.split(),
-        "token_log_probs": log_probs,
-        "log_prob": sum(log_probs),
-        "score": sum(log_probs),
-    }
+    return Candidate(
+        caption=caption,
+        tokens=tuple(caption.split()),
+        token_log_probs=tuple(log_probs),
+        log_prob=sum(log_probs),
+        score=sum(log_probs),
+    )
+
+
+def written(one):
+    return json.loads(one.model_dump_json())
 
 
 FOUND = [
@@ -36,8 +40,7 @@ COSINES = [np.array([0.1, 0.5]), np.array([0.3])]
 
 
 def write(path, found):
-    entries = [{"image_id": n.image_id, **n.candidates[0], "candidates": n.candidates} for n in found]
-    path.write_text(json.dumps(entries))
+    write_captions(path, [(n_best.image_id, n_best.candidates) for n_best in found])
     return path
 
 
@@ -87,15 +90,15 @@ def test_reordered_captions_are_as_decoding_writes_them(tmp_path):
     scores = [np.array([-0.35, -0.1750004]), np.array([-0.675, -np.inf])]
     columns = [{"cosine": of_image} for of_image in COSINES]
     path = tmp_path / "captions.json"
-    write_reordered(path, FOUND, scores, of_candidates=columns, of_entries={"mark": "yes"})
+    write_reordered(path, FOUND, scores, of_candidates=columns, oracle="yes")
     first, second = json.loads(path.read_text())
     assert first["caption"] == "a b"
-    assert first["mark"] == "yes"
+    assert first["oracle"] == "yes"
     best, other = first["candidates"]
-    assert best == FOUND[0].candidates[1] | {"score": -0.175, "cosine": 0.5}
+    assert best == written(FOUND[0].candidates[1]) | {"score": -0.175, "cosine": 0.5}
     assert {name: first[name] for name in best} == best
     assert (other["caption"], other["score"], other["cosine"]) == ("a", -0.35, 0.1)
-    assert second["candidates"] == [FOUND[1].candidates[0] | {"score": -0.675, "cosine": 0.3}]
+    assert second["candidates"] == [written(FOUND[1].candidates[0]) | {"score": -0.675, "cosine": 0.3}]
     assert read_n_best(path, ["two", "one"])[1].captions == ["a b", "a"]
 
 
@@ -115,20 +118,6 @@ def test_the_first_is_the_best_of_each_image_for_any_weight(images, weight):
         assert naive[chosen] == pytest.approx(max(naive), abs=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", "not a file of captions with candidates"),
-        ('[{"image_id": "one", "caption": "a"}]', "not a file of captions with candidates"),
-        ('[{"image_id": "one", "candidates": [{"caption": "a"}]}]', "not a file of captions with candidates"),
-    ],
-)
-def test_other_files_are_refused(tmp_path, content, message):
-    (tmp_path / "captions.json").write_text(content)
-    with pytest.raises(UserError, match=message):
-        read_n_best(tmp_path / "captions.json", ["one"])
-
-
 def test_captions_that_cannot_be_reordered_are_refused(tmp_path):
     path = write(tmp_path / "captions.json", FOUND)
     with pytest.raises(UserError, match=r"not the captions of the split \(.*image three\)"):
@@ -137,13 +126,3 @@ def test_captions_that_cannot_be_reordered_are_refused(tmp_path):
         read_n_best(write(path, [FOUND[0], FOUND[0]]), ["one"])
     with pytest.raises(UserError, match=r"one candidate.*n_best"):
         read_n_best(write(path, FOUND[1:]), ["two"])
-
-
-def test_a_weight_is_read_as_it_was_written(tmp_path):
-    curve = [{"weight": 0.0, "cider": 0.5, "changed": 0.0}]
-    weight = RerankingWeight(0.25, curve, 1.0, "cider", 0.5, "0" * 64, "split:validation")
-    weight.write(tmp_path / "weight.json")
-    assert RerankingWeight.read(tmp_path / "weight.json") == weight
-    (tmp_path / "weight.json").write_text('{"weight": 0.25}')
-    with pytest.raises(UserError, match="not a weight of format"):
-        RerankingWeight.read(tmp_path / "weight.json")

@@ -14,8 +14,8 @@ import torch
 from PIL import Image
 from transformers import PreTrainedModel, ViTConfig, ViTModel
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import extract, seal
-from vitcapr.data.manifest import write_manifest
 from vitcapr.features.store.reader import FeatureStore, open_features
 
 # importlib mode leaves sys.path alone; the checkpoints of two halves are a module beside the tests.

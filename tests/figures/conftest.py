@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,9 +5,18 @@ from PIL import Image
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.data.manifest import write_manifest
+from vitcapr.artefacts.captions import Candidate, write_captions
+from vitcapr.artefacts.manifest import write_manifest
 
 GRID = (3, 4)
+
+
+def candidate(words):
+    """A caption of these words, each with a log-probability of -1."""
+    log_probs = (-1.0,) * (len(words) + 1)
+    return Candidate(
+        caption=" ".join(words), tokens=tuple(words), token_log_probs=log_probs, log_prob=sum(log_probs), score=0.0
+    )
 
 
 @pytest.fixture
@@ -65,10 +72,8 @@ def dataset(tmp_path, picture):
         tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
     )
     words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
-    entries = [
-        {"image_id": name, "caption": " ".join(said), "tokens": said} for name, said in zip(names, words, strict=False)
-    ]
-    (tmp_path / "captions.json").write_text(json.dumps(entries))
+    captioned = [(name, [candidate(said)]) for name, said in zip(names, words, strict=False)]
+    write_captions(tmp_path / "captions.json", captioned)
     lengths = [len(said) for said in words]
     weights = np.random.default_rng(0).dirichlet(np.ones(12), size=sum(lengths)).astype(np.float16)
     np.savez(

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from vitcapr.errors import UserError
+from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.figures import embeddings
-from vitcapr.figures.embedded import Embedded, read_embeddings, read_ranks
 from vitcapr.figures.embeddings import cosine_histogram, cosines, first_pairs, neighbourhoods, overlap
 
 
@@ -14,7 +13,7 @@ def angles(*degrees):
 
 
 def embedded(images, captions, owner):
-    return Embedded(images, captions, np.arange(len(images)), np.arange(len(captions)), np.asarray(owner))
+    return Embeddings(images, captions, np.arange(len(images)), np.arange(len(captions)), np.asarray(owner))
 
 
 @pytest.fixture
@@ -105,29 +104,3 @@ def test_before_training_each_kind_may_have_a_space_of_its_own():
     assert apart[0].get_xlabel().startswith("first component (captions ")
     common = embeddings.principal_components(after, (before[0], generator.normal(size=(20, 3)))).axes
     assert common[0].get_title(loc="left") == "before training"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"captions": np.zeros((3, 3), np.float32)}, "not of one space"),
-        ({"image_row": np.arange(2)}, "2 rows for 3 images"),
-        ({"caption_row": np.arange(2)}, "2 rows for 3 captions"),
-        ({"caption_image": np.array([0, 1, 0])}, "not in the order"),
-        ({"caption_image": np.array([0, 0, 3])}, "belongs to no image"),
-    ],
-)
-def test_tables_that_do_not_fit_are_refused(small, changes, message):
-    with pytest.raises(ValueError, match=message):
-        Embedded(**{**vars(small), **changes})
-
-
-def test_files_that_are_not_embeddings_or_ranks_are_mistakes(tmp_path, small):
-    with pytest.raises(UserError, match=r"no such file.*run the embed stage"):
-        read_embeddings(tmp_path / "none.npz", None)
-    (tmp_path / "bad.npz").write_text("no")
-    with pytest.raises(UserError, match="not the embeddings of a split"):
-        read_embeddings(tmp_path / "bad.npz", None)
-    np.savez(tmp_path / "ranks.npz", i2t=np.ones(3, np.int32), t2i=np.ones(4, np.int32))
-    with pytest.raises(UserError, match="3 images and 4 captions, embeddings of 3 and 3"):
-        read_ranks(tmp_path / "ranks.npz", small)

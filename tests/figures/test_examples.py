@@ -1,12 +1,9 @@
-import json
-
-import numpy as np
 import pytest
 
+from vitcapr.artefacts.captions import Candidate, DecodedCaption
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.figures.decoded import AttentionTable, Caption, read_attention, read_captions
 from vitcapr.figures.examples import choose, choose_long, read_picture, rows_of_split
 
 
@@ -27,7 +24,8 @@ def test_long_captions_are_preferred():
 
 def test_images_that_every_model_captioned(dataset):
     manifest = read_manifest(dataset)
-    caption = Caption("a", ("a",))
+    one = Candidate(caption="a", tokens=("a",), token_log_probs=(-1.0, -1.0), log_prob=-2.0, score=-2.0)
+    caption = DecodedCaption(image_id="any", caption="a", tokens=("a",), candidates=(one,))
     captions = {"one": {"i0": caption, "i2": caption, "i6": caption}, "two": {"i2": caption, "i3": caption}}
     assert rows_of_split(manifest, "test", captions) == [2]
     with pytest.raises(UserError, match="no image of the split train has a caption by one and two"):
@@ -43,35 +41,3 @@ def test_a_picture_that_has_gone_is_a_users_mistake(dataset, tmp_path):
         assert read_picture(manifest, source, 2).size == (64, 16)
         with pytest.raises(UserError, match=r"cannot draw i3\.png: no such file"):
             read_picture(manifest, source, 3)
-
-
-@pytest.mark.usefixtures("dataset")
-def test_captions_are_read_by_image(tmp_path):
-    captions = read_captions(tmp_path / "captions.json")
-    assert captions["i1"] == Caption("word0 word1 word2", ("word0", "word1", "word2"))
-    (tmp_path / "captions.json").write_text(json.dumps({"i1": "a"}))
-    with pytest.raises(UserError, match="not a file of captions"):
-        read_captions(tmp_path / "captions.json")
-
-
-@pytest.mark.usefixtures("dataset")
-def test_attention_is_read_by_row(tmp_path):
-    table = read_attention(tmp_path / "attention.npz")
-    assert table.of_row(1).shape == (3, 3, 4)
-    assert np.array_equal(table.of_row(1).reshape(3, 12), table.weights[2:5])
-    assert table.of_row(6) is None
-
-
-@pytest.mark.parametrize(("grid", "offsets"), [((2, 2), [0, 2]), ((1, 3), [0, 1]), ((1, 3), [0, 1, 2])])
-def test_attention_that_does_not_fit_together_is_refused(tmp_path, grid, offsets):
-    values = {"weights": np.zeros((2, 3)), "offsets": np.array(offsets), "image_row": np.array([0])}
-    with pytest.raises(ValueError, match=r"weights of shape|offsets"):
-        AttentionTable(**values, grid=grid)
-    np.savez(tmp_path / "a.npz", **values, grid=np.array(grid))
-    with pytest.raises(UserError, match="not a table of attention"):
-        read_attention(tmp_path / "a.npz")
-
-
-def test_missing_attention_says_how_to_get_it(tmp_path):
-    with pytest.raises(UserError, match=r"run the decode stage with decoding\.attention"):
-        read_attention(tmp_path / "none.npz")

@@ -3,9 +3,10 @@ import pandas as pd
 import pytest
 import torch
 
+from vitcapr.artefacts.gpu_use import COLUMNS, GpuUse, read_gpu_use
 from vitcapr.cli import draw_gpu
 from vitcapr.errors import UserError
-from vitcapr.figures.gpu import COLUMNS, GpuUse, gpu_use, read_gpu_use
+from vitcapr.figures.gpu import gpu_use
 from vitcapr.training import gpu_use as sampling
 
 
@@ -66,7 +67,6 @@ def test_trainings_with_and_without_samples_share_a_figure_without_overlap():
 def test_what_training_writes_is_what_is_drawn(run, tmp_path):
     with sampling.sample_gpu_use(tmp_path / "gpu.csv", torch.device("cpu")):
         pass
-    assert sampling.COLUMNS == COLUMNS
     assert read_gpu_use(tmp_path / "gpu.csv").device.startswith("no GPU: trained on the CPU (")
     for folder in ("one", "two"):
         run(draw_gpu.main, "--use", f"attention={tmp_path}/gpu.csv", "--output-dir", tmp_path / folder)

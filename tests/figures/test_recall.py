@@ -1,9 +1,9 @@
 import pytest
 
+from vitcapr.artefacts.metrics import read_metrics, write_metrics
 from vitcapr.cli import draw_recall
 from vitcapr.errors import UserError
 from vitcapr.figures.recall import recall_bars
-from vitcapr.metrics.report import read_metrics, write_metrics
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 

@@ -68,6 +68,8 @@ def reranked(tmp_path, monkeypatch):
         entry["caption"] = f"what a person wrote for i{number}" if number < 2 else "entirely other words"
         entry["tokens"] = entry["caption"].split()
         entry["oracle"] = "a mark"
+        log_probs = [-1.0] * (len(entry["tokens"]) + 1)
+        entry["candidates"][0] |= {name: entry[name] for name in ("caption", "tokens")} | {"token_log_probs": log_probs}
     (tmp_path / "reranked.json").write_text(json.dumps(entries))
     return ["--before", tmp_path / "captions.json", "--after", tmp_path / "reranked.json", "--split", "test"]
 

@@ -2,15 +2,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vitcapr.figures.embedded import Embedded, Ranks
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.ranks import Ranks
 from vitcapr.figures.failures import Failure, caption_failures, image_failures
 from vitcapr.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
 
 IMAGES = np.eye(3, dtype=np.float32)
 CAPTIONS = np.array([[0.6, 0.8, 0], [0.8, 0, 0.6], [0, 1, 0], [0, 0.96, 0.28]], np.float32)
-EMBEDDED = Embedded(IMAGES, CAPTIONS, np.arange(3), np.arange(4), np.array([0, 1, 1, 2]))
+EMBEDDED = Embeddings(IMAGES, CAPTIONS, np.arange(3), np.arange(4), np.array([0, 1, 1, 2]))
 # Image 0 has caption 0 (0.6), caption 1 is nearer (0.8); image 1 has caption 2 (1.0); image 2's own 0.28 comes third.
-RANKS = Ranks(i2t=np.array([2, 1, 2]), t2i=np.array([2, 3, 1, 2]))
+RANKS = Ranks(i2t=np.array([2, 1, 2]), t2i=np.array([2, 3, 1, 2]), i2t_precision=np.zeros(3))
 
 
 def test_the_nearest_wrong_match_stands_beside_the_nearest_true_one():

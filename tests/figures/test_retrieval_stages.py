@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.cli import draw_embeddings, draw_learning_curve, draw_retrieved, draw_side_by_side
 from vitcapr.errors import UserError
-from vitcapr.metrics.report import write_metrics
 
 SETTINGS = json.dumps({"figures": {"formats": ["png", "svg"], "failures": 2}})
 
@@ -27,7 +28,8 @@ def retrieved(dataset, tmp_path):
         caption_row=rows,
         caption_image=rows,
     )
-    np.savez(tmp_path / "ranks.npz", i2t=rows // 3 + 1, t2i=np.full(6, 2, np.int32))
+    ranks = Ranks(rows // 3 + 1, np.full(6, 2, np.int32), np.full(6, 0.5))
+    RankFile(ranks, rows, rows, rows).write(tmp_path / "ranks.npz")
     return ["--embeddings", tmp_path / "embeddings.npz", "--manifest", dataset]
 
 
@@ -90,7 +92,8 @@ def test_a_learning_curve_from_cards_and_scores(draw, run, dataset, tmp_path):
     for number, pairs in enumerate((100, 100, None)):
         card, metrics = tmp_path / f"card{number}.json", tmp_path / f"metrics{number}.json"
         card.write_text(json.dumps({"settings": {"retriever": {"training": {"pairs": pairs}}}}))
-        scores = {f"{way}_recall_1": {"value": 0.1 + 0.1 * number} for way in ("i2t", "t2i")}
+        score = {"value": 0.1 + 0.1 * number, "low": None, "high": None, "n": 6}
+        scores = {f"{way}_recall_1": score for way in ("i2t", "t2i")}
         content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "metrics": scores, "protocol": ""}
         write_metrics(metrics, **content)
         trained += ["--trained", f"mlp={card}={metrics}"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vitcapr.figures.embedded import Embedded
+from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.figures.embeddings import spaces
 from vitcapr.figures.side_by_side import (
     Found,
@@ -20,7 +20,7 @@ def embedded():
     angles = np.radians([0, 90, 180])
     told = np.radians([5, 20, 30, 95, 170, 185])
     images, captions = (np.stack([np.cos(a), np.sin(a)], axis=1).astype(np.float32) for a in (angles, told))
-    return Embedded(images, captions, np.arange(3), np.arange(6), np.repeat(np.arange(3), 2))
+    return Embeddings(images, captions, np.arange(3), np.arange(6), np.repeat(np.arange(3), 2))
 
 
 def test_the_first_matches_and_which_are_right(embedded):

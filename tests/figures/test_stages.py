@@ -103,7 +103,9 @@ def test_attention(draw, dataset, tmp_path):
 
 def test_captions_and_attention_of_two_decodings_are_a_mistake(run, dataset, tmp_path):
     entries = json.loads((tmp_path / "captions.json").read_text())
-    entries[5]["tokens"].append("more")
+    words = {"tokens": [*entries[5]["tokens"], "more"], "token_log_probs": [-1.0] * 15}
+    entries[5] |= words
+    entries[5]["candidates"][0] |= words
     (tmp_path / "other.json").write_text(json.dumps(entries))
     options = ["--captions", tmp_path / "other.json", "--attention", tmp_path / "attention.npz", "--split", "test"]
     with pytest.raises(UserError, match="attention for 13 words for the 14 words of image i5"):

@@ -11,8 +11,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from vitcapr.artefacts import captions as captions_file
+from vitcapr.artefacts.captions import Candidate
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import ground, score, summary, table
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -58,8 +60,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write_captions(folder: Path, captions: dict[str, str]) -> None:
-    entries = [{"image_id": i, "caption": text, "tokens": text.split()} for i, text in captions.items()]
-    (folder / "captions.json").write_text(json.dumps(entries))
+    captioned = []
+    for image, text in captions.items():
+        words = tuple(text.split())
+        log_probs = (-1.0,) * (len(words) + 1)
+        one = Candidate(caption=text, tokens=words, token_log_probs=log_probs, log_prob=sum(log_probs), score=-1.0)
+        captioned.append((image, [one]))
+    captions_file.write_captions(folder / "captions.json", captioned)
 
 
 def write_attention(folder: Path, lengths: list[int], patches: int = 4) -> None:
@@ -174,7 +181,7 @@ def test_ground(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lengths", "patches", "message"),
-    [([3, 3], 4, "attention for 3 words, not 4"), ([3, 4], 9, r"shape \(7, 9\) over a grid of \[2, 2\]")],
+    [([3, 3], 4, "attention for 3 words, not 4"), ([3, 4], 9, r"shape \(7, 9\) for 2 x 2 patches")],
 )
 def test_attention_of_another_decoding_is_refused(folder: Path, lengths: list[int], patches: int, message: str) -> None:
     write_attention(folder, lengths, patches)

@@ -3,12 +3,13 @@ import json
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.cli import compare
 from vitcapr.errors import UserError
 from vitcapr.metrics import captions, diversity, oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
 from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
-from vitcapr.metrics.report import plain_score, score_of, write_metrics
+from vitcapr.metrics.report import plain_score, score_of
 
 PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"
 REFERENCES = [[f"a dog number n{i} runs on the green grass"] for i in range(40)]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.cli import check_facts
-from vitcapr.data.manifest import read_manifest, write_manifest
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.data.scenes.reading import read_caption
 from vitcapr.errors import UserError

@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.published.numbers import read_published
-from vitcapr.metrics.ranks import Ranks
-from vitcapr.metrics.retrieval_files import RankFile
 from vitcapr.metrics.side_by_side import BuildRow, build_rows
 from vitcapr.metrics.summary import COLUMNS
 from vitcapr.tables.table import Table

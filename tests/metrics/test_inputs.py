@@ -6,26 +6,23 @@ from vitcapr.metrics.inputs import Caption
 
 
 def test_candidates_are_put_in_the_order_of_the_images() -> None:
-    results = [{"image_id": "b", "caption": "two"}, {"image_id": "a", "caption": "one", "score": 3}]
-    assert inputs.check_candidates(results, ["a", "b"]) == ["one", "two"]
+    assert inputs.check_candidates({"b": "two", "a": "one"}, ["a", "b"]) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
     ("results", "message"),
     [
-        ([("a", "x"), ("a", "y")], r"two captions \(image a\)"),
         ([("b", "x")], r"1 of 2 images of the split have no caption \(image a\)"),
         ([("a", "x"), ("b", "y"), ("c", "z")], r"not in the split \(image c\)"),
         ([("a", "x"), ("b", " ")], r"empty caption .*\(image b\); set decoding.min_length"),
         ([("a", "x"), ("b", "one\rtwo")], r"line break '\\r' \(image b, caption 'one\\rtwo'\)"),
         ([("a", "x"), ("b", "one\ntwo")], r"line break '\\n' \(image b"),
         ([("a", "x"), ("b", "one\u2028two")], r"line break '\\u2028' \(image b"),
-        ([("a", "x"), ("b", None)], "a caption is not"),
     ],
 )
 def test_captions_that_cannot_be_scored(results: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        inputs.check_candidates([{"image_id": i, "caption": c} for i, c in results], ["a", "b"])
+        inputs.check_candidates(dict(results), ["a", "b"])
 
 
 def test_a_caption_of_punctuation_alone_is_named() -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.metrics import read_metrics
 from vitcapr.cli import measure_information
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
-from vitcapr.metrics.report import read_metrics
 
 
 def data_of(folder, count):

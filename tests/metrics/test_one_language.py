@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import score_retrieval
-from vitcapr.data.manifest import write_manifest
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.stages.select_language import select_language

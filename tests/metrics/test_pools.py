@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import score_pools
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics.pools import Pools, rank_pools, read_pools
-from vitcapr.metrics.retrieval_files import Embeddings
 
 IMAGES, EACH = 12, 3
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
 from vitcapr.metrics import query_bank
-from vitcapr.metrics.query_bank import QueryBankWeight, corrected, hubness, weigh, without_hubness
+from vitcapr.metrics.query_bank import corrected, hubness, weigh, without_hubness
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.metrics.retrieval_files import Embeddings
 
 WIDTH = 6
 

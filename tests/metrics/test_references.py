@@ -3,7 +3,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from vitcapr.data.manifest import Manifest
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.inputs import Caption

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from vitcapr.artefacts.metrics import read_metrics, write_metrics
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import mean_measure, ratio_measure
-from vitcapr.metrics.report import plain_score, read_metrics, score_of, write_metrics
+from vitcapr.metrics.report import plain_score, score_of
 
 
 def test_a_score_has_its_interval_and_the_number_of_images() -> None:

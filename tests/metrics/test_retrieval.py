@@ -7,14 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.embeddings import read_embeddings
+from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.ranks import RankFile, Ranks
+from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.cli import score_retrieval
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
-from vitcapr.metrics.query_bank import QueryBankWeight, corrected
-from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
-from vitcapr.metrics.retrieval_files import RankFile, compare_files, read_embeddings
+from vitcapr.metrics.query_bank import corrected
+from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.retrieval_files import compare_files
 
 OWNERS = [0, 0, 1, 2, 2, 2]
 TRUTH = Truth.of(OWNERS, 3)
@@ -246,8 +249,8 @@ def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch:
         ({"caption_row": np.array([0, 1, 6, 7, 9, 3], np.int32)}, "6 captions were embedded, not the 6"),
         ({"caption_row": np.array([0, 1, 6, 7, 9, 11], np.int32)}, "6 captions were embedded, not the 9"),
         ({"caption_image": np.array([0, 0, 0, 1, 2, 2], np.int32)}, "given to images that are not theirs"),
-        ({"captions": np.ones((6, 2), np.float32)}, "shapes of the embeddings do not fit"),
-        ({"captions": np.ones((5, 3), np.float32)}, "shapes of the embeddings do not fit"),
+        ({"captions": np.ones((6, 2), np.float32)}, "not of one space"),
+        ({"captions": np.ones((5, 3), np.float32)}, r"rows \(6,\) for 5 captions"),
         ({"images": np.full((3, 3), np.nan, np.float32)}, "3 embeddings are not finite"),
     ],
 )

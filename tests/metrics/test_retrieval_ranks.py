@@ -12,9 +12,10 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.ranks import Ranks
 from vitcapr.errors import UserError
 from vitcapr.metrics import ranks as module
-from vitcapr.metrics.ranks import Ranks, rank_matches
+from vitcapr.metrics.ranks import rank_matches
 
 
 def oracle(images: np.ndarray, captions: np.ndarray, owner: np.ndarray) -> Ranks:

@@ -12,8 +12,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import extract_text, vocabulary
-from vitcapr.data.manifest import write_manifest
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, store_folder

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli import embed, train_retriever
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever

@@ -3,7 +3,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.data.manifest import write_manifest
+from vitcapr.artefacts.manifest import write_manifest
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
-from vitcapr.data.manifest import write_manifest
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_patches

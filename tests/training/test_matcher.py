@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 from transformers import ViTConfig, ViTModel
 
 from tests.features.conftest import PROCESSOR, make_dataset
+from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.cli import extract_pixels, train_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.matcher import MatcherConfig
-from vitcapr.data.manifest import read_manifest, write_manifest
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from vitcapr.artefacts.history import History
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
-from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner
 from vitcapr.text.tokens import TokenTable
 from vitcapr.text.vocabulary import Vocabulary
-from vitcapr.training.outcome import History, history_csv
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
 
@@ -58,10 +58,10 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
     model.load_state_dict(weights)
 
 
-def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> str:
+def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:
     """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
     if all(phase.objective == "cross_entropy" for phase in phases):
-        return history_csv(history)
+        return history
     rows: list[dict[str, float | str]] = []
     for row in history:
         rest = dict(row)
@@ -74,4 +74,4 @@ def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -
             "train_reward": -loss if rewarded else "",
         }
         rows.append(measured | rest)
-    return history_csv(rows)
+    return rows

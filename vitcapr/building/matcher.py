@@ -6,8 +6,8 @@ from typing import Any
 from tokenizers import Tokenizer
 from torch import nn
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.config.matcher import MatcherTextConfig, MatcherTrainingConfig, TrainMatcherSettings
-from vitcapr.data.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
 from vitcapr.features.extraction.pixels import PIXELS

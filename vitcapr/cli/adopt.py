@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile
 from vitcapr.cli.parts.stage import launch
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features, read_sealed
 from vitcapr.files import write_json

@@ -11,6 +11,7 @@ import torch
 import typer
 from PIL import Image
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
 from vitcapr.cli.parts.stage import launch
@@ -27,7 +28,6 @@ from vitcapr.features.encoders.precision import autocast, resolve_device, resolv
 from vitcapr.features.store.reader import read_sealed
 from vitcapr.figures.attention import attended_words
 from vitcapr.figures.style import save_figure
-from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.tables.table import Table, row

@@ -1,5 +1,8 @@
 """What captions of scenes say, against what their references say: counts, colours, relations."""
 
+from vitcapr.artefacts.captions import read_results
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.cli.parts.options import (
     CaptionedSplit,
     Captions,
@@ -13,14 +16,12 @@ from vitcapr.cli.parts.options import (
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.scenes.dataset import DATASET
 from vitcapr.data.scenes.reading import read_caption
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 from vitcapr.metrics import facts
 from vitcapr.metrics.inputs import check_candidates
-from vitcapr.metrics.report import interval_protocol, score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, score_of
 from vitcapr.progress import Reporter
 
 
@@ -40,7 +41,8 @@ def main(
     if data.dataset != DATASET:
         raise UserError(f"the facts of the pictures are known for {DATASET}, not for {data.dataset}", where=manifest)
     images = data.images["image_id"].iloc[data.rows(split)].tolist()
-    told = [read_caption(caption) for caption in check_candidates(read_json(captions), images)]
+    written = {image: result.caption for image, result in read_results(captions).items()}
+    told = [read_caption(caption) for caption in check_candidates(written, images)]
     # Every reference of a scene tells all of it: any one will do.
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]

@@ -3,13 +3,13 @@
 import os
 from pathlib import Path
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFolder, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.data import PairsSettings
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.dataset import Recipe, write_pairs
 from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.sources import flickr8k_pairs, manifest_pairs

@@ -6,6 +6,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from vitcapr.artefacts.history import read_history
 from vitcapr.cli.parts.named import parse_named
 from vitcapr.cli.parts.options import Log, Settings
 from vitcapr.cli.parts.stage import launch
@@ -33,7 +34,7 @@ def main(
     if retriever:
         figures["retrievers"] = retriever_curves(_histories(retriever, "--retriever"))
     if backbone is not None:
-        figures["backbone"] = backbone_curves(_read(backbone))
+        figures["backbone"] = backbone_curves(read_history(backbone))
     if not figures:
         raise UserError("no history is given", remedy="give --history, --retriever or --backbone")
     with Reporter(log) as reporter:
@@ -43,19 +44,7 @@ def main(
 
 
 def _histories(values: list[str], option: str) -> dict[str, pd.DataFrame]:
-    return {name: _read(path) for name, path in parse_named(values, option).items()}
-
-
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        table = pd.read_csv(path)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the training stage") from error
-    except ValueError as error:
-        raise UserError(f"not a history of training: {error}", where=path) from error
-    if not {"epoch", "train_loss"} <= set(table.columns) or table.empty:
-        raise UserError("not a history of training: it needs epoch and train_loss", where=path)
-    return table
+    return {name: read_history(path) for name, path in parse_named(values, option).items()}
 
 
 if __name__ == "__main__":

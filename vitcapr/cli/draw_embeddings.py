@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.embeddings import read_embeddings_of
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
-from vitcapr.figures.embedded import read_embeddings
 from vitcapr.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
 from vitcapr.figures.style import save_figure
 from vitcapr.progress import Reporter
@@ -33,7 +33,7 @@ def main(
 ) -> None:
     """Draw the space of images and captions: pca.<format>, tsne.<format>, cosines.<format>."""
     options = parse_settings(FigureSettings, settings).figures
-    embedded = read_embeddings(embeddings, read_manifest(manifest))
+    embedded = read_embeddings_of(embeddings, read_manifest(manifest))
     if (image_features is None) != (text_features is None):
         raise UserError("features of images or of captions alone", remedy="give both, or none")
     before = None

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.gpu_use import read_gpu_use
 from vitcapr.cli.parts.named import parse_named
 from vitcapr.cli.parts.options import Log, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
-from vitcapr.figures.gpu import gpu_use, read_gpu_use
+from vitcapr.figures.gpu import gpu_use
 from vitcapr.figures.style import save_figure
 from vitcapr.progress import Reporter
 

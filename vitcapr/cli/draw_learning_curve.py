@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import read_metrics
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.figures.learning_curve import Trained, learning_curve
 from vitcapr.figures.style import save_figure
 from vitcapr.files import read_json
-from vitcapr.metrics.report import read_metrics
 from vitcapr.metrics.retrieval_report import searched
 from vitcapr.progress import Reporter
 

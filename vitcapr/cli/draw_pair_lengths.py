@@ -6,11 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.claims import text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.figures.style import save_figure

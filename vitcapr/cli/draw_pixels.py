@@ -9,12 +9,12 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Pixels, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource, decode
-from vitcapr.data.manifest import read_manifest
 from vitcapr.features.batches.augment import Augmentation, Draws, augment
 from vitcapr.features.extraction.pixels import PIXELS
 from vitcapr.features.store.reader import open_features

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from vitcapr.artefacts.metrics import read_metrics
 from vitcapr.cli.parts.named import parse_lists
 from vitcapr.cli.parts.options import Log, Settings
 from vitcapr.cli.parts.stage import launch
@@ -15,7 +16,6 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError
 from vitcapr.figures.recall import recall_bars
 from vitcapr.figures.style import save_figure
-from vitcapr.metrics.report import read_metrics
 from vitcapr.metrics.retrieval_report import searched
 from vitcapr.progress import Reporter
 

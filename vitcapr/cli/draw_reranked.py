@@ -7,18 +7,16 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.captions import DecodedCaption, read_captions, read_results
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.parts.options import CaptionedSplit, Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
-from vitcapr.figures.decoded import Caption as Written
-from vitcapr.figures.decoded import read_captions
 from vitcapr.figures.examples import choose, read_picture, rows_of_split
 from vitcapr.figures.reranked import Reranked, reranked_sheet
 from vitcapr.figures.style import save_figure
-from vitcapr.files import read_json
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.inputs import Caption
@@ -49,22 +47,22 @@ def main(
     image_ids = data.images["image_id"].tolist()
     rows = rows_of_split(data, split, {"the decoding": old, "the reranking": new})
     ciders = _ciders(data, split, language, [image_ids[row] for row in rows], [old, new], scorer_timeout)
-    changed = [place for place, row in enumerate(rows) if old[image_ids[row]].text != new[image_ids[row]].text]
+    changed = [place for place, row in enumerate(rows) if old[image_ids[row]].caption != new[image_ids[row]].caption]
     chosen = choose(changed, options.examples, options.seed)
     references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
     with Reporter(log) as reporter, ImageSource(data.image_root) as source:
         examples = [
             Reranked(
                 picture=read_picture(data, source, rows[place]),
-                before=old[image_ids[rows[place]]].words,
-                after=new[image_ids[rows[place]]].words,
+                before=old[image_ids[rows[place]]].tokens,
+                after=new[image_ids[rows[place]]].tokens,
                 scores=(float(ciders[0][place]), float(ciders[1][place])),
                 reference=str(references[rows[place]]),
             )
             for place in chosen
         ]
         note = _note(len(rows), len(chosen), (ciders[1] - ciders[0])[changed], options.seed)
-        if is_oracle(read_json(after)):
+        if is_oracle(read_results(after).values()):
             note = f"Chosen by an oracle from the references: a ceiling, not a result. {note}"
         for path in save_figure(reranked_sheet(examples, note), output_dir, "reranked", options.formats):
             reporter.line(f"{path}: {note}")
@@ -75,12 +73,12 @@ def _ciders(
     split: str,
     language: str,
     images: Sequence[str],
-    systems: Sequence[dict[str, Written]],
+    systems: Sequence[dict[str, DecodedCaption]],
     timeout: float,
 ) -> list[Array]:
     """CIDEr of each of ``images`` for each system, (n,) each, as ``score`` gives it when these are all of the split."""
     references = references_of(data, split, language)
-    flat = [Caption(image, system[image].text) for system in systems for image in images]
+    flat = [Caption(image, system[image].caption) for system in systems for image in images]
     words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, timeout)
     others = list(reference_words.values())
     parts = [words[start : start + len(images)] for start in range(0, len(words), len(images))]

@@ -8,6 +8,9 @@ import torch
 import typer
 from PIL import Image
 
+from vitcapr.artefacts.attention import read_attention
+from vitcapr.artefacts.captions import read_captions
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import (
     AttentionFile,
     BackboneSource,
@@ -21,12 +24,10 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.rollout import RolloutSettings
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.backbones import locate, model_image_size
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.features.encoders.rollout import AttendingBackbone
-from vitcapr.figures.decoded import read_attention, read_captions
 from vitcapr.figures.examples import choose_long, read_picture, rows_of_split
 from vitcapr.figures.rollout import Looked, rank_correlation, rolled_out_and_attended
 from vitcapr.figures.style import save_figure
@@ -51,7 +52,7 @@ def main(
     written, table = read_captions(captions), read_attention(attention)
     image_ids = data.images["image_id"].tolist()
     rows = rows_of_split(data, split, {str(captions): written})
-    lengths = {row: len(written[image_ids[row]].words) for row in rows}
+    lengths = {row: len(written[image_ids[row]].tokens) for row in rows}
     with Reporter(log) as reporter, ImageSource(data.image_root) as pictures:
         checkpoint = locate(source or wanted.source, wanted.revision)
         preprocessing, note = read_preprocessing(
@@ -68,7 +69,7 @@ def main(
             )
         cases = []
         for row in choose_long(lengths, options.attended, options.seed):
-            weights, words = table.of_row(row), written[image_ids[row]].words
+            weights, words = table.of_row(row), written[image_ids[row]].tokens
             if weights is None or len(weights) != len(words):
                 raise UserError(
                     f"no attention for the {len(words)} words of image {image_ids[row]}",

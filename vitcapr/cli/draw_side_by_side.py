@@ -6,15 +6,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.embeddings import read_embeddings_of
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.named import parse_named
 from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.figures.embedded import read_embeddings
 from vitcapr.figures.embeddings import spaces
 from vitcapr.figures.examples import read_picture
 from vitcapr.figures.side_by_side import (
@@ -46,7 +46,7 @@ def main(
     """
     options = parse_settings(FigureSettings, settings).figures
     data = read_manifest(manifest)
-    systems = {name: read_embeddings(path, data) for name, path in parse_named(embeddings, "--embeddings").items()}
+    systems = {name: read_embeddings_of(path, data) for name, path in parse_named(embeddings, "--embeddings").items()}
     first = next(iter(systems.values()))
     for name, other in systems.items():
         same = (np.array_equal(getattr(other, rows), getattr(first, rows)) for rows in ("image_row", "caption_row"))

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import SPLITS, read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings, TokensFile, VocabularyFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.figures import FigureSettings
-from vitcapr.data.manifest import SPLITS, read_manifest
 from vitcapr.figures.style import save_figure
 from vitcapr.figures.text import caption_lengths, rank_frequency
 from vitcapr.progress import Reporter

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from vitcapr.arrays import write_arrays
+from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import (
     EmbeddingsOutput,
     Log,
@@ -23,7 +24,6 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import open_features
@@ -73,14 +73,14 @@ def main(
             texts = data.captions["text"].tolist()
             of_captions, asked = opened.text_feature_embedder(sentences, texts).embed, caption_row
         with reporter.track("embed", len(images) + len(captions), "images and captions") as tracker:
-            arrays: dict[str, Any] = {
-                "images": _embedded(opened.image_embedder(*views).embed, images, options.batch, tracker),
-                "captions": _embedded(of_captions, asked, options.batch, tracker),
-                "image_row": images.astype(np.int32),
-                "caption_row": caption_row.astype(np.int32),
-                "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
-            }
-        write_arrays(output, arrays)
+            embeddings = Embeddings(
+                images=_embedded(opened.image_embedder(*views).embed, images, options.batch, tracker),
+                captions=_embedded(of_captions, asked, options.batch, tracker),
+                image_row=images.astype(np.int32),
+                caption_row=caption_row.astype(np.int32),
+                caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
+            )
+        write_embeddings(output, embeddings)
 
 
 def _embedded(embed: Callable[[Any], np.ndarray], asked: Any, batch: int, tracker: Tracker) -> np.ndarray:

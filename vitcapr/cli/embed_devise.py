@@ -1,20 +1,20 @@
 """Embed the images of a split with DeViSE, and its captions as mean word vectors."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import torch
 import typer
 
-from vitcapr.arrays import write_arrays
+from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.cli.parts.options import EmbeddingsOutput, Features, Log, ManifestFile, Settings, SplitToEmbed
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.features.store.reader import open_features
-from vitcapr.model_folder import read_model
 from vitcapr.models.devise import Devise
 from vitcapr.progress import Reporter
 from vitcapr.text.mean_vectors import caption_vectors
@@ -43,14 +43,14 @@ def main(
         found = caption_vectors(captions["text"].tolist(), VectorFile(vectors, chosen.dimension))
         with torch.inference_mode():
             mapped = model.embed_images(torch.from_numpy(store["cls"].gather(images)).float()).numpy()
-        arrays: dict[str, Any] = {
-            "images": mapped,
-            "captions": found.vectors,
-            "image_row": images.astype(np.int32),
-            "caption_row": captions["caption_row"].to_numpy(np.int32),
-            "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
-        }
-        write_arrays(output, arrays)
+        embeddings = Embeddings(
+            images=mapped,
+            captions=found.vectors,
+            image_row=images.astype(np.int32),
+            caption_row=captions["caption_row"].to_numpy(np.int32),
+            caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
+        )
+        write_embeddings(output, embeddings)
         reporter.line(f"embed_devise: {len(images)} images and {len(captions)} captions of {split}")
 
 

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import torch
 import typer
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.parts.options import BackboneSource, Log, ManifestFile, Settings, StoreCode, Stores
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.features import ExtractSettings
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.backbones import locate, model_image_size, weights_digest
 from vitcapr.features.encoders.image_towers import NO_GRID, ImageTower, kind_of, load_image_tower

@@ -2,12 +2,12 @@
 
 import os
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.parts.options import BackboneSource, Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.features.encoders.backbones import locate, model_image_size
 from vitcapr.features.encoders.preprocess import read_preprocessing
 from vitcapr.features.extraction.extract import Photograph

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, SealedOutput, Settings, StoreCode, Stores
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text_encoder import ExtractTextSettings, TextEncoderConfig
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.loading import memory_line
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype

@@ -10,7 +10,10 @@ import pandas as pd
 import typer
 from PIL import Image
 
-from vitcapr.arrays import read_arrays
+from vitcapr.artefacts.attention import read_attention
+from vitcapr.artefacts.captions import read_captions
+from vitcapr.artefacts.manifest import Manifest, read_manifest
+from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.cli.parts.options import (
     AttentionFile,
     CaptionedSplit,
@@ -26,14 +29,12 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.archive import Archive, DamagedMember
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 from vitcapr.metrics import grounding
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.grounding import Picture
 from vitcapr.metrics.inputs import check_candidates
-from vitcapr.metrics.report import interval_protocol, score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, score_of
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -57,10 +58,9 @@ def main(
         raise UserError(f"the data set {data.dataset} has no masks of objects", where=manifest)
     rows = data.rows(split)
     images = data.images["image_id"].iloc[rows].tolist()
-    results = read_json(captions)
-    check_candidates(results, images)
-    of_image = {result["image_id"]: result for result in results}
-    words = [of_image[image]["tokens"] for image in images]
+    written = read_captions(captions)
+    check_candidates({image: entry.caption for image, entry in written.items()}, images)
+    words = [list(written[image].tokens) for image in images]
     weights, grid = _read_attention(attention, rows, words)
 
     with Reporter(log) as reporter:
@@ -93,23 +93,16 @@ def _read_attention(
     path: Path, rows: npt.NDArray[np.int64], words: list[list[str]]
 ) -> tuple[list[Array], tuple[int, int]]:
     """For each image row the weights (words, P) in float64, and the grid."""
-    names = ("weights", "offsets", "image_row", "grid")
-    weights, offsets, image_row, grid = read_arrays(
-        path, names, "a table of attention", "decode with attention: true"
-    ).values()
-    if weights.ndim != 2 or weights.shape[1] != grid.prod():
-        raise UserError(f"attention of shape {weights.shape} over a grid of {grid.tolist()}", where=path)
-    place = {int(row): number for number, row in enumerate(image_row)}
+    table = read_attention(path)
     found = []
     for row, said in zip(rows, words, strict=True):
-        number = place.get(int(row))
-        length = -1 if number is None else int(offsets[number + 1] - offsets[number])
-        if number is None or length != len(said):
-            what = "no attention" if number is None else f"attention for {length} words, not {len(said)},"
+        weights = table.of_row(int(row))
+        if weights is None or len(weights) != len(said):
+            what = "no attention" if weights is None else f"attention for {len(weights)} words, not {len(said)},"
             remedy = "give captions and attention of one decoding"
             raise UserError(f"{what} of the image in row {row}", where=path, remedy=remedy)
-        found.append(weights[offsets[number] : offsets[number + 1]].astype(np.float64))
-    return found, (int(grid[0]), int(grid[1]))
+        found.append(weights.reshape(len(weights), -1).astype(np.float64))
+    return found, table.grid
 
 
 def _read_pictures(data: Manifest, images: list[str], reporter: Reporter) -> list[Picture]:

@@ -6,13 +6,15 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName
 from vitcapr.cli.parts.stage import launch
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import information
-from vitcapr.metrics.report import plain_score, write_metrics
-from vitcapr.metrics.retrieval_files import Embeddings, check_pool, read_embeddings
+from vitcapr.metrics.report import plain_score
+from vitcapr.metrics.retrieval_files import check_pool
 from vitcapr.progress import Reporter
 
 _SEED = 0

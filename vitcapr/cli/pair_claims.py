@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.claims import Picture, base64_claims, claims_table, length_claim, text_claims, text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.files import read_json, write_json, write_text

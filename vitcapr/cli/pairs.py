@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import ManifestFile
 from vitcapr.cli.parts.stage import launch
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.export import export_pairs
 from vitcapr.progress import Reporter
 

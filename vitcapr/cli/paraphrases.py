@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.metrics.paraphrases import write_paraphrases
 from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.progress import Reporter

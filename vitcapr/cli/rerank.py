@@ -6,6 +6,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.weight import RerankingWeight
 from vitcapr.cli.parts.cosines import digest_of, split_cosines
 from vitcapr.cli.parts.options import (
     Candidates,
@@ -22,9 +24,7 @@ from vitcapr.cli.parts.options import (
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import RerankSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
-from vitcapr.decoding.reranking_weight import RerankingWeight
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 

@@ -6,11 +6,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Candidates, CaptionedSplit, Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.decoding.rerank import read_n_best, write_reordered
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics import oracle
@@ -44,7 +44,7 @@ def main(
         candidate_words = [[next(rest) for _ in n_best.candidates] for n_best in found]
         others = list(reference_words.values())
         ciders = CandidateScores(candidate_words, lambda texts: scores.cider(texts, others)).per_candidate
-        write_reordered(output, found, ciders, of_entries={oracle.KEY: oracle.CHOSEN_BY})
+        write_reordered(output, found, ciders, oracle=oracle.CHOSEN_BY)
         changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
         reporter.line(
             f"rerank_oracle: a ceiling, no result; the references prefer another caption for {changed} of "

@@ -6,6 +6,9 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from vitcapr.artefacts.captions import read_results
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import Score, write_metrics
 from vitcapr.cli.parts.options import (
     CaptionedSplit,
     CaptionerVocabulary,
@@ -20,15 +23,14 @@ from vitcapr.cli.parts.options import (
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.data.manifest import read_manifest
-from vitcapr.files import atomic_path, read_json
+from vitcapr.files import atomic_path
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics import diversity, java, oracle, spice
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.inputs import Caption, check_candidates
 from vitcapr.metrics.paraphrases import find_paraphrases
 from vitcapr.metrics.references import references_of, tokenize_all
-from vitcapr.metrics.report import Score, interval_protocol, plain_score, score_of, write_metrics
+from vitcapr.metrics.report import interval_protocol, plain_score, score_of
 from vitcapr.progress import Reporter
 from vitcapr.text.vocabulary import Vocabulary
 
@@ -57,9 +59,9 @@ def main(
     signature = Vocabulary.read(vocabulary).signature
     references = references_of(data, split, chosen.language)
     images = list(references)
-    entries = read_json(captions)
-    written = check_candidates(entries, images)
-    by_oracle = oracle.is_oracle(entries)
+    results = read_results(captions)
+    written = check_candidates({image: result.caption for image, result in results.items()}, images)
+    by_oracle = oracle.is_oracle(results.values())
     if by_oracle:
         oracle.check_name(decoding, captions)
     candidates = [Caption(image, text) for image, text in zip(images, written, strict=True)]

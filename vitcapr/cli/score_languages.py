@@ -7,17 +7,19 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.embeddings import read_embeddings
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import Score, write_metrics
 from vitcapr.cli.parts.options import EmbeddedSplit, Log, ManifestFile, MetricsOutput, ModelName, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import ratio_measure
 from vitcapr.metrics.languages import CrossRanks, cross_ranks
-from vitcapr.metrics.report import Score, plain_score, score_of, write_metrics
+from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS
-from vitcapr.metrics.retrieval_files import check_pool, read_embeddings
+from vitcapr.metrics.retrieval_files import check_pool
 from vitcapr.progress import Reporter
 
 

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.metrics import Score, write_metrics
+from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.cli.parts.options import (
     BankWeight,
     CorrectedBy,
@@ -20,12 +24,11 @@ from vitcapr.cli.parts.query_bank import scored_with
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import Measure
-from vitcapr.metrics.ranks import Ranks, Truth, rank_matches
-from vitcapr.metrics.report import Score, interval_protocol, plain_score, score_of, write_metrics
-from vitcapr.metrics.retrieval_files import Embeddings, RankFile, check_pool, read_embeddings
+from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.report import interval_protocol, plain_score, score_of
+from vitcapr.metrics.retrieval_files import check_pool
 from vitcapr.metrics.retrieval_report import median_scores
 from vitcapr.progress import Reporter
 

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, SealedOutput, Stores
 from vitcapr.cli.parts.stage import launch
-from vitcapr.data.manifest import read_manifest
 from vitcapr.features.store.seal import seal
 from vitcapr.progress import Reporter
 

@@ -11,19 +11,19 @@ import torch
 import typer
 from PIL import Image
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Views
 from vitcapr.cli.parts.stage import launch
 from vitcapr.cli.parts.views import open_views
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import write_text
-from vitcapr.model_folder import read_model
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail

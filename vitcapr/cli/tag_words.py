@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.tags import TagSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json
 from vitcapr.progress import Reporter

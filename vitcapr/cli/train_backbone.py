@@ -1,7 +1,5 @@
 """Train the small ViT on pictures whose objects are known."""
 
-import csv
-import io
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,14 +9,14 @@ import numpy as np
 import typer
 from PIL import Image
 
+from vitcapr.artefacts.history import write_history
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.parts.options import Log, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.features import TrainBackboneSettings
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
-from vitcapr.files import write_text
 from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import Pixels, save_backbone, train_backbone
@@ -77,7 +75,8 @@ def main(
             on_epoch=history.append,
         )
         save_backbone(vit, output_dir)
-        write_text(output_dir / "history.csv", _table(history))
+        rows = [{name: f"{value:.6g}" for name, value in row.items()} for row in history]
+        write_history(output_dir / "history.csv", rows)
         last = ", ".join(f"{name} {value:.3f}" for name, value in history[-1].items() if name != "epoch")
         reporter.line(f"after {training.epochs} epochs: {last}")
 
@@ -106,15 +105,6 @@ def _read(data: Manifest, split: str, names: Names, grid: int, size: int) -> tup
 def _decode(path: Path) -> Pixels:
     with Image.open(path) as picture:
         return np.asarray(picture.convert("RGB"))
-
-
-def _table(history: list[dict[str, float]]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(history[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in history:
-        writer.writerow({name: f"{value:.6g}" for name, value in row.items()})
-    return stream.getvalue()
 
 
 if __name__ == "__main__":

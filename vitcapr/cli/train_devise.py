@@ -3,11 +3,11 @@
 import numpy as np
 import torch
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli.parts.options import Features, Log, ManifestFile, ModelFolder, Settings, TrainingCode, VectorsFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.devise import TrainDeviseSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.memory import MemoryArray
 from vitcapr.features.batches.pairs import FeatureTexts

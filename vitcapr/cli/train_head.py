@@ -7,6 +7,7 @@ import numpy as np
 import torch
 import typer
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
 from vitcapr.cli.parts.options import Log
 from vitcapr.cli.parts.stage import launch
@@ -19,7 +20,6 @@ from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_file
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
 from vitcapr.cli.parts.options import (
     Features,
@@ -24,7 +25,6 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.features.encoders.precision import resolve_device, resolve_dtype

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.weight import RerankingWeight
 from vitcapr.cli.parts.cosines import digest_of, split_cosines
 from vitcapr.cli.parts.options import (
     Log,
@@ -21,9 +23,7 @@ from vitcapr.cli.parts.options import (
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
-from vitcapr.data.manifest import read_manifest
 from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
-from vitcapr.decoding.reranking_weight import RerankingWeight
 from vitcapr.metrics import captions as scores
 from vitcapr.metrics import java
 from vitcapr.metrics.bootstrap import Measure

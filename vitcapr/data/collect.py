@@ -9,8 +9,8 @@ from typing import Literal
 
 import pandas as pd
 
+from vitcapr.artefacts.manifest import SPLITS, write_manifest
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
-from vitcapr.data.manifest import SPLITS, write_manifest
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 

@@ -9,30 +9,26 @@ means something only for the captioner, the length penalty and the retriever tha
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.artefacts.captions import DECIMALS, Candidate, read_captions, write_captions
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, write_json
-
-_DECIMALS = 6
-"""Beyond these, the arithmetic of a device may show: scores are compared and written so far."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class NBest:
-    """The candidates of one image as ``captions.json`` has them, the best first."""
+    """The candidates of one image, the best first."""
 
     image_id: str
-    candidates: list[dict[str, Any]]
+    candidates: Sequence[Candidate]
 
     @property
     def captions(self) -> list[str]:
-        return [candidate["caption"] for candidate in self.candidates]
+        return [candidate.caption for candidate in self.candidates]
 
 
 def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
@@ -41,12 +37,7 @@ def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
     Raises:
         UserError: the file holds something else, one caption an image, or the captions of other images.
     """
-    entries = read_json(path)
-    if not isinstance(entries, list) or not all(map(_is_n_best, entries)):
-        raise UserError("not a file of captions with candidates", where=path, remedy="run the decode stage again")
-    found = {entry["image_id"]: NBest(entry["image_id"], entry["candidates"]) for entry in entries}
-    if len(found) != len(entries):
-        raise UserError("an image is in the file twice", where=path, remedy="run the decode stage again")
+    found = {image_id: NBest(image_id, entry.candidates) for image_id, entry in read_captions(path).items()}
     if found.keys() != set(image_ids):
         odd = min(found.keys() ^ set(image_ids))
         what, where = "these are not the captions of the split", f"{path}, image {odd}"
@@ -99,7 +90,7 @@ class Terms:
     def scores(self, weight: float) -> Floats:
         """(B, n), minus infinity where an image has fewer candidates."""
         mixed = (1 - weight) * self._log_probs + weight * self._cosines
-        return np.where(self._exists, mixed.round(_DECIMALS), -np.inf)
+        return np.where(self._exists, mixed.round(DECIMALS), -np.inf)
 
     def best(self, weight: float) -> NDArray[np.intp]:
         """(B,): which candidate comes first; of equal ones the one that was ahead."""
@@ -109,7 +100,7 @@ class Terms:
 
 def weights(steps: int) -> list[float]:
     """``steps + 1`` weights from 0 to 1 at equal distances."""
-    return [round(step / steps, _DECIMALS) for step in range(steps + 1)]
+    return [round(step / steps, DECIMALS) for step in range(steps + 1)]
 
 
 def choose_weight(
@@ -131,7 +122,7 @@ def choose_weight(
         chosen = terms.best(weight)
         changed = float(np.mean(chosen != 0))
         values = {"weight": weight, name: score_of(chosen), "changed": changed}
-        curve.append({key: round(value, _DECIMALS) for key, value in values.items()})
+        curve.append({key: round(value, DECIMALS) for key, value in values.items()})
     # max keeps the first of equals.
     return max(curve, key=lambda point: point[name])["weight"], curve
 
@@ -142,39 +133,29 @@ def write_reordered(
     scores: Sequence[Floats],
     *,
     of_candidates: Sequence[dict[str, Floats]] | None = None,
-    of_entries: dict[str, str] | None = None,
+    oracle: str | None = None,
 ) -> None:
     """Write ``captions.json`` as decoding does, candidates in descending order of the new scores.
 
     Args:
         scores: of each image's candidates; of equal ones the one that was ahead stays ahead.
         of_candidates: more numbers for each image's candidates, by name.
-        of_entries: more text for each image's entry, by name.
+        oracle: as in :func:`write_captions`.
     """
-    entries = []
+    captioned = []
     for number, (n_best, values) in enumerate(zip(found, scores, strict=True)):
         extra = {} if of_candidates is None else of_candidates[number]
         described = [
-            candidate
-            | {"score": round(float(values[rank]), _DECIMALS)}
-            | {name: round(float(column[rank]), _DECIMALS) for name, column in extra.items()}
+            candidate.model_copy(
+                update={"score": round(float(values[rank]), DECIMALS)}
+                | {name: float(column[rank]) for name, column in extra.items()}
+            )
             for rank, candidate in enumerate(n_best.candidates)
         ]
-        described.sort(key=lambda candidate: -candidate["score"])
-        entries.append({"image_id": n_best.image_id, **described[0], **(of_entries or {}), "candidates": described})
-    write_json(path, entries)
+        captioned.append((n_best.image_id, sorted(described, key=lambda candidate: -candidate.score)))
+    write_captions(path, captioned, oracle=oracle)
 
 
-def _is_n_best(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("image_id"), str) or not entry.get("candidates"):
-        return False
-    kinds = {"caption": str, "log_prob": float, "token_log_probs": list}
-    return all(
-        isinstance(candidate, dict) and all(isinstance(candidate.get(name), kind) for name, kind in kinds.items())
-        for candidate in entry["candidates"]
-    )
-
-
-def _normalised(candidate: dict[str, Any], length_penalty: float) -> float:
-    length = float(len(candidate["token_log_probs"]))
-    return float(candidate["log_prob"]) / float(length**length_penalty)
+def _normalised(candidate: Candidate, length_penalty: float) -> float:
+    length = float(len(candidate.token_log_probs))
+    return candidate.log_prob / float(length**length_penalty)

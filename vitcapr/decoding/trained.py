@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.model_folder import read_model
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.text.vocabulary import Vocabulary
 

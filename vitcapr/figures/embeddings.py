@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from vitcapr.figures.embedded import Embedded
+from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.figures.style import (
     BLUE,
     COLUMN_WIDTH,
@@ -52,7 +52,7 @@ class Cosines:
     random: NDArray[np.float32]
 
 
-def cosines(embedded: Embedded, seed: int) -> Cosines:
+def cosines(embedded: Embeddings, seed: int) -> Cosines:
     """The cosines of all true pairs and of two kinds of wrong ones; memory for 512 images at a time.
 
     Args:
@@ -118,7 +118,7 @@ def cosine_histogram(found: Cosines) -> Figure:
 
 @styled
 def principal_components(
-    embedded: Embedded, before: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
+    embedded: Embeddings, before: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
 ) -> Figure:
     """All images and captions on the two main directions of their common space (the paper's figure 17).
 
@@ -142,7 +142,7 @@ def principal_components(
 
 
 @styled
-def spaces(systems: Mapping[str, Embedded]) -> Figure:
+def spaces(systems: Mapping[str, Embeddings]) -> Figure:
     """The two main directions of the space of each system, a panel each (the second paper's figure 3).
 
     Axes have the same scale in all panels, so that a cloud that is tighter looks tighter.
@@ -172,7 +172,7 @@ def spaces(systems: Mapping[str, Embedded]) -> Figure:
 
 
 @styled
-def neighbourhoods(embedded: Embedded) -> Figure:
+def neighbourhoods(embedded: Embeddings) -> Figure:
     """t-SNE of the first 300 images, each with its first caption, a line between the two (the paper's figure 18).
 
     Distances between far points mean nothing in such a map; whether pairs are near does. It starts from the principal
@@ -214,7 +214,7 @@ def neighbourhoods(embedded: Embedded) -> Figure:
     return figure
 
 
-def first_pairs(embedded: Embedded, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def first_pairs(embedded: Embeddings, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Positions of the first ``count`` images that have a caption, and of the first caption of each."""
     images, captions = np.unique(embedded.caption_image, return_index=True)
     return images[:count].astype(np.intp), captions[:count]
@@ -257,7 +257,7 @@ def _analysis(vectors: NDArray[np.float32]) -> PCA:
     return PCA(2, svd_solver="covariance_eigh").fit(vectors)
 
 
-def _gap(embedded: Embedded) -> float:
+def _gap(embedded: Embeddings) -> float:
     return float(np.linalg.norm(embedded.images.mean(axis=0) - embedded.captions.mean(axis=0)))
 
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PIL import Image
 
+from vitcapr.artefacts.captions import DecodedCaption
+from vitcapr.artefacts.manifest import SPLITS, Manifest
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.manifest import SPLITS, Manifest
 from vitcapr.errors import UserError
-from vitcapr.figures.decoded import Caption
 
 
-def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, Caption]]) -> list[int]:
+def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
     """The image rows of ``split`` that every model has a caption for, increasing.
 
     Args:

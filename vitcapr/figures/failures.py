@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.figures.embedded import Embedded, Ranks
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.ranks import Ranks
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Failure:
     rank: int
 
 
-def image_failures(embedded: Embedded, ranks: Ranks, count: int, seed: int) -> list[Failure]:
+def image_failures(embedded: Embeddings, ranks: Ranks, count: int, seed: int) -> list[Failure]:
     """``count`` images whose own captions all come after a wrong one, in their order; all if there are fewer."""
     return [
         _failure(image, embedded.captions @ embedded.images[image], embedded.caption_image == image, ranks.i2t)
@@ -35,7 +36,7 @@ def image_failures(embedded: Embedded, ranks: Ranks, count: int, seed: int) -> l
     ]
 
 
-def caption_failures(embedded: Embedded, ranks: Ranks, count: int, seed: int) -> list[Failure]:
+def caption_failures(embedded: Embeddings, ranks: Ranks, count: int, seed: int) -> list[Failure]:
     """``count`` captions whose image comes after a wrong one, in their order; all if there are fewer."""
     positions = np.arange(len(embedded.images))
     return [

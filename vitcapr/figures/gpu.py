@@ -1,48 +1,20 @@
 """GPU use and memory over training (the paper's figure 4), or in words what was trained on instead."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-from vitcapr.errors import UserError
+from vitcapr.artefacts.gpu_use import GpuUse
 from vitcapr.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, series, styled
 from vitcapr.figures.wrapping import LINE_SPACING, wrap
 
-COLUMNS = ("seconds", "gpu_percent", "memory_gib", "memory_total_gib")
 _BINS = 300
 """A training of a day has 43,200 samples: drawn are the mean and the range of each of so many stretches."""
 _MARGIN = 0.1  # inches
-
-
-@dataclass(frozen=True, eq=False)
-class GpuUse:
-    """What a training ran on, and its samples: ``seconds``, ``gpu_percent``, ``memory_gib``, ``memory_total_gib``."""
-
-    device: str
-    samples: pd.DataFrame
-
-
-def read_gpu_use(path: Path) -> GpuUse:
-    """Raises:
-    UserError: the file is missing or is not a table of GPU use.
-    """
-    try:
-        first, _, _ = path.read_text(encoding="utf-8").partition("\n")
-        samples = pd.read_csv(path, comment="#", dtype=float)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the training stage") from error
-    except ValueError as error:
-        raise UserError(f"not a table of GPU use: {error}", where=path) from error
-    if not first.startswith("# ") or tuple(samples.columns) != COLUMNS:
-        raise UserError("not a table of GPU use", where=path, remedy="run the training stage again")
-    return GpuUse(first.removeprefix("# "), samples)
 
 
 @styled

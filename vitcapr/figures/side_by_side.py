@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.figures.captions import print_size
-from vitcapr.figures.embedded import Embedded
 from vitcapr.figures.glyphs import printable
 from vitcapr.figures.style import (
     FAINT,
@@ -43,14 +43,14 @@ class Found:
     right: bool
 
 
-def first_captions(embedded: Embedded, image: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+def first_captions(embedded: Embeddings, image: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
     """Positions of the first captions of an image, their cosines, and whether they are its own."""
     scores = embedded.captions @ embedded.images[image]
     order = np.argsort(-scores, kind="stable")[:DEPTH]
     return order, scores[order], embedded.caption_image[order] == image
 
 
-def first_images(embedded: Embedded, caption: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+def first_images(embedded: Embeddings, caption: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
     """Positions of the first images of a caption, their cosines, and whether they are its own."""
     scores = embedded.images @ embedded.captions[caption]
     order = np.argsort(-scores, kind="stable")[:DEPTH]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from vitcapr.artefacts.metrics import read_metrics
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.captions import CORPUS
 from vitcapr.metrics.columns import LANGUAGE, REFERENCES
 from vitcapr.metrics.known_scores import COLUMNS, in_groups
 from vitcapr.metrics.oracle import PROTOCOL
-from vitcapr.metrics.report import interval_protocol, read_metrics
+from vitcapr.metrics.report import interval_protocol
 from vitcapr.metrics.verdict import NOT_SHOWN, NOT_TESTED, verdict
 from vitcapr.tables.markdown import to_markdown
 from vitcapr.tables.table import NOTHING, Cell, Table, row

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from vitcapr.artefacts.ranks import RankFile
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.known_scores import COLUMNS
 from vitcapr.metrics.published.numbers import Published
-from vitcapr.metrics.retrieval_files import RankFile
+from vitcapr.metrics.retrieval_files import measures_of
 from vitcapr.metrics.side_by_side import (
     BUILD,
     BuildRow,
@@ -35,7 +36,7 @@ def read_ranks(paths: Sequence[Path]) -> Measured:
     Raises:
         UserError: a file is missing or holds no ranks.
     """
-    return {(path.parent.parent.name, path.parent.name): RankFile.read(path).measures() for path in paths}
+    return {(path.parent.parent.name, path.parent.name): measures_of(RankFile.read(path)) for path in paths}
 
 
 def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: Measured) -> Table:

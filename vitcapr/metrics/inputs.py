@@ -1,7 +1,7 @@
 """Captions that can be scored, and errors that name the others: a scorer would hang on them, or lie."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from vitcapr.errors import UserError
@@ -17,31 +17,26 @@ class Caption(NamedTuple):
     text: str
 
 
-def check_candidates(results: Iterable[Mapping[str, object]], images: Sequence[str]) -> list[str]:
-    """The caption of each of ``images``, in their order, from a list in COCO's result format.
+def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:
+    """The caption of each of ``images``, in their order.
+
+    Args:
+        captions: by image id.
 
     Raises:
-        UserError: an image has no caption, or two, or is not among ``images``; a caption is empty or breaks
-            the line.
+        UserError: an image has no caption or is not among ``images``; a caption is empty or breaks the line.
     """
-    found: dict[str, str] = {}
-    for result in results:
-        image, text = result.get("image_id"), result.get("caption")
-        if not isinstance(image, str) or not isinstance(text, str):
-            raise UserError("a caption is not {image_id: text, caption: text}", where=str(dict(result))[:80])
-        if image in found:
-            raise UserError("an image has two captions", where=f"image {image}", remedy="decode the split again")
-        found[image] = text
+    for image, text in captions.items():
         check_text(Caption(image, text))
-    if missing := [image for image in images if image not in found]:
+    if missing := [image for image in images if image not in captions]:
         raise UserError(
             f"{len(missing)} of {len(images)} images of the split have no caption",
             where=f"image {missing[0]}",
             remedy="decode the whole split",
         )
-    if foreign := found.keys() - set(images):
+    if foreign := captions.keys() - set(images):
         raise UserError("a caption is of an image that is not in the split", where=f"image {min(foreign)}")
-    return [found[image] for image in images]
+    return [captions[image] for image in images]
 
 
 def check_text(caption: Caption) -> None:

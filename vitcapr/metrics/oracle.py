@@ -1,18 +1,17 @@
 """The ceiling of a reranking: the candidate that the references themselves like best. Never a result."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
+from vitcapr.artefacts.captions import CocoResult
 from vitcapr.errors import UserError
 
-KEY = "oracle"
-"""What marks every entry of a captions.json that was chosen with the references."""
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
 PROTOCOL = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
 
 
-def is_oracle(entries: Sequence[Mapping[str, Any]]) -> bool:
-    return any(KEY in entry for entry in entries)
+def is_oracle(results: Iterable[CocoResult]) -> bool:
+    """Whether the references chose a caption."""
+    return any(result.oracle is not None for result in results)
 
 
 def check_name(decoding: str, where: object) -> None:

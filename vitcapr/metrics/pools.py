@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.arrays import read_arrays
+from vitcapr.artefacts.arrays import read_arrays
+from vitcapr.artefacts.embeddings import Embeddings, Rows
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.metrics.retrieval import DEPTHS
-from vitcapr.metrics.retrieval_files import Embeddings, Rows
 
 REMEDY = "run the data stage and embed the split again"
 
@@ -56,7 +56,12 @@ def read_pools(path: Path) -> Pools:
     UserError: the file is missing, or holds no queries.
     """
     pools = Pools(
-        **read_arrays(path, Pools._fields, "a table of pools", "set data.dataset: pairs, and run the data stage")
+        **read_arrays(
+            path,
+            dict.fromkeys(Pools._fields, np.integer),
+            "a table of pools",
+            "set data.dataset: pairs, and run the data stage",
+        )
     )
     if not len(pools.image_queries):
         raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")

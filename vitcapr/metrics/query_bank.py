@@ -11,45 +11,21 @@ is looked at, so that a query's ranks do not depend on the other queries.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.chosen_weight import ChosenWeight
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
-from vitcapr.metrics.retrieval_files import Embeddings
 
 Floats = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
 _BANK_HELD, _ITEMS_HELD = 1024, 8192
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
-
-
-@dataclass(frozen=True)
-class QueryBankWeight(ChosenWeight):
-    """The correction that validation chose."""
-
-    FORMAT: ClassVar[str] = "vitcapr-query-bank-1"
-    STAGE: ClassVar[str] = "weigh_query_bank"
-
-    inverse_temperature: float
-    images: int
-    """In the bank."""
-    captions: int
-    chosen_by: str
-
-    @property
-    def protocol(self) -> str:
-        """The part of a protocol that says what was done to the scores."""
-        bank = f"train {self.images}images {self.captions}captions"
-        return (
-            f"query-bank:{bank},inverse-temperature={self.inverse_temperature:g},weight={self.weight:g} "
-            f"chosen on validation"
-        )
 
 
 class Hubness(NamedTuple):

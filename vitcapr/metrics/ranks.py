@@ -8,11 +8,12 @@ about 1.6 times the time of the bare product in float32 (``python -m benchmarks.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.artefacts.ranks import Ranks
 from vitcapr.errors import UserError
 
 Float32s = npt.NDArray[np.float32]
@@ -29,20 +30,6 @@ class Matrix(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
     def __getitem__(self, rows: slice, /) -> Any: ...
-
-
-class Ranks(NamedTuple):
-    """Rank 1 is the best. Items whose score equals that of the true match stand before it.
-
-    Attributes:
-        i2t: (N,) int32, 1 + the captions of *other* images that score at least as high as the image's best caption.
-        t2i: (M,) int32, 1 + the other images that score at least as high as the caption's image.
-        i2t_precision: (N,) float64, average precision at R of each image, R the number of its captions.
-    """
-
-    i2t: Integers
-    t2i: Integers
-    i2t_precision: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

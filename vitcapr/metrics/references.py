@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from vitcapr.data.manifest import Manifest
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.inputs import Caption, check_text, check_tokens

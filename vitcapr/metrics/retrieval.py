@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.artefacts.ranks import Ranks
 from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
-from vitcapr.metrics.ranks import Matrix, Ranks, Truth, rank_matches, read_rows
+from vitcapr.metrics.ranks import Matrix, Truth, rank_matches, read_rows
 
 DEPTHS = (1, 5, 10)
 FOLD_IMAGES = 1000

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable
 
+from vitcapr.artefacts.metrics import Score
+from vitcapr.artefacts.ranks import Ranks
 from vitcapr.metrics import retrieval
-from vitcapr.metrics.ranks import Ranks, Truth
-from vitcapr.metrics.report import Score, plain_score
+from vitcapr.metrics.ranks import Truth
+from vitcapr.metrics.report import plain_score
 
 
 def median_scores(folds: list[tuple[Ranks, Truth]], suffix: str, samples: int, seed: int) -> dict[str, Score]:

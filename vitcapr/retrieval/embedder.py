@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import GatheredArray
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
 from vitcapr.text.vocabulary import Vocabulary
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from vitcapr.artefacts.model_folder import read_model
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader, WordTags
 from vitcapr.features.encoders.photographs import preprocessing_of
@@ -18,7 +19,6 @@ from vitcapr.features.encoders.precision import autocast
 from vitcapr.features.extraction.pixels import PIXELS
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import read_json
-from vitcapr.model_folder import read_model
 from vitcapr.models.matcher import Matcher, TextTower
 from vitcapr.retrieval.matcher_towers import build_matcher
 

@@ -43,10 +43,12 @@ def decode(
     """Caption every image of a split."""
     import torch
 
-    from vitcapr.data.manifest import read_manifest
+    from vitcapr.artefacts.attention import write_attention
+    from vitcapr.artefacts.captions import write_captions
+    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.decoding.batches import feature_batches
     from vitcapr.decoding.describe import describe
-    from vitcapr.decoding.results import write_attention, write_captions
+    from vitcapr.decoding.described import attention_of, candidates_of
     from vitcapr.decoding.trained import open_captioner
     from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.identity import check_images
@@ -99,6 +101,7 @@ def decode(
                     )
                 found += written
                 tracker.advance(len(written))
-    write_captions(captions, data.images["image_id"].iloc[rows].tolist(), found, words.decode, words.words)
+    candidates = [candidates_of(hypotheses, words.decode, words.words) for hypotheses in found]
+    write_captions(captions, zip(data.images["image_id"].iloc[rows].tolist(), candidates, strict=True))
     if attention is not None:
-        write_attention(attention, rows.tolist(), [candidates[0] for candidates in found], store.grid)
+        write_attention(attention, attention_of(rows.tolist(), [hypotheses[0] for hypotheses in found], store.grid))

@@ -35,10 +35,10 @@ def draw_captions(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw a sheet of captioned images, chosen at random, with a reference below each."""
+    from vitcapr.artefacts.captions import read_captions
+    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.data.manifest import read_manifest
     from vitcapr.figures.captions import Captioned, caption_sheet
-    from vitcapr.figures.decoded import read_captions
     from vitcapr.figures.examples import choose, read_picture, rows_of_split
     from vitcapr.figures.style import save_pictures
 
@@ -50,7 +50,7 @@ def draw_captions(
         examples = [
             Captioned(
                 picture=read_picture(data, source, row),
-                captions=[found[data.images["image_id"].iloc[row]].text for found in written.values()],
+                captions=[found[data.images["image_id"].iloc[row]].caption for found in written.values()],
                 reference=str(references.get(row, "")),
             )
             for row in rows

@@ -50,9 +50,9 @@ def embed_matcher(
     import numpy as np
     import torch
 
-    from vitcapr.arrays import write_arrays
+    from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.building.matcher import assembled, check_pixels
-    from vitcapr.data.manifest import read_manifest
     from vitcapr.features.encoders.precision import resolve_device
     from vitcapr.features.store.reader import open_features
     from vitcapr.retrieval.blocks import in_blocks
@@ -77,11 +77,11 @@ def embed_matcher(
         raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
     batch = settings.embed.batch
     with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
-        arrays: dict[str, Any] = {
-            "images": in_blocks(lambda at: opened.images(store, images[at]), len(images), batch, tracker),
-            "captions": in_blocks(lambda at: opened.captions(captions.iloc[at]), len(captions), batch, tracker),
-            "image_row": images.astype(np.int32),
-            "caption_row": captions["caption_row"].to_numpy(np.int32),
-            "caption_image": np.searchsorted(images, captions["image_row"]).astype(np.int32),
-        }
-    write_arrays(embeddings, arrays)
+        embedded = Embeddings(
+            images=in_blocks(lambda at: opened.images(store, images[at]), len(images), batch, tracker),
+            captions=in_blocks(lambda at: opened.captions(captions.iloc[at]), len(captions), batch, tracker),
+            image_row=images.astype(np.int32),
+            caption_row=captions["caption_row"].to_numpy(np.int32),
+            caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
+        )
+    write_embeddings(embeddings, embedded)

@@ -17,23 +17,22 @@ def select_language(
     """Keep the captions of one language and the images that have one, to score the language by itself."""
     import numpy as np
 
-    from vitcapr.arrays import write_arrays
-    from vitcapr.data.manifest import read_manifest
-    from vitcapr.metrics.retrieval_files import read_embeddings
+    from vitcapr.artefacts.embeddings import Embeddings, read_embeddings, write_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
 
     found = read_embeddings(all_languages)
     kept = read_manifest(manifest).captions["language"].to_numpy()[found.caption_row] == language
     if not kept.any():
         raise UserError(f"no caption in '{language}' was embedded", where=all_languages)
     images, owner = np.unique(found.caption_image[kept], return_inverse=True)
-    arrays = {
-        "images": found.images[images],
-        "captions": found.captions[kept],
-        "image_row": found.image_row[images],
-        "caption_row": found.caption_row[kept],
-        "caption_image": owner.astype(np.int32),
-    }
-    write_arrays(embeddings, arrays)
+    selected = Embeddings(
+        images=found.images[images],
+        captions=found.captions[kept],
+        image_row=found.image_row[images],
+        caption_row=found.caption_row[kept],
+        caption_image=owner.astype(np.int32),
+    )
+    write_embeddings(embeddings, selected)
     report.line(
         f"{kept.sum()} of {len(kept)} captions, of {len(images)} of {len(found.images)} images, are in {language}"
     )

@@ -51,14 +51,14 @@ def train_captioner(
     """Train a captioner. After a stop by a signal, the same command continues bit for bit."""
     import torch
 
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.model_card import WEIGHTS
     from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
     from vitcapr.building.recipe import recipe_of
-    from vitcapr.data.manifest import read_manifest
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.memory import keep_freed_memory
-    from vitcapr.model_folder import WEIGHTS
     from vitcapr.models.captioners import build_captioner
     from vitcapr.text.tokens import TokenTable
     from vitcapr.text.vocabulary import Vocabulary
@@ -137,5 +137,5 @@ def train_captioner(
         device=device,
         dtype=dtype,
         reporter=report,
-        spell=lambda history: history_with_rewards(history, training.phases),
+        rows=lambda history: history_with_rewards(history, training.phases),
     )

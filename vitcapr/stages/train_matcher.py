@@ -33,9 +33,9 @@ def train_matcher(
     """Train a matcher. After a stop by a signal, the same command continues bit for bit."""
     import torch
 
+    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.building.matcher import assembled, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
-    from vitcapr.data.manifest import read_manifest
     from vitcapr.features.batches.augment import Augmentation
     from vitcapr.features.batches.pixel_batches import CaptionRows
     from vitcapr.features.batches.tokenised import TokenisedCaptions

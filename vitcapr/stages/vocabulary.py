@@ -16,7 +16,7 @@ def vocabulary(
     tokens: Out[TokensFile],
 ) -> None:
     """Count the words of the captions, keep the frequent ones, and write every caption as numbers."""
-    from vitcapr.data.manifest import read_manifest
+    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.text.normalise import words_of
     from vitcapr.text.tokens import TokenTable
     from vitcapr.text.vocabulary import Vocabulary

@@ -15,8 +15,8 @@ def weigh_query_bank(
     weight: Out[WeightFile],
 ) -> None:
     """Try inverse temperatures and weights of the query bank; keep the best sum of recalls."""
+    from vitcapr.artefacts.embeddings import read_embeddings
     from vitcapr.metrics.query_bank import weigh
-    from vitcapr.metrics.retrieval_files import read_embeddings
 
     tried = settings.query_bank
     steps = tried.grid_steps

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, Self
 
 import numpy as np
 
-from vitcapr.arrays import read_arrays, write_arrays
+from vitcapr.artefacts.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
 from vitcapr.text.english_tags import tag_english
 
@@ -167,5 +167,5 @@ class TagTable:
         """Raises:
         UserError: the file is missing, or is not such a table.
         """
-        names = ("offsets", "start", "end", "tag")
-        return cls(**read_arrays(path, names, "a table of tagged words", "run the stage tag_words"))
+        kinds = dict.fromkeys(("offsets", "start", "end", "tag"), np.integer)
+        return cls(**read_arrays(path, kinds, "a table of tagged words", "run the stage tag_words"))

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.arrays import read_arrays, write_arrays
+from vitcapr.artefacts.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
 
 _DTYPES = {"ids": np.int32, "offsets": np.int64, "image_row": np.int32, "caption_row": np.int32}

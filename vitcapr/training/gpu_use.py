@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
+from vitcapr.artefacts.gpu_use import gpu_csv, gpu_row, whole_rows
 from vitcapr.files import write_text
 
-COLUMNS = ("seconds", "gpu_percent", "memory_gib", "memory_total_gib")
 _GIB = 2**30
 
 
@@ -24,7 +24,7 @@ def sample_gpu_use(
 ) -> Iterator[None]:
     """Sample ``device`` in a thread while the block runs.
 
-    ``path`` becomes a CSV of ``COLUMNS`` below a comment line that names the device. Without a GPU, or where NVML
+    ``path`` becomes a CSV of samples below a comment line that names the device. Without a GPU, or where NVML
     cannot be asked, it is the comment and the header alone, and the comment says why. Memory and use are the whole
     GPU's, as nvidia-smi shows them.
 
@@ -33,9 +33,8 @@ def sample_gpu_use(
         interval: seconds between two samples.
     """
     device_note, gpu = _find(device)
-    note, rows = _read(path) if continued else (None, [])
-    header = [f"# {note if rows else device_note}", ",".join(COLUMNS), *rows]
-    write_text(path, "\n".join(header) + "\n")
+    note, rows = whole_rows(path) if continued else (None, [])
+    write_text(path, gpu_csv(note if rows and note else device_note, rows))
     if gpu is None:
         yield
         return
@@ -47,7 +46,7 @@ def sample_gpu_use(
         while not stop.wait(interval):
             values = (begin + time.monotonic() - start, *gpu.sample())
             with path.open("a", encoding="utf-8") as file:
-                file.write(",".join("" if value is None else f"{value:.3f}" for value in values) + "\n")
+                file.write(gpu_row(values) + "\n")
 
     thread = threading.Thread(target=sample, name="gpu-use", daemon=True)
     thread.start()
@@ -98,18 +97,6 @@ def _find(device: torch.device) -> tuple[str, _Gpu | None]:
         return f"{name}: not sampled, nvidia-ml-py is not installed", None
     except Exception as error:  # a measurement on the side never ends a training
         return f"{name}: not sampled, {' '.join(str(error).split()) or type(error).__name__}", None
-
-
-def _read(path: Path) -> tuple[str | None, list[str]]:
-    """The note and the whole rows of an earlier run; a row torn by a kill is left out."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    except FileNotFoundError:
-        return None, []
-    if len(lines) < 2 or not lines[0].startswith("# "):
-        return None, []
-    whole = [line.rstrip("\n") for line in lines[2:] if line.endswith("\n")]
-    return lines[0][2:].rstrip("\n"), [row for row in whole if row.count(",") == len(COLUMNS) - 1]
 
 
 def _cores() -> int:

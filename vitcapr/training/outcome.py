@@ -1,9 +1,7 @@
 """A training from its first step to the files that it leaves: weights, card, history and GPU use."""
 
-import csv
-import io
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,29 +10,17 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.artefacts.history import History, write_history
+from vitcapr.artefacts.model_folder import write_model
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import dtype_name
 from vitcapr.files import canonical_json, sha256_bytes, write_text
-from vitcapr.model_folder import write_model
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors
 from vitcapr.training.loop import Position, Recipe, Task, Trainer
 
 Batch = TypeVar("Batch")
-History = Sequence[Mapping[str, float | str]]
-
-_COLUMNS = ("epoch", "phase", "train_loss", "validation_loss", "learning_rate")
-"""Of a history without an epoch."""
-
-
-def history_csv(history: History) -> str:
-    """A row an epoch; the header alone where nothing was trained."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(history[0] if history else _COLUMNS), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(history)
-    return text.getvalue()
 
 
 @dataclass(frozen=True)
@@ -61,7 +47,7 @@ def train_into(
     dtype: torch.dtype,
     reporter: Reporter,
     part: str = "",
-    spell: Callable[[History], str] = history_csv,
+    rows: Callable[[History], History] = lambda history: history,
     rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
 ) -> None:
     """Train, or continue, and write ``best.safetensors``, ``card.json``, ``history.csv`` and ``gpu.csv``.
@@ -70,7 +56,7 @@ def train_into(
         card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
             training in ``folder/last`` may be continued. The outcome is added to it.
         part: the name of the part of the task's model that is kept; all of it by default.
-        spell: the text of ``history.csv``.
+        rows: those of ``history.csv``.
         rates: as in :class:`Trainer`.
 
     Raises:
@@ -81,7 +67,7 @@ def train_into(
         folder / "last", task, recipe, card=card, device=device, dtype=dtype, reporter=reporter, rates=rates
     )
     if trained is not None:
-        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part, spell=spell)
+        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part, rows=rows)
 
 
 def train_from(
@@ -128,11 +114,11 @@ def leave(
     dtype: torch.dtype,
     reporter: Reporter,
     part: str = "",
-    spell: Callable[[History], str] = history_csv,
+    rows: Callable[[History], History] = lambda history: history,
 ) -> None:
     """Write the files of a training; the arguments are those of :func:`train_into`."""
     end = trained.end
-    write_text(folder / "history.csv", spell(end.history))
+    write_history(folder / "history.csv", rows(end.history))
     write_text(folder / "gpu.csv", trained.gpu_use)
     outcome = {
         "best_epoch": end.best_epoch,

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import torch
 
+from vitcapr.artefacts.gpu_use import gpu_csv
 from vitcapr.files import write_text
 from vitcapr.progress import Reporter
-from vitcapr.training.gpu_use import COLUMNS as GPU_COLUMNS
 from vitcapr.training.loop import Diverged, Position, Recipe, Task
 from vitcapr.training.outcome import Trained, leave, train_from
 
@@ -109,8 +109,7 @@ def leave_untrained(
     with torch.inference_mode():
         scores = task.validate()
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    gpu_use = "\n".join(["# nothing was trained", ",".join(GPU_COLUMNS)]) + "\n"
-    trained = Trained(Position(best_score=scores[select_by]), weights, gpu_use)
+    trained = Trained(Position(best_score=scores[select_by]), weights, gpu_csv("nothing was trained"))
     write_text(folder / SWEEP, sweep_csv([]))
     leave(folder, trained, select_by, card=card, dtype=dtype, reporter=reporter, part=part)
 

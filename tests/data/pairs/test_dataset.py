@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli import data_pairs
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.data.pairs.dataset import read_pairs, read_summary
 from vitcapr.errors import UserError
 

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli import data_pairs, draw_pair_lengths, pairs
-from vitcapr.data.manifest import read_manifest
 from vitcapr.data.pairs.claims import text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.errors import UserError

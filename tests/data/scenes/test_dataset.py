@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vitcapr.data.manifest import read_manifest
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.scenes.dataset import make_picture, split_of, write_scenes
 from vitcapr.data.scenes.scene import DEPTHS
 from vitcapr.progress import Reporter

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import adopt, features
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 

@@ -23,8 +23,8 @@ import pytest
 from fsspec.registry import _registry
 from typer.testing import CliRunner
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import extract, features
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import find_remote
 from vitcapr.features.exchange.transfer import pull, push

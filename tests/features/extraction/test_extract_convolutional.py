@@ -14,8 +14,8 @@ from convolutional import SIZE, save
 from PIL import Image
 from transformers import AutoImageProcessor
 
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import embed_devise, train_devise
-from vitcapr.data.manifest import write_manifest
 from vitcapr.features.encoders.photographs import open_like
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 220, 30), "blue": (30, 30, 220)}

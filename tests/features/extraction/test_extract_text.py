@@ -12,8 +12,8 @@ import zarr
 from transformers import BertConfig, BertModel, BertTokenizer
 
 import vitcapr
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import extract_text
-from vitcapr.data.manifest import write_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.text_encoders import load_text_encoder
 from vitcapr.features.store import writer

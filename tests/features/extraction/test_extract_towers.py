@@ -13,9 +13,9 @@ import torch
 from PIL import Image
 from two_towers import QUERIES, blip2_itm, blip2_t5, clip
 
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.cli import data_flickr30k, decode, extract, features, seal
 from vitcapr.data.images import ImageSource
-from vitcapr.data.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import CaptionBatches
 from vitcapr.features.encoders.image_towers import load_image_tower

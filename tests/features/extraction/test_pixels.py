@@ -10,8 +10,8 @@ import zarr
 from PIL import Image
 
 from tests.features.conftest import PROCESSOR, make_dataset
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli import extract_pixels
-from vitcapr.data.manifest import Manifest, read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.batches.augment import Augmentation, Draws, augment
 from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches

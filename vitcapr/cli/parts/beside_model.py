@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vitcapr.artefacts.model_card import CARD
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import read_sealed
 from vitcapr.files import sha256_file
-from vitcapr.model_folder import CARD
 
 TRAINED = "trained"
 """The name that features have for the backbone that the experiment itself has trained."""

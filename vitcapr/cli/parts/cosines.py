@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.model_card import WEIGHTS
 from vitcapr.cli.parts.views import open_views
-from vitcapr.data.manifest import Manifest
 from vitcapr.decoding.rerank import Floats, NBest, cosines_of
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.files import sha256_file
-from vitcapr.model_folder import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import open_retriever
 

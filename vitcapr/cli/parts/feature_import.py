@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.data.manifest import read_manifest
+from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
 from vitcapr.features.exchange.importing import import_features

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
+from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
-from vitcapr.metrics.query_bank import QueryBankWeight, corrected
-from vitcapr.metrics.retrieval_files import Embeddings, read_embeddings
+from vitcapr.metrics.query_bank import corrected
 
 
 def scored_with(found: Embeddings, query_bank: Path | None, weight: Path | None) -> tuple[Embeddings, list[str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vitcapr.data.manifest import Manifest
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vitcapr.arrays import write_arrays
+from vitcapr.artefacts.arrays import write_arrays
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
-from vitcapr.data.manifest import write_manifest
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
 from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.split import choose_pools, deal, draw

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.manifest import Manifest
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.collect import Listing
-from vitcapr.data.manifest import Manifest
 from vitcapr.data.pairs.record import Pair
 from vitcapr.errors import UserError
 

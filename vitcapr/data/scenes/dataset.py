@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from vitcapr.data.manifest import write_manifest
+from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.scenes import chinese, english
 from vitcapr.data.scenes.lexicon import KINDS
 from vitcapr.data.scenes.render import render

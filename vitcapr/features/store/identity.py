@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vitcapr.data.manifest import Manifest
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore
 

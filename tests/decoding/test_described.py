@@ -3,8 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from vitcapr.artefacts.attention import write_attention
+from vitcapr.artefacts.captions import write_captions
+from vitcapr.decoding.described import attention_of, candidates_of
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.decoding.results import write_attention, write_captions
 
 WORDS = ["<pad>", "<start>", "<end>", "狗", "runs"]
 
@@ -21,7 +23,8 @@ def found():
 
 def test_captions(tmp_path, found):
     path = tmp_path / "new" / "captions.json"
-    write_captions(path, ["a.jpg", "b.jpg"], found, lambda ids: " ".join(WORDS[number] for number in ids), WORDS)
+    described = [candidates_of(one, lambda ids: " ".join(WORDS[number] for number in ids), WORDS) for one in found]
+    write_captions(path, zip(["a.jpg", "b.jpg"], described, strict=True))
     first, second = json.loads(path.read_text(encoding="utf-8"))
     best = {
         "caption": "狗 runs",
@@ -39,8 +42,8 @@ def test_captions(tmp_path, found):
 
 def test_attention(tmp_path, found):
     best = [candidates[0] for candidates in found] + [hypothesis([4], -1, -1)]
-    write_attention(tmp_path / "one.npz", [5, 7, 8], best, (2, 3))
-    write_attention(tmp_path / "two.npz", [5, 7, 8], best, (2, 3))
+    write_attention(tmp_path / "one.npz", attention_of([5, 7, 8], best, (2, 3)))
+    write_attention(tmp_path / "two.npz", attention_of([5, 7, 8], best, (2, 3)))
     with np.load(tmp_path / "one.npz", allow_pickle=False) as stored:
         assert {name: stored[name].dtype.name for name in stored} == {
             "weights": "float16",
@@ -57,6 +60,6 @@ def test_attention(tmp_path, found):
 
 
 def test_attention_of_empty_captions(tmp_path):
-    write_attention(tmp_path / "none.npz", [0], [hypothesis([], -1.0)], (2, 3))
+    write_attention(tmp_path / "none.npz", attention_of([0], [hypothesis([], -1.0)], (2, 3)))
     with np.load(tmp_path / "none.npz", allow_pickle=False) as stored:
         assert stored["weights"].shape == (0, 6)

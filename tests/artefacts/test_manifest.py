@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.data.manifest import read_manifest, write_manifest
+from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.errors import UserError
 
 
@@ -136,7 +136,7 @@ def test_a_manifest_is_never_left_beside_tables_of_another_run(tmp_path, monkeyp
     def fail(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("vitcapr.data.manifest.write_text", fail)
+    monkeypatch.setattr("vitcapr.artefacts.manifest.write_text", fail)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, images=images().assign(width=9))
     assert not path.exists()
