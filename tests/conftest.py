@@ -54,6 +54,7 @@ def isolate() -> Path:
         "HOME": str(session / "home"),  # and with it all caches
         "TMPDIR": str(session / "tmp"),
         "PYTEST_DEBUG_TEMPROOT": os.environ.get("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir()),  # where tmp_path was
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(session / "hypothesis"),
         "XDG_CONFIG_DIRS": str(session / "none"),
         "XDG_DATA_DIRS": str(session / "none"),
         "LANG": "C.UTF-8",
