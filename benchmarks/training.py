@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make
+from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
@@ -26,7 +27,6 @@ from vitcapr.features.store.reader import FeatureArray
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.attention import patch_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
-from vitcapr.text.tokens import TokenTable
 from vitcapr.training.captioner import PAD, CaptionerTask
 
 VOCABULARY = 2500

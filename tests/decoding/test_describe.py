@@ -4,11 +4,11 @@ import pytest
 import torch
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding import describe as module
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.describe import describe
 from vitcapr.decoding.greedy import greedy
-from vitcapr.text.vocabulary import Vocabulary
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}

@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli import draw_attention, draw_captions, draw_curves, draw_text
 from vitcapr.errors import UserError
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 
 SETTINGS = json.dumps({"figures": {"formats": ["png", "svg"], "examples": 3, "attended": 2}})
 HISTORY = """epoch,phase,train_loss,validation_loss,validation_cider,learning_rate,seconds

@@ -14,9 +14,9 @@ from PIL import Image
 from vitcapr.artefacts import captions as captions_file
 from vitcapr.artefacts.captions import Candidate
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli import ground, score, summary, table
 from vitcapr.errors import UserError
-from vitcapr.text.vocabulary import Vocabulary
 
 SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
 TEXTS = {

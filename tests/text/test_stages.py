@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli import data_flickr8k
 from vitcapr.cli import vocabulary as vocabulary_stage
 from vitcapr.cli import word_vectors as word_vectors_stage
 from vitcapr.errors import UserError
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 
 
 @pytest.fixture

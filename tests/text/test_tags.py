@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from vitcapr.artefacts.tags import TAGS, TagTable
 from vitcapr.errors import UserError
 from vitcapr.text import tags
 from vitcapr.text.english_tags import tag_english
-from vitcapr.text.tags import TAGS, HanlpTagger, JiebaTagger, TagTable, taggers
+from vitcapr.text.tags import HanlpTagger, JiebaTagger, taggers
 
 
 @pytest.mark.parametrize(

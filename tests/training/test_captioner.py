@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import Preempted
 from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.captioner import CaptionerTask, SelfCriticalBatch
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Position, Recipe, Trainer

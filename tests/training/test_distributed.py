@@ -17,13 +17,13 @@ import pytest
 import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
+from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.errors import Preempted
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import WordTexts
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.text.tokens import TokenTable
 from vitcapr.training import distributed
 from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors

@@ -14,6 +14,7 @@ from transformers import ViTConfig, ViTModel
 
 from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
+from vitcapr.artefacts.tags import TAGS, TagTable
 from vitcapr.cli import extract_pixels, train_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.matcher import MatcherConfig
@@ -23,7 +24,6 @@ from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.stages.embed_matcher import embed_matcher
 from vitcapr.stages.train_matcher import train_matcher
-from vitcapr.text.tags import TAGS, TagTable
 from vitcapr.text.wordpiece import train_wordpiece
 
 IMAGES = 16

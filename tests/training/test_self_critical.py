@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.encoders.precision import autocast
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.models.interface import Step
-from vitcapr.text.tokens import TokenTable
 from vitcapr.training import self_critical
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical

@@ -7,11 +7,11 @@ import numpy as np
 
 from vitcapr.artefacts.history import History
 from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
 from vitcapr.models.captioners import Captioner
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
 

@@ -7,6 +7,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.tags import TAGS
 from vitcapr.config.matcher import MatcherTextConfig, MatcherTrainingConfig, TrainMatcherSettings
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
@@ -15,7 +16,6 @@ from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import sha256_file
 from vitcapr.models.matcher import Matcher
 from vitcapr.retrieval.matcher_towers import build_matcher, image_part, scratch_part, text_part
-from vitcapr.text.tags import TAGS
 
 
 def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:

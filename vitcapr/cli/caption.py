@@ -12,6 +12,7 @@ import typer
 from PIL import Image
 
 from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
 from vitcapr.cli.parts.stage import launch
@@ -32,7 +33,6 @@ from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
 from vitcapr.tables.table import Table, row
 from vitcapr.tables.terminal import print_listing
-from vitcapr.text.vocabulary import Vocabulary
 
 BATCH = 16
 """Photographs in one forward pass."""

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.artefacts.manifest import SPLITS, read_manifest
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings, TokensFile, VocabularyFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
@@ -13,8 +15,6 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.figures.style import save_figure
 from vitcapr.figures.text import caption_lengths, rank_frequency
 from vitcapr.progress import Reporter
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(

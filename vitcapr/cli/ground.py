@@ -14,6 +14,7 @@ from vitcapr.artefacts.attention import read_attention
 from vitcapr.artefacts.captions import read_captions
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.options import (
     AttentionFile,
     CaptionedSplit,
@@ -36,7 +37,6 @@ from vitcapr.metrics.grounding import Picture
 from vitcapr.metrics.inputs import check_candidates
 from vitcapr.metrics.report import interval_protocol, score_of
 from vitcapr.progress import Reporter
-from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(

@@ -9,6 +9,7 @@ import typer
 from vitcapr.artefacts.captions import read_results
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import Score, write_metrics
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.options import (
     CaptionedSplit,
     CaptionerVocabulary,
@@ -32,7 +33,6 @@ from vitcapr.metrics.paraphrases import find_paraphrases
 from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.metrics.report import interval_protocol, plain_score, score_of
 from vitcapr.progress import Reporter
-from vitcapr.text.vocabulary import Vocabulary
 
 
 def main(

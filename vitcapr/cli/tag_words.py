@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.tags import TAGS, TagTable
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
@@ -13,7 +14,7 @@ from vitcapr.config.tags import TagSettings
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json
 from vitcapr.progress import Reporter
-from vitcapr.text.tags import TAGS, TagTable, taggers
+from vitcapr.text.tags import taggers
 
 FORMAT = "vitcapr-tags-1"
 

@@ -8,6 +8,8 @@ import numpy as np
 import typer
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
 from vitcapr.cli.parts.options import (
     Features,
@@ -33,8 +35,6 @@ from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.text_towers import FeatureTower
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.training.distributed import joined
 from vitcapr.training.word_vectors import start_embedding
 

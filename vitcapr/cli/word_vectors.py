@@ -6,13 +6,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.options import Log, Settings, VectorsFile, VocabularyFile
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import WordVectorsSettings
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
-from vitcapr.text.vocabulary import Vocabulary
 from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
 

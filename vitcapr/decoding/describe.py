@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.models.interface import Memory, StepwiseCaptioner
-from vitcapr.text.vocabulary import Vocabulary
 
 
 def describe(

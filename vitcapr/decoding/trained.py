@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner, build_captioner
-from vitcapr.text.vocabulary import Vocabulary
 
 
 def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore) -> Captioner:

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import GatheredArray
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
-from vitcapr.text.vocabulary import Vocabulary
 
 _BLOCK = 256
 """Images or captions embedded at a time."""

@@ -46,6 +46,7 @@ def decode(
     from vitcapr.artefacts.attention import write_attention
     from vitcapr.artefacts.captions import write_captions
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.decoding.batches import feature_batches
     from vitcapr.decoding.describe import describe
     from vitcapr.decoding.described import attention_of, candidates_of
@@ -54,7 +55,6 @@ def decode(
     from vitcapr.features.store.identity import check_images
     from vitcapr.features.store.reader import open_features
     from vitcapr.memory import keep_freed_memory
-    from vitcapr.text.vocabulary import Vocabulary
 
     keep_freed_memory()
     decoding = settings.decoding

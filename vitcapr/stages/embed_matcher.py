@@ -52,12 +52,12 @@ def embed_matcher(
 
     from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.tags import TagTable
     from vitcapr.building.matcher import assembled, check_pixels
     from vitcapr.features.encoders.precision import resolve_device
     from vitcapr.features.store.reader import open_features
     from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher
-    from vitcapr.text.tags import TagTable
 
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)

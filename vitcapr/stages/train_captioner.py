@@ -53,6 +53,8 @@ def train_captioner(
 
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.model_card import WEIGHTS
+    from vitcapr.artefacts.tokens import TokenTable
+    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -60,8 +62,6 @@ def train_captioner(
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.memory import keep_freed_memory
     from vitcapr.models.captioners import build_captioner
-    from vitcapr.text.tokens import TokenTable
-    from vitcapr.text.vocabulary import Vocabulary
     from vitcapr.training.captioner import CaptionerTask
     from vitcapr.training.outcome import train_into
     from vitcapr.training.validation import GreedyCider

@@ -34,6 +34,7 @@ def train_matcher(
     import torch
 
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.tags import TagTable
     from vitcapr.building.matcher import assembled, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.batches.augment import Augmentation
@@ -46,7 +47,6 @@ def train_matcher(
     from vitcapr.memory import keep_freed_memory
     from vitcapr.models.matcher import layer_rates
     from vitcapr.retrieval.matching import READERS, check_tags
-    from vitcapr.text.tags import TagTable
     from vitcapr.training.distributed import is_first
     from vitcapr.training.matcher import MatcherTask, MatchPhase
     from vitcapr.training.outcome import train_into

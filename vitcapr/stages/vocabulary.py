@@ -17,9 +17,9 @@ def vocabulary(
 ) -> None:
     """Count the words of the captions, keep the frequent ones, and write every caption as numbers."""
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.tokens import TokenTable
+    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.text.normalise import words_of
-    from vitcapr.text.tokens import TokenTable
-    from vitcapr.text.vocabulary import Vocabulary
 
     text = settings.text
     captions = read_manifest(manifest).captions_of(language=text.language)

@@ -1,4 +1,4 @@
-"""Parts of speech of captions in two languages, by whichever tagger there is, and how they are kept.
+"""Parts of speech of captions in two languages, by whichever tagger there is.
 
 The tags are the twelve that are the same for all languages: S. Petrov, D. Das, R. McDonald: A Universal Part-of-Speech
 Tagset. LREC 2012. HanLP tags both languages where it is installed (the paper's choice; it fetches a model); otherwise
@@ -8,24 +8,12 @@ jieba tags Chinese and rules tag English.
 import importlib.util
 import logging
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from typing import Literal, Protocol, Self
+from typing import Literal, Protocol
 
-import numpy as np
-
-from vitcapr.artefacts.arrays import read_arrays, write_arrays
+from vitcapr.artefacts.tags import TAGS, Tagged
 from vitcapr.errors import UserError
 from vitcapr.text.english_tags import tag_english
-
-TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
-NONE = 0
-"""Where there is no word; tag t of ``TAGS`` is number t + 1."""
-
-Tagged = tuple[int, int, str]
-"""First character, end, tag."""
 
 _JIEBA = {"n": "NOUN", "t": "NOUN", "s": "NOUN", "f": "NOUN", "v": "VERB", "a": "ADJ", "b": "ADJ", "z": "ADJ"}
 _JIEBA |= {"d": "ADV", "r": "PRON", "m": "NUM", "q": "NUM", "p": "ADP", "c": "CONJ", "u": "PRT", "y": "PRT", "e": "PRT"}
@@ -117,55 +105,3 @@ def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
         both = HanlpTagger()
         return {"en": both, "zh": both}
     return {"en": RuleTagger(), "zh": JiebaTagger()}
-
-
-@dataclass(frozen=True)
-class TagTable:
-    """The tagged words of M captions, in the order of ``captions.parquet``.
-
-    Attributes:
-        offsets: (M+1,) int64; the words of caption m are ``offsets[m]`` to ``offsets[m+1]``.
-        start, end: (W,) int32, characters of the caption.
-        tag: (W,) int8, places in ``TAGS`` plus 1.
-    """
-
-    offsets: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    tag: np.ndarray
-
-    @classmethod
-    def of(cls, captions: Sequence[Sequence[Tagged]]) -> Self:
-        words = [word for caption in captions for word in caption]
-        return cls(
-            np.cumsum([0, *map(len, captions)], dtype=np.int64),
-            np.array([start for start, _, _ in words], np.int32),
-            np.array([end for _, end, _ in words], np.int32),
-            np.array([TAGS.index(tag) + 1 for _, _, tag in words], np.int8),
-        )
-
-    def at(self, caption: int, characters: Sequence[int]) -> list[int]:
-        """The tag at each of some characters of a caption, ``NONE`` between words: what joins the tags to the pieces
-        of any tokenizer, which says at which character each piece begins."""
-        words = slice(int(self.offsets[caption]), int(self.offsets[caption + 1]))
-        start, end, tag = self.start[words], self.end[words], self.tag[words]
-        if not len(start):
-            return [NONE] * len(characters)
-        places = np.searchsorted(start, characters, side="right") - 1
-        inside = (places >= 0) & (np.asarray(characters) < end[places])
-        return [int(number) for number in np.where(inside, tag[places], NONE)]
-
-    def counts(self) -> dict[str, int]:
-        """How many words have each tag."""
-        return {tag: int((self.tag == number).sum()) for number, tag in enumerate(TAGS, start=1)}
-
-    def write(self, path: Path) -> None:
-        write_arrays(path, vars(self))
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing, or is not such a table.
-        """
-        kinds = dict.fromkeys(("offsets", "start", "end", "tag"), np.integer)
-        return cls(**read_arrays(path, kinds, "a table of tagged words", "run the stage tag_words"))

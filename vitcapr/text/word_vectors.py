@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcapr.artefacts.vocabulary import PAD, Vocabulary
 from vitcapr.errors import UserError
-from vitcapr.text.vocabulary import PAD, Vocabulary
 
 _NAMED = 20
 """How many damaged lines, and how many missing words, are named one by one."""

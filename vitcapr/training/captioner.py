@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.batches.loader import CaptionBatch, CaptionBatches
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner
-from vitcapr.text.tokens import TokenTable
 from vitcapr.training import distributed
 from vitcapr.training.cross_entropy import smoothed_cross_entropy
 from vitcapr.training.self_critical import SelfCritical

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from pycocoevalcap.cider.cider import Cider
 
+from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding.greedy import greedy
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner
-from vitcapr.text.tokens import TokenTable
-from vitcapr.text.vocabulary import Vocabulary
 
 
 class GreedyCider:

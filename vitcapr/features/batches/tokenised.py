@@ -64,7 +64,7 @@ def _places(encoding: Any) -> tuple[list[tuple[int, int]], list[int]]:
 
 
 class WordTags(Protocol):
-    """Parts of speech of words: ``vitcapr.text.tags.TagTable``."""
+    """Parts of speech of words: ``vitcapr.artefacts.tags.TagTable``."""
 
     def at(self, caption: int, characters: Sequence[int]) -> list[int]:
         """The tag at each of some characters of a caption; 0 where there is no word."""

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.errors import UserError
-from vitcapr.text.tokens import TokenTable
 
 
 def table():

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
-from vitcapr.text.vocabulary import Vocabulary
 
 CAPTIONS = [line.split() for line in ("a dog runs", "a dog sits", "a cat sits", "a bird")]
 """a 4, dog 2, sits 2, then bird, cat and runs once each."""

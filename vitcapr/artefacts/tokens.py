@@ -36,6 +36,8 @@ class TokenTable:
             raise ValueError("the arrays differ in the number of captions")
         if self.offsets[0] != 0 or self.offsets[-1] != len(self.ids) or (np.diff(self.offsets) < 0).any():
             raise ValueError("the offsets do not cut the word numbers into captions")
+        if any((array < 0).any() for array in (self.ids, self.image_row, self.caption_row)):
+            raise ValueError("a number is negative")
 
     @classmethod
     def build(cls, captions: Sequence[Sequence[int]], image_row: Sequence[int], caption_row: Sequence[int]) -> Self:

@@ -1,18 +1,22 @@
-"""The words that a captioner knows, by number."""
+"""``vocabulary.json``: the words that a captioner knows, by number."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, write_json
+from vitcapr.files import write_json
 
 FORMAT = "vitcapr-vocabulary-1"
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
 SPECIALS = (PAD, START, END)
+_REMEDY = "run the vocabulary stage"
 
 
 @dataclass(frozen=True)
@@ -94,21 +98,11 @@ class Vocabulary:
         """Raises:
         UserError: the file is missing or is not a vocabulary.
         """
-        content = read_json(path)
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise UserError(f"not a vocabulary of format {FORMAT}", where=path, remedy="run the vocabulary stage again")
+        content = read_record(path, _CONTENT, f"a vocabulary of format {FORMAT}", _REMEDY)
         try:
-            return cls(
-                words=tuple(content["words"]),
-                counts=tuple(content["counts"]),
-                signature=content["signature"],
-                rare={int(count): words for count, words in content["rare"].items()},
-                recipe=content["recipe"],
-            )
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise UserError(
-                f"damaged vocabulary: {error}", where=path, remedy="run the vocabulary stage again"
-            ) from error
+            return cls(content.words, content.counts, content.signature, content.rare, content.recipe)
+        except ValueError as error:
+            raise UserError(f"damaged vocabulary: {error}", where=path, remedy=f"{_REMEDY} again") from error
 
     def write(self, path: Path) -> None:
         write_json(
@@ -176,3 +170,20 @@ class Vocabulary:
             if number not in (self.pad, self.start):
                 words.append(self.words[number])
         return " ".join(words)
+
+
+_Count = Annotated[int, Field(ge=0)]
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format: Literal["vitcapr-vocabulary-1"]
+    words: tuple[str, ...]
+    counts: tuple[_Count, ...]
+    rare: dict[_Count, _Count]
+    recipe: dict[str, Any]
+    signature: str
+
+
+_CONTENT = TypeAdapter(_Content)
