@@ -11,8 +11,8 @@ from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.cli import rerank, rerank_oracle, tune_reranking
 from vitcapr.cli.parts import cosines, views
 from vitcapr.errors import UserError
-from vitcapr.metrics import captions as scores
 from vitcapr.metrics import java
+from vitcapr.metrics.captions.cider import cider
 
 SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
 TRUTH = {
@@ -95,9 +95,9 @@ def test_the_weight_is_the_smallest_that_puts_the_truth_first(files, tmp_path):
     assert len(found["curve"]) == 21
     assert found["curve"][6] == {"weight": 0.3, "cider": found["decoded"], "changed": 0.0}
     truth = list(TRUTH.values())[:3]
-    best = scores.cider(truth, [[text] for text in truth]).value
+    best = cider(truth, [[text] for text in truth]).value
     assert found["curve"][7] == {"weight": 0.35, "cider": round(best, 6), "changed": 1.0}
-    assert found["decoded"] == round(scores.cider([WRONG] * 3, [[text] for text in truth]).value, 6)
+    assert found["decoded"] == round(cider([WRONG] * 3, [[text] for text in truth]).value, 6)
     assert found["protocol"] == "tok:ptb|images:3|split:validation|candidates:6|tuned on:validation"
     # -3.6 and -0.6 over the root of 6 lie 1.2 apart: a cosine of 1 against 0 outweighs that above w = 0.55.
     coarse = tune(files, tmp_path, '{"weighing": {"grid_steps": 2, "length_penalty": 0.5}}')
@@ -105,7 +105,7 @@ def test_the_weight_is_the_smallest_that_puts_the_truth_first(files, tmp_path):
 
 
 def test_meteor_may_decide(files, tmp_path, monkeypatch):
-    def meteor(candidates, references, _):
+    def meteor(candidates, references, _, paraphrases=None):  # noqa: ARG001
         """One word, matched where the caption is its reference."""
         right = [float(c.text in others) for c, others in zip(candidates, references, strict=True)]
         return SimpleNamespace(statistics=[[1, 1, 0, 0, r, r, *[0] * 14, r, r, r] for r in right])
@@ -144,7 +144,7 @@ def test_the_oracle_marks_what_it_chose(files, tmp_path):
     assert first["oracle"] == second["oracle"] == "sentence CIDEr against the references of the same image"
     assert first["caption"] == TRUTH["t0"]
     references = [[TRUTH["t0"]], [TRUTH["t1"]]]
-    ciders = [float(scores.cider([text, TRUTH["t1"]], references).per_image[0]) for text in (TRUTH["t0"], WRONG)]
+    ciders = [float(cider([text, TRUTH["t1"]], references).per_image[0]) for text in (TRUTH["t0"], WRONG)]
     assert [c["score"] for c in first["candidates"]] == pytest.approx(ciders, abs=1e-6)
     assert "a ceiling, no result" in (tmp_path / "log").read_text()
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from vitcapr.metrics import captions
 from vitcapr.metrics.bootstrap import Measure, compare, interval, mean_measure, ratio_measure
+from vitcapr.metrics.captions.bleu import bleu
 
 RANDOM = np.random.default_rng(7)
 
@@ -13,7 +13,7 @@ def naive_interval(values: list[str], references: list[list[str]], samples: int,
     scores = []
     for _ in range(samples):
         drawn = random.integers(0, len(values), (1, len(values)))[0]
-        measure = captions.bleu([values[i] for i in drawn], [references[i] for i in drawn])["bleu_2"]
+        measure = bleu([values[i] for i in drawn], [references[i] for i in drawn])["bleu_2"]
         scores.append(measure.value)
     return np.quantile(scores, 0.025), np.quantile(scores, 0.975)
 
@@ -22,7 +22,7 @@ def test_interval_of_bleu_equals_recomputing_it_for_every_draw() -> None:
     words = list("abcdef")
     candidates = [" ".join(RANDOM.choice(words, 5)) for _ in range(12)]
     references = [[" ".join(RANDOM.choice(words, 6)) for _ in range(2)] for _ in range(12)]
-    measure = captions.bleu(candidates, references)["bleu_2"]
+    measure = bleu(candidates, references)["bleu_2"]
     assert interval(measure, 50, 3) == pytest.approx(naive_interval(candidates, references, 50, 3))
 
 

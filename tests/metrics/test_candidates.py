@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from vitcapr.metrics import captions
 from vitcapr.metrics.candidates import CandidateScores
+from vitcapr.metrics.captions.bleu import bleu
+from vitcapr.metrics.captions.cider import cider
 
 WORDS = [["a dog runs", "a brown dog runs fast"], ["two cats"], ["a man", "a man sits down", "the man on a bench"]]
 REFERENCES = [["a brown dog runs", "the dog runs fast"], ["two cats sleep", "cats"], ["a man on a bench", "man sits"]]
@@ -11,7 +12,7 @@ REFERENCES = [["a brown dog runs", "the dog runs fast"], ["two cats sleep", "cat
 @pytest.mark.parametrize("name", ["cider", "bleu_2"])
 def test_a_choice_scores_as_its_captions_do(name):
     def score(texts):
-        return captions.cider(texts, REFERENCES) if name == "cider" else captions.bleu(texts, REFERENCES)[name]
+        return cider(texts, REFERENCES) if name == "cider" else bleu(texts, REFERENCES)[name]
 
     candidates = CandidateScores(WORDS, score)
     for choice in ([0, 0, 0], [1, 0, 2], [0, 0, 1]):

@@ -7,7 +7,10 @@ from pycocoevalcap.cider.cider import Cider
 from pycocoevalcap.meteor.meteor import Meteor
 from pycocoevalcap.rouge.rouge import Rouge
 
-from vitcapr.metrics import captions
+from vitcapr.metrics.captions.bleu import bleu
+from vitcapr.metrics.captions.cider import cider
+from vitcapr.metrics.captions.meteor import meteor, meteor_of
+from vitcapr.metrics.captions.rouge_l import rouge_l
 from vitcapr.metrics.java import MeteorResult
 
 Words = tuple[list[str], list[list[str]]]
@@ -20,7 +23,7 @@ def as_coco(words: Words) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
 
 def test_bleu_by_hand() -> None:
     """Two captions: 'the the cat' clips one 'the' and is short of its closest reference by one word."""
-    measures = captions.bleu(["the the cat", "a dog runs"], [["the cat sat there", "a b c d e f"], ["a dog runs"]])
+    measures = bleu(["the the cat", "a dog runs"], [["the cat sat there", "a b c d e f"], ["a dog runs"]])
     unigrams, bigrams, trigrams = (2 + 3) / 6, (1 + 2) / 4, (0 + 1) / 2
     brevity = math.exp(1 - 7 / 6)
     assert measures["bleu_1"].value == pytest.approx(brevity * unigrams, rel=1e-6)
@@ -31,24 +34,24 @@ def test_bleu_by_hand() -> None:
 
 def test_bleu_4_by_hand() -> None:
     """5/6, 4/5, 3/4 and 2/3 of the n-grams match; their product is 1/3."""
-    measure = captions.bleu(["a b c d e f"], [["a b c d e x"]])["bleu_4"]
+    measure = bleu(["a b c d e f"], [["a b c d e x"]])["bleu_4"]
     assert measure.value == pytest.approx((1 / 3) ** (1 / 4), rel=1e-6)
 
 
 def test_bleu_of_corpora_is_not_the_mean_of_bleus() -> None:
-    measure = captions.bleu(["a", "b c d"], [["a"], ["x y z"]])["bleu_1"]
+    measure = bleu(["a", "b c d"], [["a"], ["x y z"]])["bleu_1"]
     assert measure.value == pytest.approx(1 / 4)
     assert measure.per_image.mean() == pytest.approx(1 / 2)
 
 
 def test_the_closest_reference_length_prefers_the_shorter() -> None:
-    assert captions.bleu(["a b c"], [["a b", "a b c d"]])["bleu_1"].value == pytest.approx(1)
+    assert bleu(["a b c"], [["a b", "a b c d"]])["bleu_1"].value == pytest.approx(1)
 
 
 def test_rouge_l_by_hand() -> None:
     """Longest common subsequence 'a dog snow' of 4 and 5 words: P = 3/4, R = 3/5, F with beta 1.2."""
     expected = (1 + 1.44) * 0.75 * 0.6 / (0.6 + 1.44 * 0.75)
-    assert captions.rouge_l(["a dog likes snow"], [["a big dog in snow"]]).value == pytest.approx(expected)
+    assert rouge_l(["a dog likes snow"], [["a big dog in snow"]]).value == pytest.approx(expected)
 
 
 def test_cider_by_hand() -> None:
@@ -56,21 +59,21 @@ def test_cider_by_hand() -> None:
 
     Of one-word captions only the unigram vectors are not null: a quarter of 10.
     """
-    assert captions.cider(["a b c d", "e f g h"], [["a b c d"], ["e f g h"]]).value == pytest.approx(10)
-    assert captions.cider(["a", "x"], [["a"], ["b"]]).per_image == pytest.approx([2.5, 0])
+    assert cider(["a b c d", "e f g h"], [["a b c d"], ["e f g h"]]).value == pytest.approx(10)
+    assert cider(["a", "x"], [["a"], ["b"]]).per_image == pytest.approx([2.5, 0])
 
 
 def test_cider_of_one_image_is_zero() -> None:
-    assert captions.cider(["a dog"], [["a dog"]]).value == 0
+    assert cider(["a dog"], [["a dog"]]).value == 0
 
 
 def test_bleu_rouge_and_cider_equal_pycocoevalcap(words: Words) -> None:
     references, candidates = as_coco(words)
-    bleu, per_image = Bleu().compute_score(references, candidates, verbose=0)
-    for order, measure in enumerate(captions.bleu(*words).values()):
-        assert measure.value == pytest.approx(bleu[order], abs=1e-12)
+    bleus, per_image = Bleu().compute_score(references, candidates, verbose=0)
+    for order, measure in enumerate(bleu(*words).values()):
+        assert measure.value == pytest.approx(bleus[order], abs=1e-12)
         assert measure.per_image == pytest.approx(per_image[order], abs=1e-12)
-    for measure, scorer in ((captions.rouge_l(*words), Rouge()), (captions.cider(*words), Cider())):
+    for measure, scorer in ((rouge_l(*words), Rouge()), (cider(*words), Cider())):
         score, scores = scorer.compute_score(references, candidates)
         assert measure.value == pytest.approx(score, abs=1e-12)
         assert measure.per_image == pytest.approx(scores, abs=1e-12)
@@ -78,7 +81,7 @@ def test_bleu_rouge_and_cider_equal_pycocoevalcap(words: Words) -> None:
 
 def test_meteor_formula_equals_its_jar(meteor_result: MeteorResult) -> None:
     """One segment is a copy of its reference, which the jar treats apart."""
-    measure = captions.meteor(meteor_result)
+    measure = meteor(meteor_result)
     assert measure.value == pytest.approx(meteor_result.score, abs=1e-12)
     assert measure.per_image == pytest.approx(meteor_result.segments, abs=1e-12)
 
@@ -89,10 +92,10 @@ def test_meteor_equals_pycocoevalcap(words: Words, meteor_result: MeteorResult) 
     references, candidates = as_coco(words)
     score, segments = Meteor().compute_score(references, candidates)
     ours = meteor_result.statistics[: len(segments)]
-    measure = captions.meteor(MeteorResult(0, [], ours))
+    measure = meteor(MeteorResult(0, [], ours))
     assert measure.value == pytest.approx(score, abs=1e-12)
     assert meteor_result.segments[: len(segments)] == pytest.approx(segments, abs=1e-12)
 
 
 def test_meteor_of_no_match_at_all_is_zero() -> None:
-    assert captions.meteor_of(np.array([3.0, 4.0, 1.0, 1.0, *[0.0] * 19])) == 0
+    assert meteor_of(np.array([3.0, 4.0, 1.0, 1.0, *[0.0] * 19])) == 0

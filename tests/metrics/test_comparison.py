@@ -6,8 +6,12 @@ import pytest
 from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.cli import compare
 from vitcapr.errors import UserError
-from vitcapr.metrics import captions, diversity, oracle
+from vitcapr.metrics import oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
+from vitcapr.metrics.captions.bleu import METRIC as BLEU
+from vitcapr.metrics.captions.bleu import bleu
+from vitcapr.metrics.captions.cider import cider
+from vitcapr.metrics.captions.diversity import length_mean
 from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.metrics.report import plain_score, score_of
 
@@ -19,13 +23,13 @@ BETTER = [f"a dog number n{i} runs on the {'wet' if i % 4 else 'green'} grass" f
 
 def scored(folder, name, written, protocol=PROTOCOL, dataset="toys"):
     """The two files of a system, as ``score`` leaves them."""
-    measures = captions.bleu(written, REFERENCES) | {"cider": captions.cider(written, REFERENCES)}
-    measures["length_mean"] = diversity.length_mean([text.split() for text in written])
+    measures = bleu(written, REFERENCES) | {"cider": cider(written, REFERENCES)}
+    measures["length_mean"] = length_mean([text.split() for text in written])
     table = pd.DataFrame({"image_id": [f"i{n}" for n in range(40)], "caption": written, "tokens": written})
     for metric, measure in measures.items():
         table[metric] = measure.per_image
-    for column, measure in captions.by_statistics(measures).items():
-        table[column] = list(measure.statistics)
+    for metric, (column, _) in BLEU.corpus.items():
+        table[column] = list(measures[metric].statistics)
     metrics = {metric: score_of(measure, 10, 0) for metric, measure in measures.items()}
     metrics["vocabulary_used"] = plain_score(len({word for text in written for word in text.split()}), 40)
     paths = folder / f"{name}.json", folder / f"{name}.parquet"
@@ -39,7 +43,7 @@ def test_a_comparison_by_its_parts(tmp_path):
     content = compare_systems(before, after, samples=200, seed=3)
     assert (content["images"], content["changed"], content["split"]) == (40, 40, "test")
     assert content["after"] == {"model": "m", "decoding": "dual", "protocol": PROTOCOL}
-    bleu_before, bleu_after = captions.bleu(WORSE, REFERENCES), captions.bleu(BETTER, REFERENCES)
+    bleu_before, bleu_after = bleu(WORSE, REFERENCES), bleu(BETTER, REFERENCES)
     for name in ("bleu_1", "bleu_4"):
         row = content["metrics"][name]
         expected = compare_measures(bleu_after[name], bleu_before[name], 200, 3)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from vitcapr.metrics import diversity
+from vitcapr.metrics.captions import diversity
 from vitcapr.text.normalise import words_of
 
 CAPTIONS = [text.split() for text in ("a dog runs", "a dog runs", "a cat on a", "birds")]

@@ -6,10 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcapr.metrics import captions, diversity
+from vitcapr.metrics import java
 from vitcapr.metrics.bootstrap import interval
+from vitcapr.metrics.captions.bleu import bleu
+from vitcapr.metrics.captions.cider import cider
+from vitcapr.metrics.captions.diversity import dangling_share
+from vitcapr.metrics.captions.meteor import meteor
+from vitcapr.metrics.captions.rouge_l import rouge_l
 from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.java import meteor, tokenize
+from vitcapr.metrics.java import tokenize
 from vitcapr.metrics.paraphrases import find_paraphrases, write_paraphrases
 
 
@@ -42,12 +47,12 @@ def test_people_against_people(people: tuple[list[str], list[list[str]]]) -> Non
     for left_out in range(5):
         candidates = [five[left_out] for five in texts]
         references = [five[:left_out] + five[left_out + 1 :] for five in texts]
-        measures = captions.bleu(candidates, references)
+        measures = bleu(candidates, references)
         measures |= {
-            "rouge_l": captions.rouge_l(candidates, references),
-            "cider": captions.cider(candidates, references),
+            "rouge_l": rouge_l(candidates, references),
+            "cider": cider(candidates, references),
         }
-        measures["dangling"] = diversity.dangling_share([text.split() for text in candidates])
+        measures["dangling"] = dangling_share([text.split() for text in candidates])
         rounds.append({name: measure.value for name, measure in measures.items()})
     found = {name: float(np.mean([values[name] for values in rounds])) for name in rounds[0]}
     assert 0.60 < found["bleu_1"] < 0.72
@@ -60,8 +65,10 @@ def test_people_against_people(people: tuple[list[str], list[list[str]]]) -> Non
 @pytest.mark.data
 def test_meteor_of_people(people: tuple[list[str], list[list[str]]]) -> None:
     images, texts = people
-    result = meteor([Caption(i, five[0]) for i, five in zip(images, texts, strict=True)], [t[1:] for t in texts], 300)
-    measure = captions.meteor(result)
+    result = java.meteor(
+        [Caption(i, five[0]) for i, five in zip(images, texts, strict=True)], [t[1:] for t in texts], 300
+    )
+    measure = meteor(result)
     assert 0.22 < result.score < 0.28
     assert measure.value == pytest.approx(result.score, abs=1e-12)
     assert measure.per_image == pytest.approx(result.segments, abs=1e-12)
@@ -80,6 +87,6 @@ def test_meteor_of_people_by_the_paraphrases_of_the_references(
     candidates = [Caption(image, five[0]) for image, five in zip(images, texts, strict=True)]
     write_paraphrases(tmp_path, references, timeout=300)
     table = find_paraphrases(tmp_path / "card.json", references)
-    assert meteor(candidates, list(references.values()), 300, paraphrases=table) == meteor(
+    assert java.meteor(candidates, list(references.values()), 300, paraphrases=table) == java.meteor(
         candidates, list(references.values()), 300
     )

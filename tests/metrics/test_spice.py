@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.metrics import java, spice
+from vitcapr.metrics import java
+from vitcapr.metrics.captions import spice
 from vitcapr.metrics.inputs import Caption
 
 CAPTIONS = [Caption("7.jpg", "a dog"), Caption("8.jpg", "a cat")]

@@ -24,6 +24,14 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
     assert not any(name.startswith(("vitcapr.training", "vitcapr.metrics")) for name in decode)
 
 
+def test_modules_that_are_found_by_name_are_reached() -> None:
+    """A metric that no import names is part of the scores, and of no training."""
+    metric = "vitcapr.metrics.captions.spice"
+    assert metric in stage_code("vitcapr.cli.score")
+    assert metric not in stage_code("vitcapr.cli.tune_reranking")
+    assert metric not in stage_code("vitcapr.cli.score_retrieval")
+
+
 def test_an_option_of_the_beam_does_not_reach_training() -> None:
     assert "vitcapr.config.decoding" in stage_code("vitcapr.stages.decode")
     assert "vitcapr.config.decoding" not in stage_code("vitcapr.stages.train_captioner")

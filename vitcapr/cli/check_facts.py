@@ -19,7 +19,7 @@ from vitcapr.config.metrics import ScoreSettings
 from vitcapr.data.scenes.dataset import DATASET
 from vitcapr.data.scenes.reading import read_caption
 from vitcapr.errors import UserError
-from vitcapr.metrics import facts
+from vitcapr.metrics.claim_accuracy import claim_accuracy
 from vitcapr.metrics.inputs import check_candidates
 from vitcapr.metrics.report import interval_protocol, score_of
 from vitcapr.progress import Reporter
@@ -39,7 +39,7 @@ def main(
     chosen = parse_settings(ScoreSettings, settings)
     data = read_manifest(manifest)
     if data.dataset != DATASET:
-        raise UserError(f"the facts of the pictures are known for {DATASET}, not for {data.dataset}", where=manifest)
+        raise UserError(f"claims can be checked on {DATASET}, not on {data.dataset}", where=manifest)
     images = data.images["image_id"].iloc[data.rows(split)].tolist()
     written = {image: result.caption for image, result in read_results(captions).items()}
     told = [read_caption(caption) for caption in check_candidates(written, images)]
@@ -47,7 +47,7 @@ def main(
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]
     samples, seed = chosen.metrics.bootstrap_samples, chosen.metrics.bootstrap_seed
-    report = {name: score_of(measure, samples, seed) for name, measure in facts.measures(told, truth).items()}
+    report = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(told, truth).items()}
     protocol = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}", *interval_protocol(samples, seed)]
     write_metrics(
         output,

@@ -17,8 +17,8 @@ from vitcapr.data.images import ImageSource
 from vitcapr.figures.examples import choose, read_picture, rows_of_split
 from vitcapr.figures.reranked import Reranked, reranked_sheet
 from vitcapr.figures.style import save_figure
-from vitcapr.metrics import captions as scores
 from vitcapr.metrics.bootstrap import Array
+from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.oracle import is_oracle
 from vitcapr.metrics.references import references_of, tokenize_all
@@ -82,7 +82,7 @@ def _ciders(
     words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, timeout)
     others = list(reference_words.values())
     parts = [words[start : start + len(images)] for start in range(0, len(words), len(images))]
-    return [scores.cider(part, others).per_image for part in parts]
+    return [cider(part, others).per_image for part in parts]
 
 
 def _note(images: int, shown: int, differences: Array, seed: int) -> str:

@@ -12,9 +12,9 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.decoding.rerank import read_n_best, write_reordered
-from vitcapr.metrics import captions as scores
 from vitcapr.metrics import oracle
 from vitcapr.metrics.candidates import CandidateScores
+from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.progress import Reporter
@@ -43,7 +43,7 @@ def main(
         rest = iter(words)
         candidate_words = [[next(rest) for _ in n_best.candidates] for n_best in found]
         others = list(reference_words.values())
-        ciders = CandidateScores(candidate_words, lambda texts: scores.cider(texts, others)).per_candidate
+        ciders = CandidateScores(candidate_words, lambda texts: cider(texts, others)).per_candidate
         write_reordered(output, found, ciders, oracle=oracle.CHOSEN_BY)
         changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
         reporter.line(

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
+from vitcapr.artefacts.embeddings import read_embeddings
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import Score, write_metrics
-from vitcapr.artefacts.ranks import RankFile, Ranks
+from vitcapr.artefacts.ranks import RankFile
 from vitcapr.cli.parts.options import (
     BankWeight,
     CorrectedBy,
@@ -25,11 +25,10 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
 from vitcapr.metrics import retrieval
-from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.ranks import Truth, rank_matches
-from vitcapr.metrics.report import interval_protocol, plain_score, score_of
+from vitcapr.metrics.report import interval_protocol, plain_score
 from vitcapr.metrics.retrieval_files import check_pool
-from vitcapr.metrics.retrieval_report import median_scores
+from vitcapr.metrics.retrieval_report import pool_protocol, retrieval_scores
 from vitcapr.progress import Reporter
 
 
@@ -57,16 +56,10 @@ def main(
     with Reporter(log) as reporter:
         with reporter.track("score_retrieval", len(found.images) * len(found.captions), "scores") as tracker:
             ranked = rank_matches(found.images, found.captions, truth.caption_image, tracker.advance)
-        whole = retrieval.measures(ranked, truth)
-        report = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
-        report |= median_scores([(ranked, truth)], "", samples, seed)
         folds = retrieval.rank_folds(found.images, found.captions, truth)
-        if folds:
-            report |= _fold_scores(folds, samples, seed)
-        plain = retrieval.chance(truth)
-        plain["image_variance"] = retrieval.variance(embedded.images, "image")
-        plain["caption_variance"] = retrieval.variance(embedded.captions, "caption")
-        report |= {name: plain_score(value, len(found.images)) for name, value in plain.items()}
+        report = retrieval_scores(ranked, truth, folds, samples, seed)
+        for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
+            report[f"{side}_variance"] = plain_score(retrieval.variance(vectors, side), len(found.images))
         files = RankFile(ranked, found.image_row, found.caption_row, found.caption_image)
         files.write(ranks)
         write_metrics(
@@ -77,32 +70,13 @@ def main(
             decoding="",
             metrics=report,
             protocol="|".join(
-                [*_protocol(found, truth, split, languages), *correction, *interval_protocol(samples, seed)]
+                [*pool_protocol(truth, split, languages), *correction, *interval_protocol(samples, seed)]
             ),
         )
         for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
             recalls = " / ".join(f"{100 * _value(report[f'{direction}_recall_{depth}']):.1f}" for depth in (1, 5, 10))
             median = _value(report[f"{direction}_median_rank"])
             reporter.line(f"score_retrieval: {query}: R@1/5/10 {recalls}, median rank {median:g}")
-
-
-def _fold_scores(folds: list[tuple[Ranks, Truth]], samples: int, seed: int) -> dict[str, Score]:
-    """The means over the 1K folds, under the names of the whole pool's scores with ``_1k`` behind."""
-    each: list[dict[str, Measure]] = [retrieval.measures(ranks, truth) for ranks, truth in folds]
-    means = {name: retrieval.mean_of_folds([measure[name] for measure in each]) for name in each[0]}
-    scores = {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
-    return scores | median_scores(folds, "_1k", samples, seed)
-
-
-def _protocol(found: Embeddings, truth: Truth, split: str, languages: list[str]) -> list[str]:
-    """Without these the numbers cannot be compared with anyone's."""
-    least, most = truth.captions_each.min(), truth.captions_each.max()
-    each = str(least) if least == most else f"{least}-{most}"
-    parts = [f"pool:{len(found.images)}images,{len(found.captions)}captions", f"captions:{each}", f"i2t:any-of-{each}"]
-    parts += ["ties:pessimistic", "scores:float32"]
-    if len(found.images) >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
-        parts.append(f"1k:mean of {retrieval.FOLDS} folds")
-    return [*parts, f"split:{split}", f"lang:{'+'.join(languages)}"]
 
 
 def _value(score: Score) -> float:

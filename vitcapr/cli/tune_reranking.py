@@ -1,6 +1,6 @@
 """The weight of a retriever in reranking, chosen on the validation split."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +24,11 @@ from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.reranking import TuneRerankingSettings
 from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
-from vitcapr.metrics import captions as scores
-from vitcapr.metrics import java
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.candidates import CandidateScores
+from vitcapr.metrics.caption_metric import TokenisedCaptions
+from vitcapr.metrics.captions.cider import cider
+from vitcapr.metrics.captions.meteor import meteor_by_java
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import references_of, tokenize_all
 from vitcapr.progress import Reporter
@@ -61,8 +62,7 @@ def main(
         words, reference_words = tokenize_all(flat, references, timeout)
         rest = iter(words)
         candidate_words = [[next(rest) for _ in n_best.candidates] for n_best in found]
-        score = _scorer(weighing.select_by, list(references), list(reference_words.values()), timeout)
-        candidate_scores = CandidateScores(candidate_words, score)
+        candidate_scores = CandidateScores(candidate_words, _scorer(weighing.select_by, reference_words, timeout))
         cosines = split_cosines(
             found,
             data,
@@ -93,18 +93,11 @@ def main(
         reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
 
 
-def _scorer(
-    name: str, images: Sequence[str], references: Sequence[Sequence[str]], timeout: float
-) -> Callable[[Sequence[str]], Measure]:
+def _scorer(name: str, references: Mapping[str, Sequence[str]], timeout: float) -> Callable[[Sequence[str]], Measure]:
     """The measure of one tokenised caption an image, by its name."""
     if name == "meteor":
-
-        def meteor(texts: Sequence[str]) -> Measure:
-            named = [Caption(image, text) for image, text in zip(images, texts, strict=True)]
-            return scores.meteor(java.meteor(named, references, timeout))
-
-        return meteor
-    return lambda texts: scores.cider(texts, references)
+        return lambda words: meteor_by_java(TokenisedCaptions(words, references, timeout=timeout))
+    return lambda words: cider(words, list(references.values()))
 
 
 if __name__ == "__main__":

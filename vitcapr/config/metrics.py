@@ -1,20 +1,29 @@
 """Which scores, and how sure of them to be."""
 
-from typing import Literal
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from vitcapr.config.base import Section
+from vitcapr.modules import modules_in
+
+
+def _known(name: str) -> str:
+    names = modules_in("vitcapr.metrics.captions")
+    if name not in names:
+        raise ValueError(f"no metric of captions is called '{name}'; there are {', '.join(sorted(names))}")
+    return name
 
 
 class MetricsConfig(Section):
-    metrics: list[Literal["bleu", "meteor", "rouge_l", "cider", "spice", "diversity"]] = [
+    metrics: list[Annotated[str, AfterValidator(_known)]] = [
         "bleu",
         "meteor",
         "rouge_l",
         "cider",
         "diversity",
     ]
+    """Modules of vitcapr.metrics.captions; docs/metrics.md says what each scores."""
     bootstrap_samples: int = Field(1000, ge=0)
     """Resamples of the images for the 95 % interval; 0 gives no interval."""
     bootstrap_seed: int = Field(0, ge=0)

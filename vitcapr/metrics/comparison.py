@@ -11,7 +11,7 @@ import pandas as pd
 from vitcapr.artefacts.metrics import read_metrics
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
-from vitcapr.metrics.captions import CORPUS
+from vitcapr.metrics.caption_metrics import caption_metrics
 from vitcapr.metrics.columns import LANGUAGE, REFERENCES
 from vitcapr.metrics.known_scores import COLUMNS, in_groups
 from vitcapr.metrics.oracle import PROTOCOL
@@ -132,9 +132,10 @@ def comparison_page(content: Mapping[str, Any]) -> str:
 
 
 def _measure(table: pd.DataFrame, name: str) -> Measure:
-    if name not in CORPUS:
+    corpus = {score: how for metric in caption_metrics().values() for score, how in metric.corpus.items()}
+    if name not in corpus:
         return mean_measure(table[name].to_numpy())
-    column, aggregate = CORPUS[name]
+    column, aggregate = corpus[name]
     return Measure(np.stack(table[column].tolist()), aggregate)
 
 

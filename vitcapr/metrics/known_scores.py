@@ -1,43 +1,13 @@
 """Every score that tables show, in the order of their columns."""
 
-from vitcapr.metrics.columns import (
-    CLAIMS,
-    GROUNDING,
-    IMAGE_TO_TEXT,
-    LANGUAGE,
-    REFERENCES,
-    TEXT_TO_IMAGE,
-    Group,
-    ScoreColumn,
-    count,
-)
-
-
-def _ranked(direction: str, group: Group) -> list[ScoreColumn]:
-    recalls = [ScoreColumn(f"{direction}_recall_{depth}", f"{group.prefix}R@{depth}", group) for depth in (1, 5, 10)]
-    return [
-        *recalls,
-        ScoreColumn(f"{direction}_median_rank", f"{group.prefix}median rank", group, scale=1),
-        ScoreColumn(f"{direction}_map_r", f"{group.prefix}mAP@R", group),
-    ]
-
+from vitcapr.metrics import retrieval
+from vitcapr.metrics.caption_metrics import caption_metrics
+from vitcapr.metrics.columns import CLAIMS, GROUNDING, Group, ScoreColumn
 
 _COLUMNS = (
-    *(ScoreColumn(f"bleu_{order}", f"BLEU-{order}", REFERENCES) for order in (1, 2, 3, 4)),
+    *(column for metric in caption_metrics().values() for column in metric.columns),
     ScoreColumn("bleu_mean", "mean BLEU", None),
-    ScoreColumn("meteor", "METEOR", REFERENCES),
-    ScoreColumn("rouge_l", "ROUGE-L", REFERENCES),
-    ScoreColumn("cider", "CIDEr", REFERENCES),
-    ScoreColumn("spice", "SPICE", REFERENCES),
-    ScoreColumn("length_mean", "words each", LANGUAGE, scale=1, places=2),
-    ScoreColumn("distinct_2", "distinct pairs", LANGUAGE),
-    count("vocabulary_used", "words used", LANGUAGE),
-    ScoreColumn("novel_share", "unseen captions", LANGUAGE),
-    ScoreColumn("dangling_share", "dangling endings", LANGUAGE),
-    count("identical_captions", "shared captions", LANGUAGE),
-    *_ranked("i2t", IMAGE_TO_TEXT),
-    *_ranked("t2i", TEXT_TO_IMAGE),
-    ScoreColumn("rsum", "rsum", TEXT_TO_IMAGE),
+    *retrieval.COLUMNS,
     ScoreColumn("grounding", "attention on object", GROUNDING),
     ScoreColumn("grounding_chance", "by chance", GROUNDING),
     ScoreColumn("pointing_game", "pointing game", GROUNDING),

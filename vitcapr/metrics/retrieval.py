@@ -1,12 +1,14 @@
 """Scores of retrieval from the ranks of the true matches: recall, ranks, mAP@R, and what chance would give."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.artefacts.ranks import Ranks
 from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
+from vitcapr.metrics.columns import IMAGE_TO_TEXT, TEXT_TO_IMAGE, ScoreColumn
 from vitcapr.metrics.ranks import Matrix, Truth, rank_matches, read_rows
 
 DEPTHS = (1, 5, 10)
@@ -16,27 +18,75 @@ _ROWS = 4096
 """Embeddings read at a time for their variance."""
 
 
-def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
-    """Recall@K, mean rank and mAP@R in both directions, and rsum, the sum of the six recalls (6 at best).
-
-    Image to text is a hit when any of the image's captions is among the first K. A caption has one relevant image, so
-    that its mAP@R is its Recall@1. What is of a caption is added up by image: resampling takes images with all their
-    captions.
+@dataclass(frozen=True)
+class RetrievalMetric:
+    """Attributes:
+    measure: the scores by name, of both directions.
+    columns: how tables show them.
     """
-    counts = truth.captions_each
+
+    measure: Callable[[Ranks, Truth], dict[str, Measure]]
+    columns: tuple[ScoreColumn, ...]
+
+
+def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    """The scores of all :data:`METRICS`.
+
+    What is of a caption is added up by image: resampling takes images with all their captions.
+    """
+    return {name: measure for metric in METRICS for name, measure in metric.measure(ranks, truth).items()}
+
+
+def recall(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    """Recall@K: an image is a hit when any of its captions is among the first K, a caption when its image is."""
     found: dict[str, Measure] = {}
-    sums = []
     for depth in DEPTHS:
-        image_hits, caption_hits = ranks.i2t <= depth, _by_image(ranks.t2i <= depth, truth)
-        found[f"i2t_recall_{depth}"] = mean_measure(image_hits)
-        found[f"t2i_recall_{depth}"] = ratio_measure(caption_hits, counts)
-        sums += [image_hits, caption_hits]
-    found["rsum"] = Measure(np.stack([*sums, np.ones(len(counts)), counts], axis=1).astype(np.float64), _sum_of_recalls)
-    found["i2t_mean_rank"] = mean_measure(ranks.i2t)
-    found["t2i_mean_rank"] = ratio_measure(_by_image(ranks.t2i, truth), counts)
-    found["i2t_map_r"] = mean_measure(ranks.i2t_precision)
-    found["t2i_map_r"] = found["t2i_recall_1"]
+        found[f"i2t_recall_{depth}"] = mean_measure(ranks.i2t <= depth)
+        found[f"t2i_recall_{depth}"] = ratio_measure(_by_image(ranks.t2i <= depth, truth), truth.captions_each)
     return found
+
+
+def rsum(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    """The sum of the six recalls, 6 at best."""
+    counts = truth.captions_each
+    sums = [hits for k in DEPTHS for hits in (ranks.i2t <= k, _by_image(ranks.t2i <= k, truth))]
+    statistics = np.stack([*sums, np.ones(len(counts)), counts], axis=1).astype(np.float64)
+    return {"rsum": Measure(statistics, _sum_of_recalls)}
+
+
+def mean_rank(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    return {
+        "i2t_mean_rank": mean_measure(ranks.i2t),
+        "t2i_mean_rank": ratio_measure(_by_image(ranks.t2i, truth), truth.captions_each),
+    }
+
+
+def map_r(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
+    """MAP@R; a caption has one relevant image, so that its mAP@R is its Recall@1."""
+    return {"i2t_map_r": mean_measure(ranks.i2t_precision), "t2i_map_r": recall(ranks, truth)["t2i_recall_1"]}
+
+
+def _both(name: str, label: str, scale: int = 100) -> tuple[ScoreColumn, ScoreColumn]:
+    """The columns of a score in both directions."""
+    return (
+        ScoreColumn(f"i2t_{name}", f"{IMAGE_TO_TEXT.prefix}{label}", IMAGE_TO_TEXT, scale),
+        ScoreColumn(f"t2i_{name}", f"{TEXT_TO_IMAGE.prefix}{label}", TEXT_TO_IMAGE, scale),
+    )
+
+
+METRICS = (
+    RetrievalMetric(recall, tuple(column for depth in DEPTHS for column in _both(f"recall_{depth}", f"R@{depth}"))),
+    RetrievalMetric(mean_rank, ()),
+    RetrievalMetric(map_r, _both("map_r", "mAP@R")),
+    RetrievalMetric(rsum, (ScoreColumn("rsum", "rsum", TEXT_TO_IMAGE),)),
+)
+"""A new metric is a function and a line here: ``score_retrieval`` reports it, its mean over the 1K folds too."""
+COLUMNS = (
+    *METRICS[0].columns,
+    *_both("median_rank", "median rank", scale=1),
+    *(column for metric in METRICS[1:] for column in metric.columns),
+)
+"""Of the scores of retrieval that tables show. The median rank is no measure: see :func:`median_ranks`."""
 
 
 def mean_of_folds(folds: Sequence[Measure]) -> Measure:

@@ -1,16 +1,44 @@
 """Scores of retrieval as they stand in a metrics file."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from vitcapr.artefacts.metrics import Score
 from vitcapr.artefacts.ranks import Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.ranks import Truth
-from vitcapr.metrics.report import plain_score
+from vitcapr.metrics.report import plain_score, score_of
+
+Folds = list[tuple[Ranks, Truth]]
 
 
-def median_scores(folds: list[tuple[Ranks, Truth]], suffix: str, samples: int, seed: int) -> dict[str, Score]:
+def retrieval_scores(ranks: Ranks, truth: Truth, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
+    """All scores of a pool, what chance would give, and, with ``_1k`` behind their names, the means over the folds."""
+    whole = retrieval.measures(ranks, truth)
+    scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
+    scores |= median_scores([(ranks, truth)], "", samples, seed)
+    if folds:
+        each = [retrieval.measures(*fold) for fold in folds]
+        means = {name: retrieval.mean_of_folds([measures[name] for measures in each]) for name in whole}
+        scores |= {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
+        scores |= median_scores(folds, "_1k", samples, seed)
+    images = len(truth.captions_each)
+    return scores | {name: plain_score(value, images) for name, value in retrieval.chance(truth).items()}
+
+
+def pool_protocol(truth: Truth, split: str, languages: Sequence[str]) -> list[str]:
+    """Without these the numbers cannot be compared with anyone's."""
+    images, captions = len(truth.captions_each), len(truth.caption_image)
+    least, most = truth.captions_each.min(), truth.captions_each.max()
+    each = str(least) if least == most else f"{least}-{most}"
+    parts = [f"pool:{images}images,{captions}captions", f"captions:{each}", f"i2t:any-of-{each}"]
+    parts += ["ties:pessimistic", "scores:float32"]
+    if images >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
+        parts.append(f"1k:mean of {retrieval.FOLDS} folds")
+    return [*parts, f"split:{split}", f"lang:{'+'.join(languages)}"]
+
+
+def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[str, Score]:
     """The median ranks of both directions, of folds their means, with intervals where samples are drawn.
 
     Args:

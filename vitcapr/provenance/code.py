@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vitcapr.errors import UserError
+from vitcapr.modules import FOUND_BY_NAME
 from vitcapr.provenance.syntax import TreeDigests
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
         waiting.append(name.rpartition(".")[0])
         if not _is_package(name):
             waiting.extend(graph.find_modules_directly_imported_by(name))
+        if name in FOUND_BY_NAME:
+            waiting.extend(graph.find_children(FOUND_BY_NAME[name]))
     return reached, libraries
 
 

@@ -30,7 +30,7 @@ class MetricStages:
     @property
     def files(self) -> list[str]:
         grounded = self.captioning.attentive_files("metrics", "grounding.json") if self.chosen.has_objects else []
-        checked = self.captioning.files("metrics", "facts.json") if self.chosen.tells_facts else []
+        checked = self.captioning.files("metrics", "facts.json") if self.chosen.checks_claims else []
         return [
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,

@@ -273,7 +273,7 @@ class Selection:
         return self.config.data.dataset == "scenes"
 
     @property
-    def tells_facts(self) -> bool:
+    def checks_claims(self) -> bool:
         """Whether the captions can be checked claim by claim."""
         return self.has_objects and self.config.text.language == "en"
 

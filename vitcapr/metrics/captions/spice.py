@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import CaptionMetric
+from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import run_spice, spice_folder
 
@@ -33,3 +35,11 @@ def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]], ti
     answers = json.loads(run_spice(json.dumps(request), candidates[0], timeout))
     scores = {answer["image_id"]: float(answer["scores"]["All"]["f"]) for answer in answers}
     return mean_measure([scores[number] for number in range(len(candidates))])
+
+
+METRIC = CaptionMetric(
+    measure=lambda captions: {"spice": spice(captions.named, captions.reference_words, captions.timeout)},
+    columns=(ScoreColumn("spice", "SPICE", REFERENCES),),
+    protocol="spice:1.0",
+    check=check_installed,
+)

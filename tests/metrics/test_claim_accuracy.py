@@ -12,7 +12,7 @@ from vitcapr.cli import check_facts
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.data.scenes.reading import read_caption
 from vitcapr.errors import UserError
-from vitcapr.metrics.facts import measures
+from vitcapr.metrics.claim_accuracy import claim_accuracy
 from vitcapr.progress import Reporter
 
 TRUTH = "On the grass, three small striped red balls are to the left of a big white house."
@@ -20,7 +20,7 @@ TRUTH = "On the grass, three small striped red balls are to the left of a big wh
 
 def values(*captions: str) -> dict[str, float]:
     told = [read_caption(caption) for caption in captions]
-    return {name: measure.value for name, measure in measures(told, [read_caption(TRUTH)] * len(told)).items()}
+    return {name: measure.value for name, measure in claim_accuracy(told, [read_caption(TRUTH)] * len(told)).items()}
 
 
 def test_the_truth_is_true() -> None:
@@ -91,5 +91,5 @@ def test_another_data_set_is_refused(tmp_path: Path) -> None:
     manifest = write_manifest(
         tmp_path, dataset="toys", image_root=tmp_path, images=image, captions=caption, rejected=[]
     )
-    with pytest.raises(UserError, match="known for scenes, not for toys"):
+    with pytest.raises(UserError, match="checked on scenes, not on toys"):
         check_facts.main(tmp_path / "captions.json", manifest, "test", tmp_path / "facts.json")

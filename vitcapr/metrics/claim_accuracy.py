@@ -1,4 +1,4 @@
-"""Whether what captions say is so: every claim against the known facts of the picture.
+"""How many claims of captions are right: each claim against what is known of the picture.
 
 n-gram scores hardly move when "three" should be "four" or "left" should be "right"; a reader does.
 """
@@ -10,11 +10,11 @@ import numpy as np
 from vitcapr.data.scenes.reading import Told, ToldGroup
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 
-KINDS_OF_FACT = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
+KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
 
 
-def measures(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Measure]:
-    """The facts in N captions.
+def claim_accuracy(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Measure]:
+    """How many claims of N captions are right.
 
     Args:
         told: what each caption says.
@@ -22,30 +22,30 @@ def measures(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Measure]:
 
     Returns:
         ``facts_true``: the share of captions that name an object and say nothing that is not so, which is what a
-        reader agrees with. ``facts_told``: of all facts of the pictures, the share that is said, and rightly.
-        ``facts_objects`` and so on for every one of :data:`KINDS_OF_FACT`: of the claims of that kind the share that is
+        reader agrees with. ``facts_told``: of all claims that could be made, the share that is made, and right.
+        ``facts_objects`` and so on for each of :data:`KINDS_OF_CLAIM`: of the claims of that kind the share that is
         right. What is said of an object that is not there counts as one wrong object and no more.
     """
-    right, said, known = (np.zeros((len(told), len(KINDS_OF_FACT))) for _ in range(3))
+    right, said, known = (np.zeros((len(told), len(KINDS_OF_CLAIM))) for _ in range(3))
     for number, (caption, picture) in enumerate(zip(told, truth, strict=True)):
         for kind, is_right in _claims(caption, picture):
-            said[number, KINDS_OF_FACT.index(kind)] += 1
-            right[number, KINDS_OF_FACT.index(kind)] += is_right
+            said[number, KINDS_OF_CLAIM.index(kind)] += 1
+            right[number, KINDS_OF_CLAIM.index(kind)] += is_right
         for kind, _ in _claims(picture, picture):
-            known[number, KINDS_OF_FACT.index(kind)] += 1
-    names_one = said[:, KINDS_OF_FACT.index("objects")] > 0
+            known[number, KINDS_OF_CLAIM.index(kind)] += 1
+    names_one = said[:, KINDS_OF_CLAIM.index("objects")] > 0
     return {
         "facts_true": mean_measure(names_one & (right == said).all(axis=1)),
         "facts_told": ratio_measure(right.sum(axis=1), known.sum(axis=1)),
         **{
             f"facts_{kind}": ratio_measure(right[:, column], said[:, column])
-            for column, kind in enumerate(KINDS_OF_FACT)
+            for column, kind in enumerate(KINDS_OF_CLAIM)
         },
     }
 
 
 def _claims(caption: Told, picture: Told) -> Iterator[tuple[str, bool]]:
-    """(kind of fact, whether it is so) of all that a caption says."""
+    """(kind of claim, whether it is so) of all that a caption says."""
     there = list(picture.groups)
     for group in caption.groups:
         meant = next((other for other in there if other.kind == group.kind), None)

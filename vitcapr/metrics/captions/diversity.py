@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
+from vitcapr.metrics.columns import LANGUAGE, ScoreColumn, count
 
 _FUNCTION_WORDS = """
     a an the this that these those its his her their my your our some any each every no
@@ -63,3 +65,30 @@ def _letters(caption: str) -> tuple[str, str]:
 def dangling_share(captions: Sequence[Sequence[str]]) -> Measure:
     """The share of captions that end in a function word, as 'a man on a' does."""
     return mean_measure([words[-1] in FUNCTION_WORDS for words in captions])
+
+
+def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
+    words = [text.split() for text in captions.words]
+    return {
+        "length_mean": length_mean(words),
+        "dangling_share": dangling_share(words),
+        "novel_share": novel_share(captions.written, captions.training()),
+        "distinct_1": distinct(words, 1),
+        "distinct_2": distinct(words, 2),
+        "vocabulary_used": vocabulary_used(words),
+        "identical_captions": identical_captions(words),
+    }
+
+
+METRIC = CaptionMetric(
+    measure=_diversity,
+    columns=(
+        ScoreColumn("length_mean", "words each", LANGUAGE, scale=1, places=2),
+        ScoreColumn("distinct_1", "distinct words", None),
+        ScoreColumn("distinct_2", "distinct pairs", LANGUAGE),
+        count("vocabulary_used", "words used", LANGUAGE),
+        ScoreColumn("novel_share", "unseen captions", LANGUAGE),
+        ScoreColumn("dangling_share", "dangling endings", LANGUAGE),
+        count("identical_captions", "shared captions", LANGUAGE),
+    ),
+)

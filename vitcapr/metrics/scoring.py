@@ -1,0 +1,90 @@
+"""The captions of a split against its references: scores, a row an image, and the protocol."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from vitcapr.artefacts.metrics import Score
+from vitcapr.metrics.bootstrap import Measure
+from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
+from vitcapr.metrics.caption_metrics import caption_metrics
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.references import tokenize_all
+from vitcapr.metrics.report import interval_protocol, plain_score, score_of
+
+
+class ScoredCaptions(NamedTuple):
+    """Attributes:
+    scores: as metrics.json holds them.
+    per_image: a row an image: its caption, each score of it alone, and the statistics of scores of a corpus.
+    protocol: how the numbers were made; without it they cannot be compared with anyone's.
+    """
+
+    scores: dict[str, Score]
+    per_image: pd.DataFrame
+    protocol: str
+
+
+def wanted_metrics(names: Sequence[str]) -> list[CaptionMetric]:
+    """The metrics of these names, in the order of all.
+
+    Raises:
+        UserError: what one of them needs is not installed.
+    """
+    metrics = [metric for name, metric in caption_metrics().items() if name in names]
+    for metric in metrics:
+        metric.check()
+    return metrics
+
+
+def score_captions(
+    metrics: Sequence[CaptionMetric],
+    written: Sequence[str],
+    references: Mapping[str, Sequence[str]],
+    *,
+    split: str,
+    language: str,
+    training: Callable[[], Sequence[str]],
+    paraphrases: Path | None,
+    timeout: float,
+    samples: int,
+    seed: int,
+) -> ScoredCaptions:
+    """The scores of one caption for each image.
+
+    Args:
+        written: in the order of ``references``, the raw references of each image.
+        samples, seed: of the intervals.
+        training, paraphrases, timeout: see :class:`~vitcapr.metrics.caption_metric.TokenisedCaptions`.
+
+    Raises:
+        UserError: a caption cannot be scored, or a program failed.
+    """
+    candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
+    words, reference_words = tokenize_all(candidates, references, timeout)
+    captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, timeout)
+    found = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
+    measures = {name: value for name, value in found.items() if isinstance(value, Measure)}
+    scores = {
+        name: score_of(value, samples, seed) if isinstance(value, Measure) else plain_score(value, len(written))
+        for name, value in found.items()
+    }
+    rows = pd.DataFrame({"image_id": list(references), "caption": written, "tokens": words})
+    for name, measure in measures.items():
+        rows[name] = measure.per_image
+    for metric in metrics:
+        for name, (column, _) in metric.corpus.items():
+            rows[column] = list(measures[name].statistics)
+    protocol = [
+        *("tok:ptb", f"refs:{_range([len(texts) for texts in references.values()])}", f"images:{len(references)}"),
+        *(f"split:{split}", f"lang:{language}"),
+        *(metric.protocol for metric in metrics if metric.protocol),
+        *interval_protocol(samples, seed),
+    ]
+    return ScoredCaptions(scores, rows, "|".join(protocol))
+
+
+def _range(counts: Sequence[int]) -> str:
+    return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"
