@@ -9,7 +9,7 @@ from vitcapr.artefacts.captions import read_results
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.cli.parts.options import (
     CaptionedSplit,
     CaptionerVocabulary,
     Captions,
