@@ -15,7 +15,6 @@ wildcard_constraints:
     tokenizer=one_of(experiment.chosen.tokenizers),
     matcher=one_of(experiment.chosen.needed_matchers),
     language=one_of(experiment.chosen.languages),
-    devise=one_of(experiment.chosen.devise),
     losses=one_of(list(experiment.config.run.losses)),
     scored=one_of(experiment.chosen.scored),
     banked=one_of(list(experiment.chosen.banked.values())),

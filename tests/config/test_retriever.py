@@ -35,6 +35,10 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
             },
             "a queue is for text that is either",
         ),
+        (
+            {"training": {"phases": [{"epochs": 1, "objective": "hinge_rank", "hard_negatives": "hardest"}]}},
+            "hinge_rank compares dot products",
+        ),
         ({"training": {"sweep": {"learning_rate": [0.1, 0.1]}}}, "each stands there once"),
         ({"temperature": 0}, "greater than or equal to 0.01"),
         ({"image": {"pools": "cls"}}, "did you mean 'retriever.image.pool'"),

@@ -13,10 +13,14 @@ import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract_text, vocabulary
+from vitcapr.cli import extract_text
+from vitcapr.config.base import parse_settings
+from vitcapr.config.text import VocabularySettings
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, store_folder
+from vitcapr.progress import Reporter
+from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES, PATCHES, WIDTH = 12, 4, 6
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]
@@ -116,8 +120,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     write_features(made.root, "mirrored", seed=1)
     write_bert(made.bert)
     manifest = made.inputs["manifest"]
-    options = {"manifest": manifest, "output": made.inputs["vocabulary"], "tokens": made.root / "tokens.npz"}
-    vocabulary.main(**options, settings='{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}')
+    settings = '{"text": {"vocabulary": {"min_count": 1, "splits": ["train", "test"]}}}'
+    vocabulary(
+        manifest,
+        parse_settings(VocabularySettings, settings),
+        Reporter(),
+        vocabulary=made.inputs["vocabulary"],
+        tokens=made.root / "tokens.npz",
+    )
     encoder = {"source": str(made.bert), "dtype": "float32", "store_dtype": "float32", "max_length": 16}
     extract_text.main(
         manifest=manifest,

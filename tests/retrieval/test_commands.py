@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import embed, train_retriever
+from vitcapr.cli import embed, extract_text, train_retriever
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
@@ -86,6 +86,39 @@ def test_a_retriever_of_text_features(files: Any, tmp_path: Path, kind: str) -> 
     np.testing.assert_allclose(retriever.text_embedder.embed(captions), found["captions"], atol=1e-5)
     assert retriever.card["text_encoder"]["source"] == "tiny-bert"
     assert retriever.text_embedder.embed([]).shape == (0, 5)
+
+
+def test_a_retriever_of_word_vectors(files: Any, tmp_path: Path) -> None:
+    """Its captions are the means of word vectors at length 1, stored or new, known to the vocabulary or not."""
+    vectors, stored = tmp_path / "vectors.txt", tmp_path / "vectors.json"
+    vectors.write_text("a 1 0 0\nman 0 1 0\ncar 0 0 1\nhouse 0 0 2\nzebra 0 3 4\n", encoding="utf-8")
+    extract_text.main(
+        manifest=files.inputs["manifest"],
+        stores=tmp_path / "stores",
+        output=stored,
+        settings=json.dumps({"text_encoder": {"source": str(vectors), "output": "word_vectors"}}),
+        log=tmp_path / "log",
+    )
+    assert "captions have no word with a vector" in (tmp_path / "log").read_text()
+    settings = json.loads(files.settings({"kind": "features", "encoder": "vectors", "head": "none"}))
+    settings["retriever"] |= {"embedding_dim": 3, "image": {"head": "matrix"}}
+    folder = train(files, tmp_path / "devise", json.dumps(settings), text_features=stored)
+    found = embedded(files, folder, tmp_path / "embeddings.npz", text_features=stored)
+    # "A man.", "The big man.", "A car.", "The big car.", "A house.", "The big house."
+    expected = [
+        [0.5**0.5, 0.5**0.5, 0],
+        [0, 1, 0],
+        [0.5**0.5, 0, 0.5**0.5],
+        [0, 0, 1],
+        [0.2**0.5, 0, 0.8**0.5],
+        [0, 0, 1],
+    ]
+    np.testing.assert_allclose(found["captions"], expected, atol=1e-3)
+    retriever = opened(files, folder, text_encoder=str(vectors))
+    np.testing.assert_allclose(retriever.text_embedder.embed(["Zebra!"]), [[0, 0.6, 0.8]], atol=1e-6)
+    vectors.write_text("a 1 0 0\n", encoding="utf-8")
+    with pytest.raises(UserError, match="not the text encoder"):
+        _ = opened(files, folder, text_encoder=str(vectors)).text_embedder
 
 
 def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:

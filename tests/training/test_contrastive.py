@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid
 
 
 def naive_info_nce(similarity: Tensor, owner: list[int], temperature: float) -> float:
@@ -110,3 +110,10 @@ def test_sigmoid_is_the_naive_one(batch: tuple[Tensor, list[int]], bias: float) 
             total += math.log(1 + math.exp(-sign * (value / 0.2 + bias)))
     found = sigmoid(similarity, torch.tensor(owner), torch.tensor(0.2), torch.tensor(bias))
     assert float(found) == pytest.approx(total / len(owner), rel=1e-4)
+
+
+def test_hinge_rank_is_equation_1_of_devise() -> None:
+    scores = torch.tensor([[0.5, 0.45, 0.2], [0.1, 0.6, 0.55]])
+    # Image 0 has caption 0, image 1 captions 1 and 2; only caption 1 comes within 0.1 of a true one, of image 0.
+    expected = (0.1 - 0.5 + 0.45) / 3
+    assert float(hinge_rank(scores, torch.tensor([0, 1, 1]), 0.1)) == pytest.approx(expected, rel=1e-5)

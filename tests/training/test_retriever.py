@@ -16,7 +16,7 @@ from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.contrastive import info_nce, max_hinge, own_captions
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
 from vitcapr.training.loop import Position, Recipe, Trainer
 from vitcapr.training.retriever import PairPhase, PhaseBatch, RetrieverTask
@@ -103,6 +103,17 @@ def test_each_phase_has_its_loss() -> None:
         loss, pairs = task.loss(batch)
         assert pairs == len(index)
         torch.testing.assert_close(loss, expected)
+
+
+def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
+    model = encoder(image={"feature_dim": WIDTH, "head": "matrix"}).eval()
+    task = task_of(model, phases=[PairPhase(batch_images=8, objective="hinge_rank", margin=0.1)])
+    batch = next(iter(task.batches(0, 1, 0)))
+    mapped = batch.features["cls"].float() @ model.image.head.project.weight.T
+    expected = hinge_rank(mapped @ model.embed_texts(batch.texts).T, batch.image_index, 0.1)
+    loss, pairs = task.loss(batch)
+    assert pairs == 16
+    torch.testing.assert_close(loss, expected)
 
 
 def test_the_queue_is_mined_from_the_second_batch_on() -> None:

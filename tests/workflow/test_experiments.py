@@ -17,6 +17,8 @@ def invent(experiment: Experiment) -> None:
     files = experiment.data.files(None)
     for name in experiment.chosen.word_vectors:
         files |= experiment.text.vector_files(name)
+    for name in experiment.chosen.text_encoders:
+        files |= experiment.retrieval.vector_files(name)
     for path in files.values():
         file = path if path.suffix else path / "file"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """What a grid of seeds makes of every kind of model: each is trained and scored, and one of them is drawn."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from vitcapr.config.matcher import TrainMatcherSettings
 from vitcapr.workflow.experiment import Experiment
 
 TOWERS = {
@@ -16,29 +16,24 @@ TOWERS = {
 
 
 @pytest.fixture
-def seeds(tmp_path: Path) -> Experiment:
-    """Two seeds of two matchers and of DeViSE."""
-    vectors = tmp_path / "vectors.txt"
-    vectors.write_text("dog 1 2\n", encoding="utf-8")
+def seeds() -> Experiment:
+    """Two seeds of two matchers and of a retriever."""
     config: dict[str, Any] = {
         "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
-        "word_vectors": {"glove": {"path": str(vectors), "dimension": 2}},
         "matchers": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
-        "devise": {"words": {"backbone": "vit", "word_vectors": "glove"}},
-        "retrievers": {"found": {"backbone": "vit"}},
+        "retrievers": {"found": {"backbone": "vit"}, "words": {"backbone": "vit"}},
         "run": {
             "captioners": [],
             "decodings": [],
-            "retrievers": ["found"],
+            "retrievers": ["found", "words"],
             "matchers": ["small", "cool"],
-            "devise": ["words"],
             "compared": ["small", "words", "found"],
             "query_banks": ["small", "found"],
         },
         "grid": [
             {
                 "matchers": ["small", "cool"],
-                "devise": ["words"],
+                "retrievers": ["words"],
                 "vary": {"seed": [4, 5]},
             }
         ],
@@ -87,21 +82,21 @@ def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) 
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
-    drawn = seeds.chosen.drawn(seeds.chosen.ranked, "matchers", "devise")
+    drawn = seeds.chosen.drawn(seeds.chosen.ranked, "matchers", "retrievers")
     each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
-    assert drawn == ["found", *each, "words-seed4"]
+    assert drawn == ["found", "words-seed4", *each]
     assert seeds.chosen.compared == {
         "en": {"small-seed4": "small-seed4-en", "words-seed4": "words-seed4", "found": "found"},
         "zh": {"small-seed4": "small-seed4-zh"},
     }
 
 
-@pytest.mark.parametrize("kind", ["matcher", "devise"])
-def test_each_is_trained_with_its_own_seed(seeds: Experiment, kind: str) -> None:
-    names = {"matcher": "small-seed5", "devise": "words-seed5"}
-    stages = {"matcher": seeds.matching.train, "devise": seeds.devise.train}
-    wildcards = type("Wildcards", (), {kind: names[kind]})
-    assert json.loads(stages[kind].settings(wildcards, 1))["seed"] == 5
+def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
+    matcher, retriever = (
+        type("Wildcards", (), each) for each in ({"matcher": "small-seed5"}, {"retriever": "words-seed5"})
+    )
+    assert TrainMatcherSettings.of(seeds.config, matcher).seed == 5
+    assert json.loads(seeds.retrieval.train.settings(retriever, 1))["seed"] == 5
 
 
 def test_tags_are_made_where_they_are_wanted() -> None:

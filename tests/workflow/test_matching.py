@@ -1,4 +1,4 @@
-"""Matchers and DeViSE in the DAG: what is made for them, and what an edit makes again."""
+"""Matchers and DeViSE, a retriever, in the DAG: what is made for them, and what an edit makes again."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import yaml
 MATCHERS = {
     "experiment": "matched",
     "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
-    "word_vectors": {"glove": {"path": "vectors.txt", "dimension": 2}},
+    "text_encoders": {"glove": {"source": "vectors.txt", "output": "word_vectors"}},
     "matchers": {
         "small": {
             "image": {"backbone": "vit"},
@@ -15,14 +15,13 @@ MATCHERS = {
             "text": {"both": {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "tags": True}},
         }
     },
-    "devise": {"words": {"backbone": "vit", "word_vectors": "glove"}},
+    "retrievers": {"words": {"backbone": "vit", "text": {"kind": "features", "encoder": "glove", "head": "none"}}},
     "run": {
         "captioners": [],
         "decodings": [],
         "rerankings": [],
-        "retrievers": [],
+        "retrievers": ["words"],
         "matchers": ["small"],
-        "devise": ["words"],
         "losses": {"rates": ["small"]},
         "paper": "bert-vit",
         "splits": ["train", "validation"],

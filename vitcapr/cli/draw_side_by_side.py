@@ -41,8 +41,8 @@ def main(
 ) -> None:
     """Draw what each model finds first for one image and for one caption, and the space that each makes.
 
-    The image and the caption are drawn at random, with the seed of the figures. The models may be retrievers,
-    matchers and DeViSEs, whose captions are all in one language.
+    The image and the caption are drawn at random, with the seed of the figures. The models may be retrievers
+    or matchers whose captions are all in one language.
     """
     options = parse_settings(FigureSettings, settings).figures
     data = read_manifest(manifest)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import torch
 import typer
 
 from vitcapr.artefacts.manifest import read_manifest
@@ -21,6 +22,7 @@ from vitcapr.features.encoders.text_encoders import (
     locate_text_encoder,
     text_encoder_digest,
 )
+from vitcapr.features.encoders.word_vectors import WordVectorEncoder
 from vitcapr.features.store.claims import claimed
 from vitcapr.features.store.layout import FORMAT, ArrayLayout
 from vitcapr.features.store.seal import write_sealed
@@ -48,7 +50,7 @@ def main(
     with Reporter(log) as reporter:
         captions = read_manifest(manifest).captions
         device = resolve_device(wanted.device)
-        checkpoint = locate_text_encoder(source or wanted.source, wanted.revision)
+        checkpoint = locate_text_encoder(source or wanted.source, wanted.revision, wanted.output)
         origin = {
             "backbone": _name(wanted.source),
             "revision": checkpoint.revision,
@@ -56,7 +58,7 @@ def main(
             "output": wanted.output,
             "pool": wanted.pool if wanted.output == "hidden" else None,
             "max_length": wanted.max_length,
-            "dtype": dtype_name(resolve_dtype(wanted.dtype, device)),
+            "dtype": dtype_name(_arithmetic(wanted, device)),
             "store_dtype": wanted.store_dtype,
             "captions_sha256": _captions_digest(captions),
         }
@@ -91,7 +93,11 @@ def main(
 
 
 def _fill(
-    writer: StoreWriter, captions: pd.DataFrame, encoder: TextEncoder, wanted: TextEncoderConfig, reporter: Reporter
+    writer: StoreWriter,
+    captions: pd.DataFrame,
+    encoder: TextEncoder | WordVectorEncoder,
+    wanted: TextEncoderConfig,
+    reporter: Reporter,
 ) -> None:
     """Compute and write the chunks that are not finished, in order."""
     pending = [index for index in range(-(-len(captions) // CHUNK)) if writer.checksums(index) is None]
@@ -100,7 +106,7 @@ def _fill(
         f"{wanted.source}: vectors of {encoder.dim}, {_made(wanted)}, {dtype_name(encoder.dtype)}, "
         f"{left} of {len(captions)} captions to do; store {writer.folder}"
     )
-    longest = 0
+    longest = unknown = 0
     with reporter.track("extract text", len(captions), "captions", len(captions) - left) as bar:
         for index in pending:
             writer.clear(index)
@@ -108,10 +114,17 @@ def _fill(
             tokens = encoder.tokenize(table["text"].tolist())
             longest += sum(len(of_caption) == wanted.max_length for of_caption in tokens)
             vectors = encoder.encode_tokens(tokens, wanted.batch)
+            unknown += int((vectors == 0).all(axis=1).sum())
             writer.write(index, {"text": _chunk(vectors, table, wanted.store_dtype)})
             bar.advance(len(table))
     if longest:
         reporter.line(f"{longest} captions have max_length ({wanted.max_length}) tokens, or had more and were cut")
+    if unknown:
+        reporter.line(f"{unknown} captions have no word with a vector; theirs is zero")
+
+
+def _arithmetic(wanted: TextEncoderConfig, device: torch.device) -> torch.dtype:
+    return WordVectorEncoder.dtype if wanted.output == "word_vectors" else resolve_dtype(wanted.dtype, device)
 
 
 def _made(wanted: TextEncoderConfig) -> str:

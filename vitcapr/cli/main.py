@@ -41,8 +41,6 @@ COMMANDS: dict[str, dict[str, str]] = {
         "train_retriever": "Features and captions -> a dual encoder.",
         "embed": "A dual encoder -> embeddings of a split.",
         "train_tokenizer": "Captions -> a WordPiece tokenizer.",
-        "train_devise": "Features and word vectors -> DeViSE.",
-        "embed_devise": "DeViSE -> embeddings of a split.",
         "tune_reranking": "The weight of a retriever in reranking, on validation.",
         "rerank": "Candidates and a retriever -> captions in a new order.",
         "rerank_oracle": "Candidates and references -> the ceiling of reranking.",

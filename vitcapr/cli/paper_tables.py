@@ -35,8 +35,8 @@ def main(
 
     Rows are matched by name. For vitcap-r: the captioners ``baseline`` and ``patch_attention`` under the decodings
     ``greedy``, ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. For
-    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the matcher ``fine_tuned`` and
-    ``devise``. What has another name is a row of its own.
+    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the matcher ``fine_tuned`` and the
+    retriever ``devise``. What has another name is a row of its own.
     """
     tables = paper_tables(
         paper,

@@ -9,7 +9,6 @@ from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.config.devise import DeviseConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
@@ -34,12 +33,11 @@ class RunConfig(Section):
     """Of the captions of every captioner."""
     retrievers: list[str] = []
     compared: list[str] = []
-    """Of these retrievers, matchers and DeViSEs: what each finds first, and its space, by language."""
+    """Of these retrievers and matchers: what each finds first, and its space, by language."""
     matchers: list[str] = []
     """Those that are embedded, scored and drawn."""
-    devise: list[str] = []
     query_banks: list[str] = []
-    """Of these retrievers, matchers and DeViSEs: scored a second time, as NAME-query_bank, with hubness taken off."""
+    """Of these retrievers and matchers: scored a second time, as NAME-query_bank, with hubness taken off."""
     pools: bool = False
     """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
     tags: bool = False
@@ -74,7 +72,6 @@ class ExperimentConfig(Section):
     query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[str, TokenizerConfig] = {}
     matchers: dict[str, MatcherConfig] = {}
-    devise: dict[str, DeviseConfig] = {}
     rerankings: dict[str, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
@@ -115,7 +112,7 @@ class ExperimentConfig(Section):
 
     @model_validator(mode="after")
     def _compared_models_are_scored(self) -> Self:
-        scored = [*self.run.retrievers, *self.run.matchers, *self.run.devise]
+        scored = [*self.run.retrievers, *self.run.matchers]
         _check("run.compared", self.run.compared, scored)
         _check("run.query_banks", self.run.query_banks, scored)
         return self
@@ -133,12 +130,6 @@ class ExperimentConfig(Section):
             self._check_not_mirrored(f"matchers.{name}.image.backbone", matcher.image.backbone)
             for tower, text in matcher.text.items():
                 _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
-        _check("run.devise", self.run.devise, self.devise)
-        for name in self.run.devise:
-            if name in self.retrievers or name in self.matchers:
-                raise ValueError(f"'{name}' is both an entry of devise and another model; give one another name")
-            _check(f"devise.{name}.backbone", [self.devise[name].backbone], self.backbones)
-            _check(f"devise.{name}.word_vectors", [self.devise[name].word_vectors], self.word_vectors)
         return self
 
     @model_validator(mode="after")

@@ -18,7 +18,7 @@ Scalar = bool | int | float | str | None
 _SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _FOLLOWED = "start_from"
 """The key by which one definition names another of its kind."""
-_SCORED = ("retrievers", "matchers", "devise")
+_SCORED = ("retrievers", "matchers")
 """The sections whose definitions ``run.compared`` and ``run.query_banks`` list, too."""
 
 
@@ -28,7 +28,6 @@ class GridConfig(Section):
     captioners: list[str] = []
     retrievers: list[str] = []
     matchers: list[str] = []
-    devise: list[str] = []
     decodings: list[str] = []
     vary: dict[str, list[Scalar]] = Field(min_length=1)
     """The values of each setting, by its key inside the definition; dots lead into sections."""

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from vitcapr.config.base import Section
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
-Head = Literal["none", "linear", "mlp", "residual"]
+Head = Literal["none", "matrix", "linear", "mlp", "residual"]
 
 
 def _check_depth(head: Head, depth: int) -> None:
@@ -21,8 +21,9 @@ class ImageTowerConfig(Section):
     queries: int = Field(4, ge=1)
     """Learned queries, each of which pools the patches in its own way; attention and attention_mean only."""
     head: Head = "linear"
-    """linear (ViTCap-R); mlp: linear, GELU, linear; residual: layer norm, a linear layer, and a two-layer perceptron
-    added to it; none: nothing is learnt, features pass through, or a fixed turn brings them to embedding_dim."""
+    """linear (ViTCap-R); matrix: linear without a bias (DeViSE); mlp: linear, GELU, linear; residual: layer norm, a
+    linear layer, and a two-layer perceptron added to it; none: nothing is learnt, features pass through, or a fixed
+    turn brings them to embedding_dim."""
     hidden_dim: int = Field(512, ge=1)
     """Width of the perceptrons of an mlp or residual head."""
     depth: int = Field(1, ge=1)
@@ -95,11 +96,12 @@ class RetrieverPhaseConfig(PhaseConfig):
     step_epochs: int = Field(5, ge=1)
     """step only: the learning rate is multiplied by gamma every so many epochs."""
     gamma: float = Field(0.5, gt=0, le=1)
-    objective: Literal["info_nce", "max_hinge", "sigmoid"] = "info_nce"
+    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
     """info_nce: choose the true one among the batch, both ways; max_hinge: beat the hardest wrong one (VSE++);
-    sigmoid: is this pair a true one, asked of every pair (SigLIP)."""
+    sigmoid: is this pair a true one, asked of every pair (SigLIP); hinge_rank: beat every wrong caption, where an
+    image's vector keeps its length and a caption's has length 1 (DeViSE)."""
     margin: float = Field(0.2, gt=0)
-    """max_hinge only."""
+    """max_hinge and hinge_rank only."""
     hard_negatives: Literal["second", "hardest"] | None = None
     """Wrong captions that count once more: second is the paper's rule (of the two most similar captions the second),
     hardest the most similar wrong one."""
@@ -108,6 +110,12 @@ class RetrieverPhaseConfig(PhaseConfig):
     mixup: float = Field(0.0, ge=0)
     """Pairs are mixed with others of the batch, by a share from Beta(mixup, mixup); 0 mixes none. Text kind features
     only."""
+
+    @model_validator(mode="after")
+    def _mines_by_cosine(self) -> Self:
+        if self.objective == "hinge_rank" and self.hard_negatives is not None:
+            raise ValueError("hard_negatives are mined by cosine, and hinge_rank compares dot products")
+        return self
 
 
 class SweepConfig(Section):

@@ -9,15 +9,17 @@ from vitcapr.config.features import Dtype
 
 
 class TextEncoderConfig(Section):
-    """A text encoder is data: BERT and its relatives, T5, or the text half of CLIP, SigLIP or BLIP-2."""
+    """A text encoder is data: BERT and its relatives, T5, the text half of CLIP, SigLIP or BLIP-2, or word vectors."""
 
     source: str
-    """A hub id, or a local folder (looked up under VITCAPR_BACKBONES first)."""
+    """A hub id, or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors a file in GloVe's format
+    (looked up under VITCAPR_DATA first)."""
     revision: str = "main"
     """The hub revision; a commit makes the experiment reproducible."""
-    output: Literal["hidden", "aligned"] = "hidden"
+    output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
     """hidden: the last layer, pooled (of a BLIP-2 with T5, T5's encoder); aligned: the vector compared with an image's
-    (CLIP, SigLIP, BLIP-2 with contrastive projections)."""
+    (CLIP, SigLIP, BLIP-2 with contrastive projections); word_vectors: the mean of the vectors of the caption's words,
+    for which pool, dtype and max_length do not count."""
     pool: Literal["mean", "cls", "last"] = "mean"
     """The vector of a caption, for output: hidden: the mean over its tokens, or that of the first or the last one."""
     dtype: Dtype = "auto"

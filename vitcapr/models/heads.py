@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from vitcapr.models.dropout import Dropout
 
-HeadKind = Literal["none", "linear", "mlp", "residual"]
+HeadKind = Literal["none", "matrix", "linear", "mlp", "residual"]
 
 _TURN_SEED = 0
 _FLAT = 1e-6
@@ -38,12 +38,12 @@ class RawHead(nn.Module):
 
 
 class LinearHead(nn.Module):
-    """One linear layer, as ViTCap-R has it. (B, D) -> (B, E)."""
+    """One linear layer, as ViTCap-R has it; without a bias the matrix M of DeViSE. (B, D) -> (B, E)."""
 
-    def __init__(self, features: int, embedding_dim: int, dropout: float) -> None:
+    def __init__(self, features: int, embedding_dim: int, dropout: float, bias: bool = True) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
-        self.project = nn.Linear(features, embedding_dim)
+        self.project = nn.Linear(features, embedding_dim, bias)
 
     def forward(self, features: Tensor) -> Tensor:
         return self.project(self.dropout(features))  # type: ignore[no-any-return]
@@ -147,8 +147,8 @@ def build_head(
     """``hidden_dim`` is the perceptrons' width, of ``mlp`` and ``residual``; ``depth`` is for ``residual`` alone."""
     if kind == "none":
         return RawHead(features, embedding_dim)
-    if kind == "linear":
-        return LinearHead(features, embedding_dim, dropout)
+    if kind in ("matrix", "linear"):
+        return LinearHead(features, embedding_dim, dropout, bias=kind == "linear")
     if kind == "mlp":
         return PerceptronHead(features, embedding_dim, hidden_dim, dropout)
     return ResidualHead(features, embedding_dim, hidden_dim, dropout, depth)

@@ -187,7 +187,8 @@ class Retriever:
 
         made = self.card["text_encoder"]
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
-        if text_encoder_digest(locate_text_encoder(source, revision).folder) != made["weights_sha256"]:
+        output = made.get("output", "hidden")
+        if text_encoder_digest(locate_text_encoder(source, revision, output).folder) != made["weights_sha256"]:
             raise UserError(
                 "this is not the text encoder that the retriever was trained with",
                 where=source,
@@ -196,7 +197,7 @@ class Retriever:
         encoder = load_text_encoder(
             source,
             revision=revision,
-            output=made.get("output", "hidden"),
+            output=output,
             pool=made["pool"],
             dtype=made["dtype"],
             device=self.device,

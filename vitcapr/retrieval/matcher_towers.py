@@ -12,7 +12,12 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
 from vitcapr.features.encoders.backbones import Backbone, locate, weights_digest
-from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+from vitcapr.features.encoders.text_encoders import (
+    TextEncoder,
+    load_text_encoder,
+    locate_text_encoder,
+    text_encoder_digest,
+)
 from vitcapr.models.matcher import ImageTower, Matcher, Pool, TextTower
 from vitcapr.text.wordpiece import PAD
 
@@ -52,6 +57,7 @@ def text_part(
     encoder = load_text_encoder(
         source, revision=revision, pool=pool, dtype="float32", device=torch.device("cpu"), max_length=max_length
     )
+    assert isinstance(encoder, TextEncoder)
     backend = getattr(encoder.tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise UserError(f"'{source}' has no fast tokenizer", remedy="save its tokenizer as tokenizer.json")

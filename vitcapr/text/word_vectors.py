@@ -48,7 +48,7 @@ class VectorFile:
             for number, raw in enumerate(stream, start=1):
                 # The word may contain spaces (glove.840B has ". . ."), so the vector is counted from the end.
                 fields = raw.rstrip().split(b" ")
-                if number == 1 and len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit():
+                if number == 1 and _is_header(fields):
                     self._check_dimension(int(fields[1]))
                     checked = True
                     continue
@@ -78,6 +78,18 @@ class VectorFile:
         except ValueError:
             return None
         return (word, vector) if word and all(map(isfinite, vector)) else None
+
+
+def dimension_of(path: Path) -> int:
+    """How many numbers the vectors of a file have, by its first line."""
+    with path.open("rb") as stream:
+        fields = stream.readline().rstrip().split(b" ")
+    return int(fields[1]) if _is_header(fields) else _trailing_numbers(fields)
+
+
+def _is_header(fields: list[bytes]) -> bool:
+    """word2vec's first line: how many words, and the dimension."""
+    return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
 
 
 def _trailing_numbers(fields: list[bytes]) -> int:

@@ -71,3 +71,19 @@ def sigmoid(similarity: Tensor, image_index: Tensor, temperature: Tensor, bias: 
     logits = similarity / temperature + bias
     signs = own_captions(image_index, len(logits)).to(logits.dtype) * 2 - 1
     return torch.nn.functional.softplus(-signs * logits).sum() / len(image_index)
+
+
+def hinge_rank(scores: Tensor, image_index: Tensor, margin: float) -> Tensor:
+    """The sum over wrong captions j of ``max(0, margin - score of the true one + score of j)``, the mean over captions.
+
+    Frome et al. 2013 (DeViSE), equation 1: from an image to captions alone. They stop at the first caption that breaks
+    the margin; here all of the batch count.
+
+    Args:
+        scores: (B, M) float32, the dot product of an image's mapped features and a caption's vector of length 1.
+        image_index: (M,) int64, the image of each caption.
+    """
+    true = true_pairs(scores, image_index)
+    own = own_captions(image_index, len(scores))[image_index]
+    broken = torch.relu(margin - true[:, None] + scores[image_index]).masked_fill(own, 0.0)
+    return broken.sum(1).mean()

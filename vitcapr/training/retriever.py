@@ -13,7 +13,7 @@ from vitcapr.features.batches.pairs import PairBatch, PairBatches, Texts
 from vitcapr.features.batches.views import draw_views
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import info_nce, max_hinge, own_captions, sigmoid
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
 from vitcapr.training.mixup import mix
 from vitcapr.training.recall import recalls
@@ -28,7 +28,7 @@ class PairPhase:
 
     Attributes:
         captions_per_image: drawn at random of each image; None takes all.
-        margin: ``max_hinge`` alone.
+        margin: ``max_hinge`` and ``hinge_rank`` alone.
         hard_negatives: the rule by which wrong captions are mined; None mines none.
         hard_negative_weight: of the mined loss, which is added to the objective.
         mixup: of the Beta distribution that pairs are mixed by; 0 mixes none.
@@ -36,7 +36,7 @@ class PairPhase:
 
     batch_images: int
     captions_per_image: int | None = None
-    objective: Literal["info_nce", "max_hinge", "sigmoid"] = "info_nce"
+    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
     margin: float = 0.2
     hard_negatives: Rule | None = None
     hard_negative_weight: float = 0.0
@@ -107,14 +107,20 @@ class RetrieverTask:
     def steps(self, phase: int) -> int:
         return len(self._open(self._phases[phase], 0))
 
-    def _embed(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
-        return self._embed_views([batch]), self.model.encoder.embed_texts(self._placed(batch.texts))
+    def _embed(self, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
+        """Images (B, E) and captions (M, E) of length 1; for ``hinge_rank`` the images' vectors keep their length."""
+        if batch.phase.objective == "hinge_rank":
+            images = self.model.encoder.image(self._features(batch)).float()
+        else:
+            images = self._embed_views([batch])
+        return images, self.model.encoder.embed_texts(self._placed(batch.texts))
 
     def _embed_views(self, seen: Sequence[PairBatch]) -> Tensor:
         """The embeddings of the same images in one or several views, (B, E)."""
-        return self.model.encoder.embed_views(
-            [{name: array.to(self._device) for name, array in batch.features.items()} for batch in seen]
-        )
+        return self.model.encoder.embed_views([self._features(batch) for batch in seen])
+
+    def _features(self, batch: PairBatch) -> dict[str, Tensor]:
+        return {name: array.to(self._device) for name, array in batch.features.items()}
 
     def _placed(self, texts: TextBatch) -> TextBatch:
         if isinstance(texts, tuple):
@@ -143,6 +149,8 @@ class RetrieverTask:
                 loss = info_nce(similarity, index, temperature)
             elif phase.objective == "max_hinge":
                 loss = max_hinge(similarity, index, phase.margin)
+            elif phase.objective == "hinge_rank":
+                loss = hinge_rank(similarity, index, phase.margin)
             else:
                 bias = self.model.encoder.bias
                 assert bias is not None

@@ -14,7 +14,6 @@ from vitcapr.errors import UserError
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
-from vitcapr.workflow.devise import DeviseStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figure_rules import FigureRule
 from vitcapr.workflow.figures import FigureStages
@@ -91,10 +90,6 @@ class Experiment:
         return RerankingStages(self.chosen, self.features)
 
     @cached_property
-    def devise(self) -> DeviseStages:
-        return DeviseStages(self.chosen, self.features, self.text)
-
-    @cached_property
     def matching(self) -> MatchingStages:
         return MatchingStages(self.chosen, self.features)
 
@@ -117,6 +112,8 @@ class Experiment:
         files = self.data.files(None)
         for name in self.chosen.word_vectors:
             files |= self.text.vector_files(name)
+        for name in self.chosen.text_encoders:
+            files |= self.retrieval.vector_files(name)
         for key, path in files.items():
             if not path.exists():
                 raise UserError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.machine import find_backbone, find_data
 from vitcapr.workflow.names import options
 from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection
 from vitcapr.workflow.stage import Stage, Wildcards
@@ -54,10 +54,15 @@ class RetrievalStages:
         )
 
     def _encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The folder of a text encoder that lies on this machine."""
+        """The folder of a text encoder that lies on this machine, or its file of word vectors."""
         name = wildcards.encoder
         folder = find_backbone(self.chosen.config.text_encoders[name].source)
-        return {f"text_encoders.{name}.source": folder} if folder.is_dir() else {}
+        return self.vector_files(name) or ({f"text_encoders.{name}.source": folder} if folder.is_dir() else {})
+
+    def vector_files(self, encoder: str) -> dict[str, Path]:
+        """The file of a text encoder that is word vectors."""
+        config = self.chosen.config.text_encoders[encoder]
+        return {f"text_encoders.{encoder}.source": find_data(config.source)} if config.output == "word_vectors" else {}
 
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed image features that a retriever looks at."""

@@ -9,7 +9,7 @@ from vitcapr.workflow.names import unique
 from vitcapr.workflow.stage import RESULTS
 
 TRAINED = "trained"
-RANKED = ("retrievers", "matchers", "devise")
+RANKED = ("retrievers", "matchers")
 """The sections of models that find images by captions and captions by images."""
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
@@ -85,10 +85,8 @@ class Selection:
         return found
 
     def _spoken(self, model: str) -> list[str]:
-        """The languages of the captions that a retriever, matcher or DeViSE embeds."""
-        if model in self.matchers:
-            return self.config.matchers[model].languages
-        return [self.config.devise[model].language if model in self.devise else self.config.text.language]
+        """The languages of the captions that a retriever or matcher embeds."""
+        return self.config.matchers[model].languages if model in self.matchers else [self.config.text.language]
 
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
         """What a grid made, by the names under which it is scored.
@@ -109,8 +107,7 @@ class Selection:
         return made
 
     def system_of(self, model: str) -> str:
-        """What a scored retriever, matcher or DeViSE is one training of: its name, without the seed if a grid varied
-        that."""
+        """What a scored retriever or matcher is one training of: its name, without the seed if a grid varied that."""
         variant = self.variants(*RANKED).get(model)
         return model if variant is None else variant.without("seed")
 
@@ -164,7 +161,7 @@ class Selection:
     @property
     def ranked(self) -> list[str]:
         """All whose embeddings are scored and shown."""
-        return [*self.retrievers, *self.matched, *self.devise]
+        return [*self.retrievers, *self.matched]
 
     @property
     def banked(self) -> dict[str, str]:
@@ -181,11 +178,6 @@ class Selection:
     def scored(self) -> list[str]:
         """The names of all scores that are made of embeddings alone."""
         return [*self.ranked, *self.banked]
-
-    @property
-    def devise(self) -> list[str]:
-        """Those that are embedded and scored."""
-        return unique(self.config.run.devise)
 
     @property
     def languages(self) -> list[str]:
@@ -241,16 +233,14 @@ class Selection:
             for name in self.needed_retrievers
             for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].views)
         )
-        devise = (self.config.devise[name].backbone for name in self.devise)
-        return unique([*captioners, *retrievers, *devise])
+        return unique([*captioners, *retrievers])
 
     @property
     def word_vectors(self) -> list[str]:
         """Those that a wanted model starts from."""
         captioners = (self.config.captioners[name].word_vectors for name in self.trained_captioners)
         retrievers = (self.config.retrievers[name].text.word_vectors for name in self.needed_retrievers)
-        devise = (self.config.devise[name].word_vectors for name in self.devise)
-        return unique(name for name in [*captioners, *retrievers, *devise] if name is not None)
+        return unique(name for name in [*captioners, *retrievers] if name is not None)
 
     @property
     def text_encoders(self) -> list[str]:

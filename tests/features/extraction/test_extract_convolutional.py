@@ -15,8 +15,12 @@ from PIL import Image
 from transformers import AutoImageProcessor
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import embed_devise, train_devise
+from vitcapr.cli import embed, extract_text, train_retriever
+from vitcapr.config.base import parse_settings
+from vitcapr.config.text import VocabularySettings
 from vitcapr.features.encoders.photographs import open_like
+from vitcapr.progress import Reporter
+from vitcapr.stages.vocabulary import vocabulary
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 220, 30), "blue": (30, 30, 220)}
 IMAGES = 30
@@ -66,12 +70,33 @@ def test_devise_learns_colours_from_a_store_of_a_cnn(tmp_path: Path, experiment:
 
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("red 1 0 0\ngreen 0 1 0\nblue 0 0 1\n", encoding="utf-8")
-    devise = {"backbone": "cnn", "word_vectors": "colours", "epochs": 60, "batch_images": 8, "learning_rate": 0.03}
-    settings = json.dumps({"devise": {**devise, "device": "cpu"}, "dimension": 3})
-    paths = {"features": store.manifest_path, "manifest": colours.manifest, "vectors": vectors, "settings": settings}
-    train_devise.main(output_dir=tmp_path / "devise", log=tmp_path / "log", **paths)
-    output = tmp_path / "embeddings.npz"
-    embed_devise.main(devise=tmp_path / "devise", split="validation", output=output, log=tmp_path / "log", **paths)
+    encoder = {"source": str(vectors), "output": "word_vectors", "store_dtype": "float32"}
+    text_features, words, tokens = (tmp_path / name for name in ("text.json", "vocabulary.json", "tokens.npz"))
+    extract_text.main(
+        manifest=colours.manifest,
+        stores=tmp_path / "stores",
+        output=text_features,
+        settings=json.dumps({"text_encoder": encoder}),
+    )
+    every_word = parse_settings(VocabularySettings, '{"text": {"vocabulary": {"min_count": 1}}}')
+    vocabulary(colours.manifest, every_word, Reporter(), vocabulary=words, tokens=tokens)
+    phase = {"epochs": 60, "batch_images": 8, "captions_per_image": 1, "learning_rate": 0.03, "schedule": "cosine"}
+    devise = {
+        "backbone": "cnn",
+        "embedding_dim": 3,
+        "image": {"head": "matrix"},
+        "text": {"kind": "features", "encoder": "colours", "head": "none"},
+        "training": {"phases": [{**phase, "objective": "hinge_rank", "margin": 0.1}], "device": "cpu"},
+    }
+    paths = {
+        "features": store.manifest_path,
+        "manifest": colours.manifest,
+        "vocabulary": words,
+        "text_features": text_features,
+    }
+    folder, output = tmp_path / "devise", tmp_path / "embeddings.npz"
+    train_retriever.main(settings=json.dumps({"retriever": devise}), tokens=tokens, output_dir=folder, **paths)
+    embed.main(retriever=folder, split="validation", output=output, **paths)
     with np.load(output) as made:
         scores = made["images"] @ made["captions"].T
     assert (scores.argmax(axis=1) % 3).tolist() == [0, 1, 2, 0, 1, 2]

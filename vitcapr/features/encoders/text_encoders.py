@@ -16,6 +16,7 @@ from vitcapr.features.encoders.backbones import Checkpoint, locate, weights_dige
 from vitcapr.features.encoders.loading import LOCAL
 from vitcapr.features.encoders.precision import resolve_dtype
 from vitcapr.features.encoders.text_towers import Output, TextTower, load_text_tower
+from vitcapr.features.encoders.word_vectors import WordVectorEncoder, locate_word_vectors
 from vitcapr.files import sha256_bytes, sha256_file
 
 Pool = Literal["mean", "cls", "last"]
@@ -127,12 +128,16 @@ def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
     return (hidden * real).sum(1) / real.sum(1)
 
 
-def locate_text_encoder(source: str, revision: str) -> Checkpoint:
+def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
     """Find ``source`` as :func:`vitcapr.features.encoders.backbones.locate` does, its tokenizer with it.
+
+    Of output ``word_vectors`` the "folder" is the file of word vectors.
 
     Raises:
         UserError: it is nowhere.
     """
+    if output == "word_vectors":
+        return Checkpoint(locate_word_vectors(source), None)
     checkpoint = locate(source, revision)
     if checkpoint.revision is not None:
         try:
@@ -144,11 +149,13 @@ def locate_text_encoder(source: str, revision: str) -> Checkpoint:
 
 
 def text_encoder_digest(folder: Path) -> str:
-    """sha256 of configuration, weights and tokenizer.
+    """sha256 of configuration, weights and tokenizer, or of the file of word vectors.
 
     Raises:
         UserError: there are no safetensors.
     """
+    if folder.is_file():
+        return sha256_file(folder)
     files = sorted({path for pattern in _TOKENIZER for path in folder.glob(pattern)})
     lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
     return sha256_bytes("\n".join(lines).encode())
@@ -162,8 +169,8 @@ def load_text_encoder(
     dtype: str,
     device: torch.device,
     max_length: int,
-    output: Output = "hidden",
-) -> TextEncoder:
+    output: Output | Literal["word_vectors"] = "hidden",
+) -> TextEncoder | WordVectorEncoder:
     """Load the text half of a checkpoint and its tokenizer: BERT and its relatives, T5, CLIP, SigLIP, BLIP-2.
 
     Args:
@@ -171,13 +178,16 @@ def load_text_encoder(
         pool: of hidden states: ``mean`` over the real tokens, special ones included, ``cls``, the first, or ``last``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         max_length: tokens of a sentence, special ones included; more are cut.
-        output: see :func:`vitcapr.features.encoders.text_towers.load_text_tower`.
+        output: see :func:`vitcapr.features.encoders.text_towers.load_text_tower`; ``word_vectors`` reads ``source``, a
+            file in GloVe's format looked up under ``VITCAPR_DATA`` first, and nothing else matters.
 
     Raises:
         UserError: it is nowhere, has code of its own or pickled weights, has no tokenizer, no such output, or reads
             fewer tokens.
     """
-    folder = locate_text_encoder(source, revision).folder
+    folder = locate_text_encoder(source, revision, output).folder
+    if output == "word_vectors":
+        return WordVectorEncoder(folder)
     if not any(folder.glob("model*.safetensors")):
         what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
         raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
