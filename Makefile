@@ -21,7 +21,7 @@ REPORT := results/demo/report.html
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
 	$(BIN)/snakemake --report $(REPORT) --quiet all
-	$(BIN)/python -m vitcapr.cli.table results/demo/summary.csv --report $(REPORT)
+	$(BIN)/python -m vitcapr table results/demo/summary.csv --report $(REPORT)
 
 # One thread a worker: workers that each take all cores wait for one another.
 test: venv-test

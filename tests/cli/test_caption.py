@@ -11,7 +11,7 @@ from PIL import Image
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.cli import caption
+from vitcapr.commands import caption
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.stages.decode import decode

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 def config(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "VITCAPR_DATA"}
     return subprocess.run(
-        [sys.executable, "-m", "vitcapr.cli.config", *arguments],
+        [sys.executable, "-m", "vitcapr", "config", *arguments],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,

@@ -1,55 +1,72 @@
-"""The program: every command can be found and explains itself, and nothing heavy is loaded to say so."""
+"""The program: every command and stage explains itself, and nothing heavy is loaded to say so."""
 
 import subprocess
 import sys
-from pathlib import Path
+from contextlib import suppress
 
 import pytest
 
-import vitcapr.cli
-from vitcapr.cli.main import COMMANDS, main
+import vitcapr
+from vitcapr.commands.main import COMMANDS, main
+from vitcapr.declaration.stage import each_stage, stage_names
 
-KNOWN = sorted(name for group in COMMANDS.values() for name in group)
+HEAVY = ("torch", "transformers", "pandas", "matplotlib", "numpy", "zarr", "pyarrow")
 
 
 def vitcapr_program(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "vitcapr.cli.main", *arguments], capture_output=True, text=True, check=False
-    )
+    return subprocess.run([sys.executable, "-m", "vitcapr", *arguments], capture_output=True, text=True, check=False)
 
 
-def test_the_table_has_every_command() -> None:
-    folder = Path(vitcapr.cli.__file__).parent
-    programs = {path.stem for path in folder.glob("*.py") if "launch(" in path.read_text(encoding="utf-8")}
-    assert set(KNOWN) == programs
-
-
-@pytest.mark.filterwarnings("ignore:.*found in sys.modules after import:RuntimeWarning")
-@pytest.mark.parametrize("command", KNOWN)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In this process: a program for each would spend minutes on imports."""
     monkeypatch.setattr(sys, "argv", ["vitcapr", command, "--help"])
+    with suppress(SystemExit):
+        main()
+    assert f"vitcapr {command} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stage", stage_names())
+def test_every_stage_explains_itself(
+    stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["vitcapr", "stage", stage, "--help"])
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 0
-    said = capsys.readouterr().out
-    assert "Usage: " in said
-    assert f"vitcapr {command} " in said
+    assert f"vitcapr stage {stage} " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",)])
 def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
     done = vitcapr_program(*arguments)
     assert done.returncode == 0
-    assert all(f"  {name} " in done.stdout for name in KNOWN)
+    assert all(f"  {name} " in done.stdout for name in COMMANDS)
+
+
+def test_stage_help_lists_every_stage() -> None:
+    listed = vitcapr_program("stage", "--help").stdout
+    for stage in each_stage():
+        assert f"  {stage.name} " in listed
+        assert stage.summary in listed
 
 
 def test_help_loads_no_heavy_library() -> None:
     program = (
-        "import sys; sys.argv = ['vitcapr', '--help']; from vitcapr.cli.main import main; main(); "
-        "print([name for name in ('torch', 'pandas', 'pydantic', 'typer') if name in sys.modules])"
+        "import sys; from vitcapr.commands.main import main; sys.argv = ['vitcapr', '--help']; main(); "
+        f"print([name for name in {(*HEAVY, 'pydantic', 'typer')} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_declarations_of_all_stages_load_no_heavy_library() -> None:
+    """They are loaded while Snakemake parses the Snakefile."""
+    program = (
+        "import sys; from vitcapr.declaration.stage import each_stage; list(each_stage()); "
+        f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -59,21 +76,36 @@ def test_version() -> None:
     assert vitcapr_program("--version").stdout == f"vitcapr {vitcapr.__version__}\n"
 
 
-def test_a_misspelt_command_gets_a_suggestion() -> None:
-    done = vitcapr_program("exract")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["captoin"], "error: no command 'captoin'; did you mean 'caption'?\n"),
+        (["stage", "decoed"], "error: no stage 'decoed'; did you mean 'decode'?\n"),
+        (["xyzzy"], "error: no command 'xyzzy'; vitcapr --help lists the commands\n"),
+    ],
+)
+def test_a_misspelt_command_gets_a_suggestion(words: list[str], message: str) -> None:
+    done = vitcapr_program(*words)
     assert done.returncode == 2
-    assert done.stderr == "error: no command 'exract'; did you mean 'extract'?\n"
+    assert done.stderr == message
 
 
-def test_dashes_are_as_good_as_underscores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["vitcapr", "train-captioner", "--help"])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 0
-
-
-def test_a_users_mistake_is_one_line(tmp_path: Path) -> None:
-    done = vitcapr_program("table", str(tmp_path / "none.csv"))
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("table", "nothing/here.csv"),
+        ("stage", "vocabulary", "--manifest", "no.json", "--vocabulary", "v.json", "--tokens", "t.npz"),
+        ("stage", "vocabulary", "--manifest", ".", "--vocabulary", "v.json", "--tokens", "t.npz"),
+    ],
+)
+def test_a_users_mistake_is_one_line(words: tuple[str, ...]) -> None:
+    done = vitcapr_program(*words)
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback() -> None:
+    done = vitcapr_program("--debug", "table", "nothing/here.csv")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr

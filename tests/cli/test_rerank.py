@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.building import cosines
 from vitcapr.cli import rerank, rerank_oracle, tune_reranking
-from vitcapr.cli.parts import cosines, views
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
+from vitcapr.retrieval import views
 
 SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
 TRUTH = {

@@ -10,7 +10,7 @@ import torch
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.cli import search
+from vitcapr.commands import search
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.model_folder import read_model
-from vitcapr.cli import train_head
+from vitcapr.commands import train_head
 from vitcapr.errors import UserError
 from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
 from vitcapr.features.store.layout import ArrayLayout

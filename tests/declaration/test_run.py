@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.cli import diff, gc, why
+from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.declaration.kinds import Artefact
 from vitcapr.declaration.run import run_stage

@@ -27,7 +27,7 @@ HERE = [command for command in COMMANDS if command not in NEEDS_DATA and command
 
 def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     program, *arguments = shlex.split(command)
-    module = {"vitcapr": "vitcapr.cli.main", "snakemake": "snakemake"}[program]
+    module = {"vitcapr": "vitcapr", "snakemake": "snakemake"}[program]
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=folder,

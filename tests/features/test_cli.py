@@ -13,7 +13,8 @@ import typer
 from transformers import BertConfig, BertModel, BertTokenizer
 from typer.testing import CliRunner
 
-from vitcapr.cli import extract_text, features, gc
+from vitcapr.cli import extract_text
+from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 
@@ -21,7 +22,7 @@ Snapshot = Callable[[Path], dict[str, bytes]]
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.main, [str(argument) for argument in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 

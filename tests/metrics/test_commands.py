@@ -15,7 +15,8 @@ from vitcapr.artefacts import captions as captions_file
 from vitcapr.artefacts.captions import Candidate
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli import ground, score, summary, table
+from vitcapr.cli import ground, score, summary
+from vitcapr.commands import table
 from vitcapr.errors import UserError
 
 SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})

@@ -171,8 +171,8 @@ READ_TEXTS = {
     "features/store/place.py": "the text of fsspec becomes a message",
     "data/coco.py": "the text becomes a message",
     "training/gpu_use.py": "NVML's error",
-    "cli/parts/ranks.py": "printed",
     "cli/parts/stage.py": "printed",
+    "cli/parts/ranks.py": "printed",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
 }

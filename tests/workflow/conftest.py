@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vitcapr.cli.status import Job, parse_jobs
+from vitcapr.commands.status import Job, parse_jobs
 
 REPOSITORY = Path(__file__).parents[2]
 # importlib mode leaves sys.path alone; the edits and their prediction are modules beside the tests.
@@ -23,13 +23,13 @@ class Project:
     root: Path
     configfile: str | None = None
 
-    def command(self, *arguments: str, program: str = "snakemake") -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, program: tuple[str, ...] = ("snakemake",)) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(self.root), "COLUMNS": "200"}
         environment.pop("VITCAPR_DATA", None)
         environment.pop("VITCAPR_BACKBONES", None)
         configured = ["--configfile", self.configfile] if self.configfile else []
         return subprocess.run(
-            [sys.executable, "-m", program, *configured, *arguments],
+            [sys.executable, "-m", *program, *configured, *arguments],
             cwd=self.root,
             env=environment,
             capture_output=True,
@@ -52,7 +52,7 @@ class Project:
         return {job.name for job in self.jobs()}
 
     def status(self) -> str:
-        done = self.command(program="vitcapr.cli.status")
+        done = self.command(program=("vitcapr", "status"))
         assert done.returncode == 0, done.stderr
         return done.stdout
 

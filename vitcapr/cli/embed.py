@@ -21,7 +21,6 @@ from vitcapr.cli.parts.options import (
     Views,
 )
 from vitcapr.cli.parts.stage import launch
-from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import EmbedSettings
 from vitcapr.errors import UserError
@@ -29,6 +28,7 @@ from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import open_features
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.retrieval.embedder import open_retriever
+from vitcapr.retrieval.views import open_views
 
 
 def main(

@@ -10,7 +10,7 @@ import typer
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
+from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.cli.parts.options import (
     Features,
     Log,
@@ -22,9 +22,7 @@ from vitcapr.cli.parts.options import (
     Views,
     VocabularyFile,
 )
-from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.parts.stage import launch
-from vitcapr.cli.parts.views import open_views
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
@@ -35,6 +33,7 @@ from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.text_towers import FeatureTower
+from vitcapr.retrieval.views import open_views
 from vitcapr.training.distributed import joined
 from vitcapr.training.word_vectors import start_embedding
 

@@ -8,7 +8,7 @@ import typer
 
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.weight import RerankingWeight
-from vitcapr.cli.parts.cosines import digest_of, split_cosines
+from vitcapr.building.cosines import digest_of, split_cosines
 from vitcapr.cli.parts.options import (
     Log,
     ManifestFile,

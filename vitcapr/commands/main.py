@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 from vitcapr import __version__
-from vitcapr.commands.program import run_program
 from vitcapr.errors import EXIT_BAD_INPUT
 
 COMMANDS = {
@@ -57,6 +56,8 @@ def usage() -> str:
 
 
 def _run(command: str, arguments: Sequence[str], debug: bool) -> None:
+    from vitcapr.commands.program import run_program
+
     sys.argv = [f"vitcapr {command}", *arguments]
     module = importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}")
     run_program(module.app, debug)

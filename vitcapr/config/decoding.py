@@ -33,9 +33,3 @@ class DecodingConfig(Section):
         if self.min_length > self.max_length:
             raise ValueError(f"min_length {self.min_length} is more than max_length {self.max_length}")
         return self
-
-
-class DecodeSettings(Section):
-    """What the stage ``decode`` reads."""
-
-    decoding: DecodingConfig = DecodingConfig()

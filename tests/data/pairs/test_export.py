@@ -11,7 +11,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import data_pairs, draw_pair_lengths, pairs
+from vitcapr.cli import data_pairs, draw_pair_lengths
+from vitcapr.commands import pairs
 from vitcapr.data.pairs.claims import text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.errors import UserError
@@ -56,7 +57,7 @@ def content(manifest: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_pictures_in_base64_read_back_identically(manifest: Path, tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"out{suffix}"
-    done = CliRunner().invoke(pairs.main, ["export", "--base64", "--manifest", str(manifest), "-o", str(output)])
+    done = CliRunner().invoke(pairs.app, ["export", "--base64", "--manifest", str(manifest), "-o", str(output)])
     assert done.exit_code == 0, done.output
     for number in range(4):
         (tmp_path / f"{number}.png").unlink()
@@ -67,7 +68,7 @@ def test_pictures_in_base64_read_back_identically(manifest: Path, tmp_path: Path
 
 def test_paths_read_back_from_the_same_pictures(manifest: Path, tmp_path: Path) -> None:
     output = tmp_path / "paths" / "out.jsonl"
-    done = CliRunner().invoke(pairs.main, ["export", "--manifest", str(manifest), "-o", str(output)])
+    done = CliRunner().invoke(pairs.app, ["export", "--manifest", str(manifest), "-o", str(output)])
     assert done.exit_code == 0, done.output
     assert json.loads(output.read_text(encoding="utf-8").splitlines()[0]) == {
         "text": "Wow, a dog runs !",
@@ -84,11 +85,11 @@ def test_paths_read_back_from_the_same_pictures(manifest: Path, tmp_path: Path) 
 
 def test_what_cannot_be_written_is_one_line(manifest: Path, tmp_path: Path) -> None:
     arguments = ["export", "--manifest", str(manifest), "--base64", "-o"]
-    done = CliRunner().invoke(pairs.main, [*arguments, str(tmp_path / "out.xlsx")])
+    done = CliRunner().invoke(pairs.app, [*arguments, str(tmp_path / "out.xlsx")])
     assert isinstance(done.exception, UserError)
     assert "unknown kind of table" in str(done.exception)
     (tmp_path / "2.png").unlink()
-    done = CliRunner().invoke(pairs.main, [*arguments, str(tmp_path / "out.csv")])
+    done = CliRunner().invoke(pairs.app, [*arguments, str(tmp_path / "out.csv")])
     assert isinstance(done.exception, UserError)
     assert "cannot read 2.png" in str(done.exception)
     assert not (tmp_path / "out.csv").exists()

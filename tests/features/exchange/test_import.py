@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import adopt, features
+from vitcapr.cli import adopt
+from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 
@@ -37,7 +38,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.main, [str(argument) for argument in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 

@@ -24,7 +24,8 @@ from fsspec.registry import _registry
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract, features
+from vitcapr.cli import extract
+from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import find_remote
 from vitcapr.features.exchange.transfer import pull, push
@@ -118,7 +119,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.main, [str(argument) for argument in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 

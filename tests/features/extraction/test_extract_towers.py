@@ -14,7 +14,8 @@ from PIL import Image
 from two_towers import QUERIES, blip2_itm, blip2_t5, clip
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import data_flickr30k, decode, extract, features, seal
+from vitcapr.cli import data_flickr30k, decode, extract, seal
+from vitcapr.commands import features
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import CaptionBatches

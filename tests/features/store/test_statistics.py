@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from vitcapr.cli import features
+from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.foreign_files import ForeignFeatures
 from vitcapr.features.exchange.importing import import_features
@@ -37,7 +37,7 @@ def sealed(tmp_path: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.Mo
 
 
 def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.main, [str(argument) for argument in arguments], catch_exceptions=False)
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
 

@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from vitcapr.cli.parts.options import Summary
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.options import Summary
+from vitcapr.commands.program import typed
 from vitcapr.metrics.score_tables import score_tables
 from vitcapr.metrics.summary import read_summary
 from vitcapr.tables.terminal import to_rich
@@ -31,5 +31,4 @@ def main(
         console.print(f"Report:  {report}", soft_wrap=True, markup=False)
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

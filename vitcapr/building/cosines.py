@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.model_card import WEIGHTS
-from vitcapr.cli.parts.views import open_views
 from vitcapr.decoding.rerank import Floats, NBest, cosines_of
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.files import sha256_file
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import open_retriever
+from vitcapr.retrieval.views import open_views
 
 _BLOCK = 1024
 """Captions or images embedded between two lines of progress."""

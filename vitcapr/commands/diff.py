@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.workflow.comparison import SUMMARY, of_artefacts, of_experiments, of_scores, read_scores
@@ -54,5 +54,4 @@ def compare(first: Path, second: Path) -> list[str]:
     return lines or ["made from the same"]
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from vitcapr.cli.parts.options import Configfiles
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.options import Configfiles
 from vitcapr.config.schema import schema_text
 from vitcapr.workflow.experiment import load_experiment
 
@@ -42,7 +41,3 @@ def schema(
         print(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    launch(app)

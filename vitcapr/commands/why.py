@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.provenance.code import stage_code
@@ -129,5 +129,4 @@ def _energy(joules: float) -> str:
     return f"{joules / 3.6e6:.3g} kWh" if joules >= 3.6e5 else f"{joules:.0f} J"
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

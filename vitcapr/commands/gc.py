@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.features.store.unused import unused_stores
 from vitcapr.progress import format_bytes
@@ -132,5 +132,4 @@ def _owner(path: Path) -> str:
     return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from vitcapr.artefacts.manifest import SPLITS, Manifest, read_manifest
-from vitcapr.cli.parts.options import Arrays, Sealed
+from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
 from vitcapr.features.exchange.transfer import Advance, ranges_of

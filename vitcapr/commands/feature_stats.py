@@ -9,7 +9,7 @@ import dask
 import typer
 from dask.diagnostics import ProgressBar
 
-from vitcapr.cli.parts.options import Arrays, Sealed
+from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.statistics import statistics, table

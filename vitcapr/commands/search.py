@@ -13,10 +13,9 @@ from PIL import Image
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.model_folder import read_model
-from vitcapr.cli.parts.beside_model import BesideModel, find_model
-from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Views
-from vitcapr.cli.parts.stage import launch
-from vitcapr.cli.parts.views import open_views
+from vitcapr.commands.beside_model import BesideModel, find_model
+from vitcapr.commands.options import Device, NamedBackbone, OwnVocabulary, Views
+from vitcapr.commands.program import typed
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
 from vitcapr.errors import UserError
@@ -28,6 +27,7 @@ from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail
 from vitcapr.retrieval.search import search
+from vitcapr.retrieval.views import open_views
 from vitcapr.tables.table import Table, row
 from vitcapr.tables.terminal import print_listing
 
@@ -185,5 +185,4 @@ def _print(found: Sequence[tuple[float, str, str]]) -> None:
         print_listing(Table("", ("rank", "cosine", "image", "caption"), tuple(rows), align="rrll"))
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

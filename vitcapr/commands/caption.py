@@ -13,11 +13,12 @@ from PIL import Image
 
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli.parts.beside_model import BesideModel, find_model
 from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.beside_model import BesideModel, find_model
+from vitcapr.commands.options import Device, NamedBackbone, OwnVocabulary, Settings
+from vitcapr.commands.program import typed
 from vitcapr.config.base import parse, parse_settings
-from vitcapr.config.decoding import DecodeSettings, DecodingConfig
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.data.images import BadImage
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs, open_photograph
 from vitcapr.decoding.describe import describe
@@ -31,6 +32,7 @@ from vitcapr.figures.attention import attended_words
 from vitcapr.figures.style import save_figure
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter
+from vitcapr.stages.decode import DecodeSettings
 from vitcapr.tables.table import Table, row
 from vitcapr.tables.terminal import print_listing
 
@@ -207,5 +209,4 @@ def _print(rows: Sequence[dict[str, Any]]) -> None:
         print_listing(Table("", ("", "", ""), tuple(lines), align="lrl"))
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

@@ -8,9 +8,9 @@ import torch
 import typer
 
 from vitcapr.artefacts.model_folder import read_model
-from vitcapr.cli.parts.dual_training import architecture_of, train_dual_encoder
-from vitcapr.cli.parts.options import Log
-from vitcapr.cli.parts.stage import launch
+from vitcapr.building.retriever import architecture_of, train_dual_encoder
+from vitcapr.commands.options import Log
+from vitcapr.commands.program import typed
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
@@ -133,5 +133,4 @@ def _recalls(
     return lines
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

@@ -6,24 +6,23 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.parts.feature_import import import_store
-from vitcapr.cli.parts.feature_stats import stats
-from vitcapr.cli.parts.feature_transfer import pull, push
-from vitcapr.cli.parts.options import Sealed
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.feature_import import import_store
+from vitcapr.commands.feature_stats import stats
+from vitcapr.commands.feature_transfer import pull, push
+from vitcapr.commands.options import Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features, read_sealed
 from vitcapr.features.store.verify import check_chunks
 from vitcapr.progress import Reporter, format_bytes
 
-main = typer.Typer(
+app = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
 )
-main.command()(push)
-main.command()(pull)
-main.command("import")(import_store)
-main.command()(stats)
+app.command()(push)
+app.command()(pull)
+app.command("import")(import_store)
+app.command()(stats)
 
 
 class Format(StrEnum):
@@ -43,7 +42,7 @@ _WRITERS = {
 }
 
 
-@main.command()
+@app.command()
 def info(sealed: Sealed) -> None:
     """What a store holds and where its numbers come from."""
     with open_features(sealed) as store:
@@ -62,7 +61,7 @@ def info(sealed: Sealed) -> None:
         typer.echo(f"{label:14s} {value}")
 
 
-@main.command()
+@app.command()
 def verify(
     sealed: Sealed,
     delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
@@ -91,7 +90,7 @@ def verify(
     typer.echo(f"{checks} chunks, {format_bytes(read)}, all as sealed")
 
 
-@main.command()
+@app.command()
 def export(
     sealed: Sealed,
     to: Annotated[Format, typer.Option("--to", help="The kind of files.")],
@@ -131,7 +130,3 @@ def _preprocessing(values: dict[str, object]) -> str:
     if values["crop"]:
         parts.append(f"crop {values['crop']}")
     return ", ".join([*parts, f"mean {values['mean']}", f"std {values['std']}"])
-
-
-if __name__ == "__main__":
-    launch(main)

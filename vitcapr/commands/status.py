@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.cli.parts.options import Configfiles
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.options import Configfiles
+from vitcapr.commands.program import typed
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.dry_run import dry_run
 from vitcapr.workflow.experiment import load_experiment
@@ -113,5 +113,4 @@ def _changes(reason: str) -> Iterator[str]:
             yield f"the content of {key} changed"
 
 
-if __name__ == "__main__":
-    launch(main)
+app = typed(main)

@@ -6,22 +6,21 @@ from typing import Annotated
 import typer
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli.parts.options import ManifestFile
-from vitcapr.cli.parts.stage import launch
+from vitcapr.commands.options import ManifestFile
 from vitcapr.data.pairs.export import export_pairs
 from vitcapr.progress import Reporter
 
-main = typer.Typer(
+app = typer.Typer(
     name="pairs", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
 )
 
 
-@main.callback()
+@app.callback()
 def _commands() -> None:
     """Take pairs of texts and pictures out of an experiment."""
 
 
-@main.command()
+@app.command()
 def export(
     manifest: ManifestFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="The table to write: .csv, .tsv or .jsonl.")],
@@ -36,7 +35,3 @@ def export(
         with reporter.track(f"export {output.name}", len(data.captions), "pairs") as tracker:
             number = export_pairs(data, manifest, output, encoded=base64, advance=tracker.advance)
         reporter.line(f"{output}: {number:,} pairs" + (", encoding: base64" if base64 else f" of {data.image_root}"))
-
-
-if __name__ == "__main__":
-    launch(main)

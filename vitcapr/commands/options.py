@@ -1,0 +1,29 @@
+"""Options that several commands have: what they are called and what their help says."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Settings = Annotated[
+    str,
+    typer.Option("--settings", help="The stage's settings as JSON, or the path of a JSON file; {} for the defaults."),
+]
+Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
+Configfiles = Annotated[
+    list[Path] | None,
+    typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
+]
+ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
+Views = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--view", help="Sealed manifest.json of a further view that the retriever looks at; may be given again."
+    ),
+]
+Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+Arrays = Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")]
+NamedBackbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
+OwnVocabulary = Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Summary = Annotated[Path, typer.Argument(help="summary.csv")]
