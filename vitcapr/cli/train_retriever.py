@@ -22,6 +22,7 @@ from vitcapr.cli.parts.options import (
     Views,
     VocabularyFile,
 )
+from vitcapr.cli.parts.ranks import are_to_be_started, reporter_of_rank, start_ranks
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings

@@ -13,7 +13,6 @@ from PIL import Image
 
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli.parts.options import Device, NamedBackbone, OwnVocabulary, Settings
 from vitcapr.commands.beside_model import BesideModel, find_model
 from vitcapr.commands.options import Device, NamedBackbone, OwnVocabulary, Settings
 from vitcapr.commands.program import typed
