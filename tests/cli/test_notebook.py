@@ -6,7 +6,7 @@ from typing import Any
 
 import nbformat
 
-from vitcapr.metrics.summary import read_summary
+from vitcapr.artefacts.summary import read_summary
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebooks" / "new_head.ipynb"
 PARAMETERS = """

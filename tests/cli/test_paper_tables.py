@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.summary import COLUMNS, write_summary
 from vitcapr.cli import paper_tables
 from vitcapr.errors import UserError
 from vitcapr.metrics.published.numbers import TABLE_NAMES
-from vitcapr.metrics.summary import COLUMNS, write_summary
 
 
 @pytest.fixture

@@ -91,7 +91,9 @@ def test_a_learning_curve_from_cards_and_scores(draw, run, dataset, tmp_path):
     trained = []
     for number, pairs in enumerate((100, 100, None)):
         card, metrics = tmp_path / f"card{number}.json", tmp_path / f"metrics{number}.json"
-        card.write_text(json.dumps({"settings": {"retriever": {"training": {"pairs": pairs}}}}))
+        card.write_text(
+            json.dumps({"format": "vitcapr-model-1", "settings": {"retriever": {"training": {"pairs": pairs}}}})
+        )
         score = {"value": 0.1 + 0.1 * number, "low": None, "high": None, "n": 6}
         scores = {f"{way}_recall_1": score for way in ("i2t", "t2i")}
         content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "metrics": scores, "protocol": ""}

@@ -4,11 +4,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.comparison import read_comparison
+from vitcapr.artefacts.summary import COLUMNS
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
+from vitcapr.metrics.before_after import reranking, self_critical
 from vitcapr.metrics.side_by_side import BuildRow, build_rows
-from vitcapr.metrics.summary import COLUMNS
 from vitcapr.tables.table import Table
 
 

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.ranks import RankFile, Ranks
+from vitcapr.artefacts.summary import COLUMNS
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.side_by_side import BuildRow, build_rows
-from vitcapr.metrics.summary import COLUMNS
 from vitcapr.tables.table import Table
 
 COLUMNS_SHOWN = ("system", "I→T R@1", "I→T median rank")

@@ -9,9 +9,10 @@ import pytest
 
 from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.pools import Pools, read_pools
 from vitcapr.cli import score_pools
 from vitcapr.errors import UserError
-from vitcapr.metrics.pools import Pools, rank_pools, read_pools
+from vitcapr.metrics.pools import rank_pools
 
 IMAGES, EACH = 12, 3
 

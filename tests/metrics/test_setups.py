@@ -3,18 +3,22 @@ from typing import Any
 
 import pytest
 
+from vitcapr.artefacts.model_card import write_card
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
+from vitcapr.stages.train_captioner import TrainCaptionerSettings
 
 
 def card(folder: Path, settings: Section, **score: float) -> Path:
     path = folder / "card.json"
-    write_json(path, {"settings": settings.canonical(), "best_score": score, "best_epoch": 3})
+    write_json(
+        path, {"format": "vitcapr-model-1", "settings": settings.canonical(), "best_score": score, "best_epoch": 3}
+    )
     return path
 
 
@@ -72,9 +76,9 @@ def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
     assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 50", "33")
 
 
-@pytest.mark.parametrize("content", [[], {}, {"settings": {"backbone": {}}}])
+@pytest.mark.parametrize("content", [{}, {"settings": {"backbone": {}}}, {"settings": 3}])
 def test_another_card_is_refused(tmp_path: Path, content: Any) -> None:
-    write_json(tmp_path / "card.json", content)
+    write_card(tmp_path, content)
     with pytest.raises(UserError, match="not the card of a captioner or a retriever"):
         read_setup(tmp_path / "card.json")
 
@@ -94,6 +98,6 @@ def test_the_other_numbers_have_a_place() -> None:
 
 def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
     path = tmp_path / "raw" / "card.json"
-    write_json(path, {"settings": {"retriever": {"training": {"phases": []}}}})
+    write_json(path, {"format": "vitcapr-model-1", "settings": {"retriever": {"training": {"phases": []}}}})
     setup = read_setup(path)
     assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")

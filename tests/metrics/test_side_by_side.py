@@ -3,9 +3,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.summary import COLUMNS
 from vitcapr.metrics.published.numbers import Published, read_published
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
-from vitcapr.metrics.summary import COLUMNS
 from vitcapr.tables.table import Table
 
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}

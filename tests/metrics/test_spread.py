@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
+from vitcapr.artefacts.summary import write_summary
 from vitcapr.cli import spread as command
 from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
-from vitcapr.metrics.summary import tidy, write_summary
+from vitcapr.metrics.summary import tidy
 from vitcapr.tables.markdown import to_page
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]

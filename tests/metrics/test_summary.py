@@ -6,9 +6,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from vitcapr.artefacts.summary import COLUMNS, read_summary, write_summary
 from vitcapr.errors import UserError
 from vitcapr.metrics.score_tables import score_tables, scores_page
-from vitcapr.metrics.summary import COLUMNS, collect, read_summary, tidy, write_summary
+from vitcapr.metrics.summary import collect, tidy
 from vitcapr.tables.table import Cell
 
 

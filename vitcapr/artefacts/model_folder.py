@@ -7,7 +7,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from vitcapr.artefacts.model_card import WEIGHTS, read_card, write_card
+from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card, write_card
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
 
@@ -25,7 +25,7 @@ def read_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     Raises:
         UserError: the folder holds no trained model, or a damaged one.
     """
-    card = read_card(folder)
+    card = read_card(folder / CARD)
     try:
         return load_file(folder / WEIGHTS), card
     except (OSError, SafetensorError) as error:

@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.comparison import write_comparison
 from vitcapr.cli.parts.options import Log, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.files import write_json, write_text
+from vitcapr.files import write_text
 from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.progress import Reporter
 
@@ -28,7 +29,7 @@ def main(
     metrics = parse_settings(ScoreSettings, settings).metrics
     systems = read_scored(before, before_images), read_scored(after, after_images)
     content = compare_systems(*systems, metrics.bootstrap_samples, metrics.bootstrap_seed)
-    write_json(output, content)
+    write_comparison(output, content)
     write_text(table, comparison_page(content))
     with Reporter(log) as reporter:
         for name, row in content["metrics"].items():

@@ -7,6 +7,7 @@ import typer
 
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import read_metrics
+from vitcapr.artefacts.model_card import read_card
 from vitcapr.cli.parts.options import Log, ManifestFile, Settings
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
@@ -14,7 +15,6 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.errors import UserError
 from vitcapr.figures.learning_curve import Trained, learning_curve
 from vitcapr.figures.style import save_figure
-from vitcapr.files import read_json
 from vitcapr.metrics.retrieval_report import searched
 from vitcapr.progress import Reporter
 
@@ -44,7 +44,7 @@ def main(
         scores = content["metrics"]
         protocols.append(content["protocol"])
         try:
-            pairs = read_json(Path(card))["settings"]["retriever"]["training"]["pairs"]
+            pairs = read_card(Path(card))["settings"]["retriever"]["training"]["pairs"]
             recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in ("i2t", "t2i")]
         except (KeyError, TypeError) as error:
             raise UserError("not the card and the scores of a retriever", where=f"{card}, {metrics}") from error

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.summary import read_summary
 from vitcapr.cli.parts.named import parse_named
 from vitcapr.cli.parts.options import Log
 from vitcapr.cli.parts.stage import launch
 from vitcapr.metrics.paper_tables import paper_tables, write_paper_tables
-from vitcapr.metrics.summary import read_summary
 from vitcapr.progress import Reporter
 
 

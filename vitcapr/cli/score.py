@@ -8,6 +8,7 @@ import typer
 from vitcapr.artefacts.captions import read_results
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.artefacts.per_image import write_per_image
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.cli.parts.options import (
     CaptionedSplit,
@@ -23,7 +24,6 @@ from vitcapr.cli.parts.options import (
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.files import atomic_path
 from vitcapr.metrics import java, oracle
 from vitcapr.metrics.inputs import check_candidates
 from vitcapr.metrics.references import references_of
@@ -74,8 +74,7 @@ def main(
             samples=options.bootstrap_samples,
             seed=options.bootstrap_seed,
         )
-        with atomic_path(per_image) as temporary:
-            scored.per_image.to_parquet(temporary, index=False)
+        write_per_image(per_image, scored.per_image)
         write_metrics(
             output,
             dataset=data.dataset,

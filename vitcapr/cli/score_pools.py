@@ -9,12 +9,13 @@ import typer
 from vitcapr.artefacts.embeddings import read_embeddings
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.artefacts.pools import read_pools
 from vitcapr.cli.parts.options import BankWeight, CorrectedBy, Log, ManifestFile, MetricsOutput, ModelName, Settings
 from vitcapr.cli.parts.query_bank import scored_with
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.retrieval_metrics import RetrievalScoreSettings
-from vitcapr.metrics.pools import rank_pools, read_pools
+from vitcapr.metrics.pools import rank_pools
 from vitcapr.metrics.report import interval_protocol, plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS
 from vitcapr.metrics.retrieval_files import check_pool

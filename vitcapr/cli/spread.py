@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.summary import read_summary
 from vitcapr.cli.parts.options import Log, Settings, Summary
 from vitcapr.cli.parts.stage import launch
 from vitcapr.config.base import parse_settings
 from vitcapr.config.spread import SpreadSettings
 from vitcapr.files import write_text
 from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
-from vitcapr.metrics.summary import read_summary
 from vitcapr.progress import Reporter
 from vitcapr.tables.csv import frame_to_csv
 from vitcapr.tables.markdown import to_page

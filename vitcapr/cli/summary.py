@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 from vitcapr.artefacts.metrics import read_metrics
+from vitcapr.artefacts.summary import write_summary
 from vitcapr.cli.parts.options import Log
 from vitcapr.cli.parts.stage import launch
 from vitcapr.files import write_text
 from vitcapr.metrics.score_tables import scores_page
-from vitcapr.metrics.summary import collect, tidy, write_summary
+from vitcapr.metrics.summary import collect, tidy
 from vitcapr.progress import Reporter
 
 

@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.options import Summary
 from vitcapr.commands.program import typed
 from vitcapr.metrics.score_tables import score_tables
-from vitcapr.metrics.summary import read_summary
 from vitcapr.tables.terminal import to_rich
 
 

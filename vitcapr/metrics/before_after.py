@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from vitcapr.errors import UserError
-from vitcapr.files import read_json
 from vitcapr.metrics.columns import LANGUAGE, REFERENCES
-from vitcapr.metrics.comparison import FORMAT, ROW, comparison_rows
+from vitcapr.metrics.comparison import ROW, comparison_rows
 from vitcapr.metrics.known_scores import in_groups
 from vitcapr.metrics.side_by_side import BuildRow, place
 from vitcapr.metrics.verdict import NOT_TESTED
@@ -18,16 +15,6 @@ BEAM, RERANKED = "beam", "reranked"
 """Decodings of these names are one before and after reranking, where no comparison of the two is given."""
 CROSS_ENTROPY = "_cross_entropy"
 """A captioner whose name is another's with this after it is that one, without its self-critical phase."""
-
-
-def read_comparison(path: Path) -> dict[str, Any]:
-    """Raises:
-    UserError: the file is missing or is not a comparison.
-    """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"not a comparison of format {FORMAT}", where=path, remedy="compare the two systems again")
-    return content
 
 
 def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.artefacts.metrics import read_metrics
+from vitcapr.artefacts.per_image import read_per_image
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.caption_metrics import caption_metrics
@@ -20,7 +21,6 @@ from vitcapr.metrics.verdict import NOT_SHOWN, NOT_TESTED, verdict
 from vitcapr.tables.markdown import to_markdown
 from vitcapr.tables.table import NOTHING, Cell, Table, row
 
-FORMAT = "vitcapr-comparison-1"
 _P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8
 _SAME = ("tok", "refs", "images", "split", "lang")
@@ -53,14 +53,15 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
     UserError: a file is missing, or the two are not of one run of ``score``.
     """
     report = read_metrics(metrics)
+    table = read_per_image(per_image)
     try:
-        table = pd.read_parquet(per_image)
-    except (OSError, ValueError) as error:
-        raise UserError("not a table of scores by image", where=per_image, remedy="score the captions again") from error
-    measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
+        measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
+    except (KeyError, ValueError, TypeError) as error:
+        what = f"not a table of scores by image: {error}"
+        raise UserError(what, where=per_image, remedy="score the captions again") from error
     for name, measure in measures.items():
         value = report["metrics"][name]["value"]
-        if value is None or abs(measure.value - value) > 1e-6:
+        if value is None or not abs(measure.value - value) <= 1e-6:
             raise UserError(f"{name} is not that of {metrics}", where=per_image, remedy="give the files of one scoring")
     return Scored(report, table["image_id"].tolist(), table["caption"].tolist(), measures)
 
@@ -90,7 +91,6 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
             found["verdict"] = verdict(found["low"], found["high"])
         rows[name] = found
     return {
-        "format": FORMAT,
         "dataset": before.report["dataset"],
         "split": before.report["split"],
         "images": len(before.images),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from vitcapr.artefacts.comparison import read_comparison
 from vitcapr.files import write_text
-from vitcapr.metrics.before_after import read_comparison, reranking, self_critical
+from vitcapr.metrics.before_after import reranking, self_critical
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.published.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.metrics.seed_average import seed_average

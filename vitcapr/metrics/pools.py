@@ -1,29 +1,18 @@
 """Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.artefacts.arrays import read_arrays
-from vitcapr.artefacts.embeddings import Embeddings, Rows
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.pools import Pools
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.metrics.retrieval import DEPTHS
 
 REMEDY = "run the data stage and embed the split again"
-
-
-class Pools(NamedTuple):
-    """``pools.npz``: rows of images.parquet and of captions.parquet, each increasing."""
-
-    image_queries: Rows
-    text_candidates: Rows
-    text_queries: Rows
-    image_candidates: Rows
 
 
 @dataclass(frozen=True)
@@ -49,23 +38,6 @@ class PoolRanks:
         found = {f"i2t_recall_{depth}": mean_measure(self.i2t <= depth) for depth in DEPTHS}
         hits = {depth: np.bincount(place, weights=self.t2i <= depth) for depth in DEPTHS}
         return found | {f"t2i_recall_{depth}": ratio_measure(hits[depth], counts) for depth in DEPTHS}
-
-
-def read_pools(path: Path) -> Pools:
-    """Raises:
-    UserError: the file is missing, or holds no queries.
-    """
-    pools = Pools(
-        **read_arrays(
-            path,
-            dict.fromkeys(Pools._fields, np.integer),
-            "a table of pools",
-            "set data.dataset: pairs, and run the data stage",
-        )
-    )
-    if not len(pools.image_queries):
-        raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")
-    return pools
 
 
 def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vitcapr.artefacts.model_card import read_card
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 from vitcapr.metrics.published.numbers import Published
 from vitcapr.metrics.side_by_side import BUILD
 from vitcapr.tables.table import NOTHING, Table, row
@@ -29,17 +29,22 @@ def read_setup(card: Path) -> dict[str, str]:
     Raises:
         UserError: the file is missing or is not the card of a captioner or a retriever.
     """
-    content = read_json(card)
-    settings = content.get("settings", {}) if isinstance(content, dict) else {}
-    model = settings.get("captioner") or settings.get("retriever")
-    if not model:
-        raise UserError("not the card of a captioner or a retriever", where=card, remedy="name a card.json of one")
+    content = read_card(card)
+    try:
+        return _setup(card.parent.name, content, content["settings"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        what = "not the card of a captioner or a retriever"
+        raise UserError(what, where=card, remedy="name a card.json of one") from error
+
+
+def _setup(name: str, content: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
+    model = settings["captioner" if "captioner" in settings else "retriever"]
     phases = model["training"]["phases"]
     if not phases:
-        return dict.fromkeys(_COLUMNS, NOTHING) | {"system": card.parent.name, "objective": "nothing is learnt"}
-    score = ", ".join(f"{value:.4f} ({name.replace('_', ' ')})" for name, value in content["best_score"].items())
+        return dict.fromkeys(_COLUMNS, NOTHING) | {"system": name, "objective": "nothing is learnt"}
+    score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in content["best_score"].items())
     return {
-        "system": card.parent.name,
+        "system": name,
         "epochs": _by_phase(phases, "epochs"),
         "learning_rate": _by_phase(phases, "learning_rate"),
         "schedule": _by_phase(phases, "schedule"),

@@ -7,15 +7,9 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from vitcapr.artefacts.summary import COLUMNS, read_summary, typed, write_summary
 from vitcapr.errors import UserError
-from vitcapr.files import write_text
-from vitcapr.tables.csv import frame_to_csv
 
-COLUMNS = (
-    "experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol",
-)  # fmt: skip
-_TEXT = ("experiment", "dataset", "split", "model", "decoding", "metric", "protocol")
-_NO_SCORE = {column: [""] for column in ("value", "low", "high")}
 _LOCK_SECONDS = 60
 
 
@@ -31,7 +25,7 @@ def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
         for report in reports
         for metric, score in sorted(report["metrics"].items())
     ]
-    table = _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+    table = typed(pd.DataFrame(rows, columns=list(COLUMNS)))
     keys = ["dataset", "split", "model", "decoding", "metric"]
     if table.duplicated(keys).any():
         twice = table[table.duplicated(keys)].iloc[0]
@@ -40,27 +34,6 @@ def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
             remedy="name each metrics file once",
         )
     return table
-
-
-def write_summary(path: Path, table: pd.DataFrame) -> None:
-    write_text(path, frame_to_csv(table))
-
-
-def read_summary(path: Path) -> pd.DataFrame:
-    """Raises:
-    UserError: the file is missing or has other columns.
-    """
-    try:
-        table = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, str), keep_default_na=False, na_values=_NO_SCORE)
-        if tuple(table.columns) != COLUMNS:
-            raise ValueError(f"its columns should be {', '.join(COLUMNS)}")
-        return _typed(table)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-    except ValueError as error:
-        raise UserError(
-            "not a summary of scores", where=path, remedy=f"delete it and make it again ({error})"
-        ) from error
 
 
 def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
@@ -83,7 +56,3 @@ def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
             write_summary(path, together.sort_values("experiment", kind="stable", ignore_index=True))
     except Timeout as error:
         raise UserError("another process holds the summary", where=lock, remedy="run the same command again") from error
-
-
-def _typed(table: pd.DataFrame) -> pd.DataFrame:
-    return table.astype({"value": float, "low": float, "high": float, "n": int})

@@ -53,16 +53,16 @@ def test_pools_hold_every_true_match_and_their_size(queries: int, candidates: in
         caption_id="c" + captions["caption_row"].astype(str), image_id="i" + captions["image_row"].astype(str)
     )
     pools = choose_pools(captions, queries, candidates, 0)
-    asked = pools["image_queries"]
+    asked = pools.image_queries
     true_texts = captions["caption_row"][captions["image_row"].isin(asked)]
     assert len(asked) == min(queries, 20)
-    assert len(pools["text_queries"]) == min(queries, 60)
-    assert set(true_texts) <= set(pools["text_candidates"])
-    assert len(pools["text_candidates"]) == max(min(candidates, 60), len(true_texts))
-    true_images = set(captions["image_row"][captions["caption_row"].isin(pools["text_queries"])])
-    assert true_images <= set(pools["image_candidates"])
-    assert len(pools["image_candidates"]) == max(min(candidates, 20), len(true_images))
-    for rows in pools.values():
+    assert len(pools.text_queries) == min(queries, 60)
+    assert set(true_texts) <= set(pools.text_candidates)
+    assert len(pools.text_candidates) == max(min(candidates, 60), len(true_texts))
+    true_images = set(captions["image_row"][captions["caption_row"].isin(pools.text_queries)])
+    assert true_images <= set(pools.image_candidates)
+    assert len(pools.image_candidates) == max(min(candidates, 20), len(true_images))
+    for rows in pools:
         assert (np.diff(rows) > 0).all()  # type: ignore[call-overload]
 
 

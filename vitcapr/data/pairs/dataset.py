@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from vitcapr.artefacts.arrays import write_arrays
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.pools import write_pools
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
 from vitcapr.data.pairs.record import Pair
@@ -213,7 +213,7 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: Recipe, reporter
         pq.write_table(pa.Table.from_arrays(arrays, schema=PAIRS), temporary, compression="zstd")
     rows = table.assign(caption_row=np.arange(len(table)), image_row=pd.factorize(table["image_id"])[0])
     pools = choose_pools(rows[rows["split"] == "test"], recipe.queries, recipe.candidates, recipe.seed)
-    write_arrays(directory / "pools.npz", pools)
+    write_pools(directory / "pools.npz", pools)
     shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
     write_json(
@@ -224,7 +224,7 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: Recipe, reporter
             "split": "whole pictures, stratified by category and by captions of each language; no picture on two sides",
             "splits": shares,
             "categories": {"method": METHOD, "names": list(CATEGORIES)},
-            "pools": {name: len(rows) for name, rows in pools.items() if isinstance(rows, np.ndarray)},
+            "pools": {name: len(rows) for name, rows in pools._asdict().items()},
             "drawn_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         },
     )

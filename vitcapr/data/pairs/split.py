@@ -7,10 +7,11 @@ and another order of the file gives no other.
 import hashlib
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TypedDict
 
 import numpy as np
 import pandas as pd
+
+from vitcapr.artefacts.pools import Pools
 
 
 def rank(seed: int, purpose: str, identifier: str) -> bytes:
@@ -43,19 +44,6 @@ def deal(pictures: pd.DataFrame, validation: float, seed: int) -> dict[str, str]
     }
 
 
-class Pools(TypedDict):
-    """Queries and what they are ranked against, all of the test split, each increasing.
-
-    ``image_queries, image_candidates``: rows of ``images.parquet``; ``text_queries, text_candidates``: rows of
-    ``captions.parquet``; (n,) int32.
-    """
-
-    image_queries: np.ndarray
-    text_candidates: np.ndarray
-    text_queries: np.ndarray
-    image_candidates: np.ndarray
-
-
 def choose_pools(captions: pd.DataFrame, queries: int, candidates: int, seed: int) -> Pools:
     """Queries at random, and pools that hold all their true matches and, up to their size, other rows at random.
 
@@ -69,12 +57,12 @@ def choose_pools(captions: pd.DataFrame, queries: int, candidates: int, seed: in
     asked_texts = _rows_of(draw(captions["caption_id"], queries, seed, "text queries"), captions, "caption")
     true_texts = captions["caption_row"][captions["image_row"].isin(asked_images)]
     true_images = captions["image_row"][captions["caption_row"].isin(asked_texts)]
-    return {
-        "image_queries": asked_images,
-        "text_candidates": _filled(true_texts, captions, "caption", candidates, seed),
-        "text_queries": asked_texts,
-        "image_candidates": _filled(true_images, pictures, "image", candidates, seed),
-    }
+    return Pools(
+        image_queries=asked_images,
+        text_candidates=_filled(true_texts, captions, "caption", candidates, seed),
+        text_queries=asked_texts,
+        image_candidates=_filled(true_images, pictures, "image", candidates, seed),
+    )
 
 
 def _rows_of(drawn: set[str], table: pd.DataFrame, kind: str) -> np.ndarray:
