@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
 def test_the_scores_have_columns_in_the_order_of_the_metrics() -> None:
-    assert list(caption_metrics()) == ["bleu", "meteor", "rouge_l", "cider", "spice", "diversity"]
+    assert list(caption_metrics())[:6] == ["bleu", "meteor", "rouge_l", "cider", "spice", "diversity"]
     assert list(COLUMNS)[:5] == ["bleu_1", "bleu_2", "bleu_3", "bleu_4", "meteor"]
 
 
