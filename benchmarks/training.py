@@ -24,7 +24,6 @@ from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
-from vitcapr.memory import keep_freed_memory
 from vitcapr.models.attention import patch_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
 from vitcapr.training.captioner import PAD, CaptionerTask
@@ -164,7 +163,6 @@ def attention_ratio(turns: int) -> float:
 def run(batches: int = 6, batch_images: int = 64, turns: int = 3) -> dict[str, float]:
     images = batches * batch_images
     device = resolve_device("auto")
-    keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
         array, _ = make(Path(folder), (images, 196, 192), 64)
         model = build_captioner(

@@ -25,7 +25,6 @@ from vitcapr.features.store.layout import FORMAT, ArrayLayout, chunk_range
 from vitcapr.features.store.seal import write_part
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 from vitcapr.files import canonical_json, sha256_bytes
-from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter
 
 
@@ -43,7 +42,6 @@ def main(
     """Extract features of one share of the images."""
     if task >= tasks:
         raise UserError(f"--task {task} of --tasks {tasks}", remedy="tasks count from 0")
-    keep_freed_memory()
     options = parse_settings(ExtractSettings, settings)
     wanted, cut = options.backbone, options.features
     if cut.chunk % cut.batch:

@@ -17,7 +17,6 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.features import TrainBackboneSettings
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
-from vitcapr.memory import keep_freed_memory
 from vitcapr.progress import Reporter
 from vitcapr.training.backbone import Pixels, save_backbone, train_backbone
 from vitcapr.training.backbone_targets import Names, Targets, build_targets, collect_names
@@ -30,7 +29,6 @@ def main(
     log: Log = None,
 ) -> None:
     """Train a ViT on the train split and save it as transformers does; history.csv has the validation accuracies."""
-    keep_freed_memory()
     training = parse_settings(TrainBackboneSettings, settings).training
     data = read_manifest(manifest)
     if data.objects is None:

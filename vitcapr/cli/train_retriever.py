@@ -31,7 +31,6 @@ from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Te
 from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import sha256_bytes, sha256_file
-from vitcapr.memory import keep_freed_memory
 from vitcapr.models.dual_encoder import DualEncoder
 from vitcapr.models.text_towers import FeatureTower
 from vitcapr.retrieval.views import open_views
@@ -57,7 +56,6 @@ def main(
     log: Log = None,
 ) -> None:
     """Train a retriever; stopped by a signal, the same command continues it bit for bit."""
-    keep_freed_memory()
     chosen = parse_settings(TrainRetrieverSettings, settings)
     retriever, training = chosen.retriever, chosen.retriever.training
     device = resolve_device(training.device)

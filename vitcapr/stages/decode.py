@@ -54,9 +54,7 @@ def decode(
     from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.identity import check_images
     from vitcapr.features.store.reader import open_features
-    from vitcapr.memory import keep_freed_memory
 
-    keep_freed_memory()
     decoding = settings.decoding
     data = read_manifest(manifest)
     words = Vocabulary.read(vocabulary)

@@ -60,14 +60,12 @@ def train_captioner(
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import sha256_bytes, sha256_file
-    from vitcapr.memory import keep_freed_memory
     from vitcapr.models.captioners import build_captioner
     from vitcapr.training.captioner import CaptionerTask
     from vitcapr.training.outcome import train_into
     from vitcapr.training.validation import GreedyCider
     from vitcapr.training.word_vectors import start_embedding
 
-    keep_freed_memory()
     wanted, training = settings.captioner, settings.captioner.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)

@@ -44,14 +44,12 @@ def train_matcher(
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import sha256_bytes, sha256_file, write_json
-    from vitcapr.memory import keep_freed_memory
     from vitcapr.models.matcher import layer_rates
     from vitcapr.retrieval.matching import READERS, check_tags
     from vitcapr.training.distributed import is_first
     from vitcapr.training.matcher import MatcherTask, MatchPhase
     from vitcapr.training.outcome import train_into
 
-    keep_freed_memory()
     wanted, training = settings.matcher, settings.matcher.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
