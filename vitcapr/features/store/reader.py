@@ -1,21 +1,24 @@
 """The sealed feature store: a plain Zarr v3 group whose chunk files are read directly.
 
 A chunk holds whole images, is not compressed and is written whole, so its file *is* a little-endian C-order array.
-Any Zarr reader opens the group; this one gathers rows at the speed of a memory map. It never keeps the store in
-memory: rows are copied out of the files, which are mapped only as far as the machine's memory goes.
+Any Zarr reader opens the group; this one copies rows out of memory maps of the chunk files. It never keeps the store in
+memory.
 """
 
-import os
+import mmap
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.features.store.chunk_maps import ChunkMaps, mappable_bytes
 from vitcapr.features.store.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
 from vitcapr.files import read_json, sha256_file
+
+_MAPPED_FILES, _MAPPED_BYTES = 128, 1 << 29
+"""Chunk files of an array that stay mapped; the one that was used last is let go last."""
 
 
 def repair(array: str) -> str:
@@ -40,24 +43,19 @@ class FeatureArray:
         shape: tuple[int, ...],
         chunk: int,
         dtype: np.dtype[Any],
-        mappable: int | None = None,
         present: np.ndarray | None = None,
     ) -> None:
         """Args:
         directory: the array's folder in the Zarr group.
         chunk: rows in a chunk file.
-        mappable: bytes of it that may be mapped; None leaves that to the machine's memory.
         present: (chunks,) bool, which chunks a partial store has; None for all.
         """
         self.directory, self.shape, self.chunk, self.dtype = directory, shape, chunk, dtype
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
         self._present = None if present is None or present.all() else present
-        self._mappable = mappable_bytes() if mappable is None else mappable
-        self._maps = self._no_maps()
-
-    def _no_maps(self) -> ChunkMaps:
-        return ChunkMaps(self.chunk_path, len(self), (self.chunk, *self.shape[1:]), self.dtype, self._mappable)
+        files = max(1, min(_MAPPED_FILES, _MAPPED_BYTES // (chunk * self.row_bytes or 1)))
+        self._mapped = lru_cache(files)(self._map)
 
     @property
     def ndim(self) -> int:
@@ -101,26 +99,29 @@ class FeatureArray:
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
         rows = rows.astype(np.intp, copy=False)
-        if rows.size and rows.min() < 0:
-            raise IndexError(f"row {rows.min()} of an array of {len(self)} rows")
+        outside = rows[(rows < 0) | (rows >= len(self))]
+        if outside.size:
+            raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
         if self._present is not None:
             self._refuse_absent(rows)
-        maps = self._maps
-        places = maps.places.take(rows)
-        if maps.complete:
-            return maps.rows.take(places, axis=0)
-        chunks = rows // self.chunk
-        maps.map(chunks)
-        mapped = maps.mapped[chunks]
-        if mapped.all():
-            return maps.rows.take(places, axis=0)
         out = np.empty((rows.size, *self.shape[1:]), self.dtype)
-        for at in np.flatnonzero(mapped).tolist():
-            out[at] = maps.rows[places[at]]
-        for index in np.unique(chunks[~mapped]).tolist():
-            wanted = np.flatnonzero((chunks == index) & ~mapped)
-            _read(self.chunk_path(index), self.directory.name, rows[wanted] % self.chunk, wanted, out)
+        for at, row in enumerate(rows.tolist()):
+            out[at] = self._mapped(row // self.chunk)[row % self.chunk]
         return out
+
+    def _map(self, index: int) -> np.ndarray:
+        """A chunk, mapped and read-only."""
+        path = self.chunk_path(index)
+        try:
+            with path.open("rb") as file:
+                content = mmap.mmap(file.fileno(), self.chunk * self.row_bytes, access=mmap.ACCESS_READ)
+        except FileNotFoundError as error:
+            what = "a chunk of the feature store is missing"
+            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
+        except ValueError as error:
+            what = "a chunk of the feature store is cut short"
+            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
+        return np.frombuffer(content, self.dtype).reshape(self.chunk, *self.shape[1:])
 
     def _refuse_absent(self, rows: np.ndarray) -> None:
         absent = rows[~self._present[rows // self.chunk]] if self._present is not None else rows[:0]
@@ -155,26 +156,7 @@ class FeatureArray:
 
     def close(self) -> None:
         """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
-        self._maps = self._no_maps()
-
-
-def _read(path: Path, array: str, rows: np.ndarray, at: np.ndarray, out: np.ndarray) -> None:
-    """Copy the rows numbered ``rows: (n,)`` of a chunk file of ``array`` to ``out[at]``."""
-    view = out.reshape(-1).view(np.uint8).data
-    size = out[0].nbytes
-    try:
-        file = path.open("rb", buffering=0)
-    except FileNotFoundError as error:
-        what = "a chunk of the feature store is missing"
-        raise UserError(what, where=path, remedy=repair(array)) from error
-    with file:
-        for row, to in zip(rows.tolist(), at.tolist(), strict=True):
-            place, offset = view[to * size : (to + 1) * size], row * size
-            while place:
-                got = os.preadv(file.fileno(), [place], offset)
-                if not got:
-                    raise UserError("a chunk of the feature store is cut short", where=path, remedy=repair(array))
-                place, offset = place[got:], offset + got
+        self._mapped.cache_clear()
 
 
 class FeatureStore(Mapping[str, FeatureArray]):
