@@ -4,11 +4,11 @@ from dataclasses import replace
 import pytest
 
 from vitcapr.metrics.seed_average import seed_average
-from vitcapr.metrics.side_by_side import BuildRow, Score
+from vitcapr.metrics.side_by_side import BuildRow, ScoreRange
 
 
 def row(key: str, value: float, split: str = "test", **other: float) -> BuildRow:
-    scores = {"i2t_recall_1": Score(value, 0, 1)} | {name: Score(one, 0, 1) for name, one in other.items()}
+    scores = {"i2t_recall_1": ScoreRange(value, 0, 1)} | {name: ScoreRange(one, 0, 1) for name, one in other.items()}
     return BuildRow("e", "flickr8k", split, key, scores, dict.fromkeys(scores, "pool:9|split:test|ci:95,samples=9"))
 
 

@@ -168,7 +168,7 @@ READ_TEXTS = {
     "features/encoders/loading.py": "the text of transformers becomes a message",
     "features/encoders/text_encoders.py": "the text of transformers becomes a message",
     "features/exchange/foreign_files.py": "numpy's error",
-    "features/store/place.py": "the text of fsspec becomes a message",
+    "features/store/remote_folder.py": "the text of fsspec becomes a message",
     "data/coco.py": "the text becomes a message",
     "training/gpu_use.py": "NVML's error",
     "cli/parts/stage.py": "printed",

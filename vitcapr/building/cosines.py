@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.model_card import WEIGHTS
-from vitcapr.decoding.rerank import Floats, NBest, cosines_of
+from vitcapr.decoding.rerank import Float64s, NBest, cosines_of
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.files import sha256_file
@@ -43,7 +43,7 @@ def split_cosines(
     text_encoder: str | None,
     device: str,
     reporter: Reporter,
-) -> list[Floats]:
+) -> list[Float64s]:
     """The cosine of each image of ``found`` and each of its candidates.
 
     Raises:

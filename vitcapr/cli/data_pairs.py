@@ -10,7 +10,7 @@ from vitcapr.config.base import parse_settings
 from vitcapr.config.data import PairsSettings
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
-from vitcapr.data.pairs.dataset import Recipe, write_pairs
+from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
 from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.sources import flickr8k_pairs, manifest_pairs
 from vitcapr.data.pairs.table import Columns, list_table
@@ -44,7 +44,7 @@ def main(
                 source,
                 rejected=rejected,
                 clean=cleaner.clean if wanted.clean else lambda text, _: text,
-                recipe=Recipe(
+                recipe=PairRecipe(
                     wanted.pairs,
                     wanted.validation,
                     wanted.test_images,

@@ -16,8 +16,8 @@ from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
 from vitcapr.features.exchange.transfer import Advance, ranges_of
 from vitcapr.features.exchange.transfer import pull as pull_store
 from vitcapr.features.exchange.transfer import push as push_store
-from vitcapr.features.store.place import Place
 from vitcapr.features.store.reader import open_features, read_sealed
+from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.writer import store_folder
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root
@@ -41,7 +41,7 @@ def push(
         with open_features(manifest) as store:
             splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
     with Reporter() as reporter, _chunks(reporter, "push", content, None) as advance:
-        push_store(manifest, Place(url, attempts), advance, splits)
+        push_store(manifest, RemoteFolder(url, attempts), advance, splits)
     typer.echo(f"{content['fingerprint'][:16]} is whole at {url}")
 
 
@@ -56,7 +56,7 @@ def pull(
     attempts: Attempts = 5,
 ) -> None:
     """Copy a store from another place; run again, it fetches what is not here yet."""
-    remote = find_remote(Place(url, attempts))
+    remote = find_remote(RemoteFolder(url, attempts))
     names = arrays.split(",") if arrays else None
     rows = None if split is None else _rows_of(remote, split, data)
     part = "-part" if rows is not None or names is not None else ""

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from vitcapr.decoding.back_pointers import BackPointers
 from vitcapr.decoding.checks import check_found, check_lengths
 from vitcapr.decoding.choices import block_repeats, next_log_probs
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.ranking import best, top_k
-from vitcapr.decoding.trail import Trail
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
@@ -78,7 +78,7 @@ def beam_search(
     longest = float(max_length + 1) ** length_penalty
 
     finished = _Finished(images, n_best, device)
-    trail = Trail(images, beam_size, max_length, device)
+    back_pointers = BackPointers(images, beam_size, max_length, device)
     rows = torch.arange(images, device=device)
     state = model.initial_state(memory)
     tokens = torch.full((images, 1), start, device=device)
@@ -88,7 +88,7 @@ def beam_search(
         step = model.step(memory, state, tokens)
         log_probs = next_log_probs(step.logits, sorted(never))
         if keep_attention and step.attention is not None:
-            trail.look(rows, step.attention)
+            back_pointers.look(rows, step.attention)
         ends = log_probs[..., end].clone()
         if length < min_length:
             ends.fill_(-torch.inf)
@@ -121,10 +121,10 @@ def beam_search(
         state = {name: tensor[kept[:, None], parents] for name, tensor in step.state.items()}
         if block_ngram:
             history = torch.cat([history[kept[:, None], parents], tokens[..., None]], dim=2)
-        trail.append(rows, parents, tokens, word_log_probs[kept, :width])
+        back_pointers.append(rows, parents, tokens, word_log_probs[kept, :width])
 
     check_found(finished.score[:, 0])
-    return finished.captions(trail)
+    return finished.captions(back_pointers)
 
 
 def _among_best(ended: Tensor, going_on: Tensor, beam_size: int) -> Tensor:
@@ -162,8 +162,8 @@ class _Finished:
         ):
             kept[rows] = torch.cat([kept[rows], new], dim=1).gather(1, order)
 
-    def captions(self, trail: Trail) -> list[list[Hypothesis]]:
-        words, log_probs, attention = trail.back(self.slot, self.length)
+    def captions(self, back_pointers: BackPointers) -> list[list[Hypothesis]]:
+        words, log_probs, attention = back_pointers.back(self.slot, self.length)
         weights = None if attention is None else attention.cpu().numpy()
         tokens, values, ends = words.tolist(), log_probs.tolist(), self.end_log_prob.tolist()
         totals, lengths = self.log_prob.tolist(), self.length.tolist()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vitcapr.artefacts.captions import DECIMALS, Candidate, read_captions, write_captions
 from vitcapr.errors import UserError
 
-Floats = NDArray[np.float64]
+Float64s = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
     return [found[image_id] for image_id in image_ids]
 
 
-def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Floats]:
+def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
     """The cosine of each image and each of its candidates.
 
     Args:
@@ -73,7 +73,7 @@ class Terms:
         length_penalty: the exponent of the length, the end token counted.
     """
 
-    def __init__(self, found: Sequence[NBest], cosines: Sequence[Floats], length_penalty: float) -> None:
+    def __init__(self, found: Sequence[NBest], cosines: Sequence[Float64s], length_penalty: float) -> None:
         shape = (len(found), max(len(n_best.candidates) for n_best in found))
         self._log_probs, self._cosines, self._exists = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
         for row, (n_best, of_image) in enumerate(zip(found, cosines, strict=True)):
@@ -87,7 +87,7 @@ class Terms:
         """(B,): the choice of the decoding, the first candidate of every image."""
         return np.zeros(len(self._exists), np.intp)
 
-    def scores(self, weight: float) -> Floats:
+    def scores(self, weight: float) -> Float64s:
         """(B, n), minus infinity where an image has fewer candidates."""
         mixed = (1 - weight) * self._log_probs + weight * self._cosines
         return np.where(self._exists, mixed.round(DECIMALS), -np.inf)
@@ -130,9 +130,9 @@ def choose_weight(
 def write_reordered(
     path: Path,
     found: Sequence[NBest],
-    scores: Sequence[Floats],
+    scores: Sequence[Float64s],
     *,
-    of_candidates: Sequence[dict[str, Floats]] | None = None,
+    of_candidates: Sequence[dict[str, Float64s]] | None = None,
     oracle: str | None = None,
 ) -> None:
     """Write ``captions.json`` as decoding does, candidates in descending order of the new scores.

@@ -22,7 +22,7 @@ from vitcapr.errors import UserError
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 
-Floats = npt.NDArray[np.float32]
+Float32s = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
 _BANK_HELD, _ITEMS_HELD = 1024, 8192
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
@@ -100,7 +100,7 @@ def weigh(
     )
 
 
-def _nearness(items: Floats, bank: Floats, inverse_temperature: float) -> Sums:
+def _nearness(items: Float32s, bank: Float32s, inverse_temperature: float) -> Sums:
     """(len(items),): the log of the mean of the exponentials, block by block of the bank."""
     near = np.empty(len(items))
     for start in range(0, len(items), _ITEMS_HELD):

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from vitcapr.metrics.side_by_side import BuildRow, Score
+from vitcapr.metrics.side_by_side import BuildRow, ScoreRange
 
-Place = tuple[str, str, str, str, str]
+GroupKey = tuple[str, str, str, str, str]
 
 
 def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list[BuildRow]:
@@ -18,7 +18,7 @@ def seed_average(builds: Sequence[BuildRow], systems: Mapping[str, str]) -> list
     Args:
         systems: of which system a model is a training, by the model's name; others are left as they are.
     """
-    groups: dict[Place, list[BuildRow]] = {}
+    groups: dict[GroupKey, list[BuildRow]] = {}
     for row in builds:
         place = row.experiment, row.dataset, row.split, systems.get(row.key, row.key), row.variant
         groups.setdefault(place, []).append(row)
@@ -44,6 +44,6 @@ def _without_interval(protocol: str, instead: str) -> str:
     return "|".join([*(part for part in protocol.split("|") if not part.startswith("ci:")), instead])
 
 
-def _mean(values: Sequence[float]) -> Score:
+def _mean(values: Sequence[float]) -> ScoreRange:
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    return Score(mean, mean - spread, mean + spread)
+    return ScoreRange(mean, mean - spread, mean + spread)

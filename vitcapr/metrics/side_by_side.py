@@ -18,7 +18,7 @@ _FOLDS, _CHANCE, _BEFORE = "_1k", "_chance", "_before"
 """Ends of metric names; such scores are a row of their own."""
 
 
-class Score(NamedTuple):
+class ScoreRange(NamedTuple):
     value: float
     low: float
     high: float
@@ -37,7 +37,7 @@ class BuildRow:
     dataset: str
     split: str
     key: str
-    scores: Mapping[str, Score]
+    scores: Mapping[str, ScoreRange]
     protocols: Mapping[str, str]
     """Of each metric."""
     variant: str = ""
@@ -50,11 +50,11 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
     for (experiment, dataset, split, model, decoding), part in summary.groupby(keys, sort=False):
         scores, protocols = {}, {}
         for record in part.to_dict("records"):
-            scores[str(record["metric"])] = Score(record["value"], record["low"], record["high"])
+            scores[str(record["metric"])] = ScoreRange(record["value"], record["low"], record["high"])
             protocols[str(record["metric"])] = str(record["protocol"])
         if all(name in scores for name in _BLEU):
             mean = sum(scores[name].value for name in _BLEU) / len(_BLEU)
-            scores["bleu_mean"] = Score(mean, float("nan"), float("nan"))
+            scores["bleu_mean"] = ScoreRange(mean, float("nan"), float("nan"))
             protocols["bleu_mean"] = protocols["bleu_4"]
         key = f"{model}/{decoding}" if decoding else str(model)
         row = BuildRow(str(experiment), str(dataset), str(split), key, scores, protocols)
@@ -70,7 +70,7 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
     return rows
 
 
-def _ending(scores: Mapping[str, Score], ending: str) -> dict[str, Score]:
+def _ending(scores: Mapping[str, ScoreRange], ending: str) -> dict[str, ScoreRange]:
     return {name.removesuffix(ending): score for name, score in scores.items() if name.endswith(ending)}
 
 

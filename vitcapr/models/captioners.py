@@ -64,13 +64,13 @@ class WordReader(nn.Module):
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
-        enter_weight, again_weight, enter_bias, again_bias = self.lstm.all_weights[0]
+        input_weight, recurrent_weight, input_bias, recurrent_bias = self.lstm.all_weights[0]
         words = self.dropout(self.embedding(tokens))
-        gates = nn.functional.linear(words, enter_weight, enter_bias + again_bias)
-        gates = (gates + nn.functional.linear(hidden, again_weight)).float()
-        enter, forget, candidate, leave = gates.chunk(4, dim=-1)
-        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
-        return torch.sigmoid(leave) * torch.tanh(cell), cell
+        gates = nn.functional.linear(words, input_weight, input_bias + recurrent_bias)
+        gates = (gates + nn.functional.linear(hidden, recurrent_weight)).float()
+        input_gate, forget, candidate, output_gate = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        return torch.sigmoid(output_gate) * torch.tanh(cell), cell
 
 
 class BaselineCaptioner(Captioner):

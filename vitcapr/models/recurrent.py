@@ -72,10 +72,10 @@ def read_words(lstm: nn.LSTM, words: Tensor, mask: Tensor, start: tuple[Tensor, 
     hidden, cell = start[0][order.captions], start[1][order.captions]
     if words.device.type == "cpu":
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else words.dtype
-        enter_weight, again_weight, enter_bias, again_bias = lstm.all_weights[0]
-        bias = enter_bias + again_bias
+        input_weight, recurrent_weight, input_bias, recurrent_bias = lstm.all_weights[0]
+        bias = input_bias + recurrent_bias
         return _Recurrence.apply(  # type: ignore[no-any-return]
-            words.to(dtype), enter_weight.to(dtype), again_weight.to(dtype), bias, hidden, cell, order
+            words.to(dtype), input_weight.to(dtype), recurrent_weight.to(dtype), bias, hidden, cell, order
         )
     packed = PackedSequence(words[order.places], torch.tensor(order.sizes))
     first = (hidden[None].to(words.dtype), cell[None].to(words.dtype))
@@ -83,38 +83,40 @@ def read_words(lstm: nn.LSTM, words: Tensor, mask: Tensor, start: tuple[Tensor, 
 
 
 class _Recurrence(torch.autograd.Function):
-    """Gates in torch's order: enter, forget, candidate, leave."""
+    """Gates in torch's order: input, forget, candidate, output."""
 
     @staticmethod
     def forward(
         ctx: Any,
         words: Tensor,
-        enter_weight: Tensor,
-        again_weight: Tensor,
+        input_weight: Tensor,
+        recurrent_weight: Tensor,
         bias: Tensor,
         hidden: Tensor,
         cell: Tensor,
         order: StepOrder,
     ) -> Tensor:
         words = words.index_select(0, order.places)
-        gates = _add_product(bias.repeat(len(words), 1), words, enter_weight.t())
+        gates = _add_product(bias.repeat(len(words), 1), words, input_weight.t())
         units = hidden.shape[1]
         cells, squashed, states = (gates.new_empty(len(words), units) for _ in range(3))
         for here, before in order.slices():
             last_hidden, last_cell = (hidden, cell) if before is None else (states[before], cells[before])
-            enter, forget, candidate, leave = _add_product(gates[here], last_hidden, again_weight.t()).chunk(4, dim=1)
+            input_gate, forget, candidate, output_gate = _add_product(
+                gates[here], last_hidden, recurrent_weight.t()
+            ).chunk(4, dim=1)
             gates[here, : 2 * units].sigmoid_()
             candidate.tanh_()
-            leave.sigmoid_()
-            torch.mul(forget, last_cell, out=cells[here]).addcmul_(enter, candidate)
-            torch.mul(leave, torch.tanh(cells[here], out=squashed[here]), out=states[here])
+            output_gate.sigmoid_()
+            torch.mul(forget, last_cell, out=cells[here]).addcmul_(input_gate, candidate)
+            torch.mul(output_gate, torch.tanh(cells[here], out=squashed[here]), out=states[here])
         ctx.order = order
-        ctx.save_for_backward(words, enter_weight, again_weight, hidden, cell, gates, cells, squashed, states)
+        ctx.save_for_backward(words, input_weight, recurrent_weight, hidden, cell, gates, cells, squashed, states)
         return states.index_select(0, order.inverse())
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        words, enter_weight, again_weight, hidden, cell, gates, cells, squashed, states = ctx.saved_tensors
+        words, input_weight, recurrent_weight, hidden, cell, gates, cells, squashed, states = ctx.saved_tensors
         order: StepOrder = ctx.order
         units = hidden.shape[1]
         upstream = gradients[0].index_select(0, order.places)
@@ -124,21 +126,21 @@ class _Recurrence(torch.autograd.Function):
         for here, before in reversed(steps):
             size = here.stop - here.start
             last_cell = cell if before is None else cells[before]
-            enter, forget, candidate, leave = gates[here].chunk(4, dim=1)
-            for_enter, for_forget, for_candidate, for_leave = for_gates[here].chunk(4, dim=1)
+            input_gate, forget, candidate, output_gate = gates[here].chunk(4, dim=1)
+            for_input, for_forget, for_candidate, for_output = for_gates[here].chunk(4, dim=1)
             from_hidden, from_cell, part = for_hidden[:size], for_cell[:size], scratch[:size]
             from_hidden += upstream[here]
-            _sigmoid_slope(torch.mul(from_hidden, squashed[here], out=for_leave), leave)
-            from_cell += _tanh_slope(torch.mul(from_hidden, leave, out=part), squashed[here])
-            torch.mul(from_cell, candidate, out=for_enter)
+            _sigmoid_slope(torch.mul(from_hidden, squashed[here], out=for_output), output_gate)
+            from_cell += _tanh_slope(torch.mul(from_hidden, output_gate, out=part), squashed[here])
+            torch.mul(from_cell, candidate, out=for_input)
             torch.mul(from_cell, last_cell, out=for_forget)
             _sigmoid_slope(for_gates[here, : 2 * units], gates[here, : 2 * units])
-            _tanh_slope(torch.mul(from_cell, enter, out=for_candidate), candidate)
+            _tanh_slope(torch.mul(from_cell, input_gate, out=for_candidate), candidate)
             from_cell *= forget
-            _put_product(from_hidden, for_gates[here], again_weight)
+            _put_product(from_hidden, for_gates[here], recurrent_weight)
         last_hidden = torch.cat([hidden if before is None else states[before] for _, before in steps])
         low = for_gates.to(words.dtype)
-        for_words = torch.empty_like(words).index_copy_(0, order.places, low @ enter_weight)
+        for_words = torch.empty_like(words).index_copy_(0, order.places, low @ input_weight)
         return (
             for_words,
             low.t() @ words,

@@ -30,8 +30,8 @@ from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import find_remote
 from vitcapr.features.exchange.transfer import pull, push
 from vitcapr.features.store.layout import ArrayLayout
-from vitcapr.features.store.place import Place
 from vitcapr.features.store.reader import open_features
+from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.seal import write_sealed
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 
@@ -216,10 +216,10 @@ def rclone(*arguments: str) -> list[str]:
 
 def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
     moved = Moved()
-    push(sealed, Place(str(tmp_path / "shelf" / "noise")), moved)
+    push(sealed, RemoteFolder(str(tmp_path / "shelf" / "noise")), moved)
     assert (moved.chunks, moved.bytes) == (3, bytes_of(sealed))
     same(tmp_path / "shelf" / "noise", sealed)
-    pulled = pull(find_remote(Place(str(tmp_path / "shelf" / "noise"))), tmp_path / "b", nothing)
+    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "shelf" / "noise"))), tmp_path / "b", nothing)
     same(pulled, sealed)
     assert json.loads(pulled.read_text())["store"] == "features.zarr"
     assert not list(tmp_path.rglob("*.partial"))
@@ -227,70 +227,70 @@ def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
 
 def test_what_is_there_is_not_moved_again(sealed: Path, tmp_path: Path) -> None:
     shelf = tmp_path / "shelf"
-    push(sealed, Place(str(shelf)), nothing)
+    push(sealed, RemoteFolder(str(shelf)), nothing)
     again = Moved()
-    push(sealed, Place(str(shelf)), again)
+    push(sealed, RemoteFolder(str(shelf)), again)
     assert again.chunks == 0
     (shelf / "features.zarr/cls/c/1/0").unlink()
-    push(sealed, Place(str(shelf)), again)
+    push(sealed, RemoteFolder(str(shelf)), again)
     assert again.chunks == 1
     folder = tmp_path / "b"
-    pull(find_remote(Place(str(shelf))), folder, nothing)
+    pull(find_remote(RemoteFolder(str(shelf))), folder, nothing)
     flipped = folder / "features.zarr/patches/c/2/0/0"
     content = bytearray(flipped.read_bytes())
     content[5] ^= 1
     flipped.write_bytes(content)
     fetched = Moved()
-    same(pull(find_remote(Place(str(shelf))), folder, fetched), sealed)
+    same(pull(find_remote(RemoteFolder(str(shelf))), folder, fetched), sealed)
     assert (fetched.chunks, fetched.bytes) == (1, len(content))
 
 
 def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, real = tmp_path / "shelf", Place.write
+    shelf, real = tmp_path / "shelf", RemoteFolder.write
 
-    def die(self: Place, name: str, content: bytes) -> None:
+    def die(self: RemoteFolder, name: str, content: bytes) -> None:
         if name == "features.zarr/cls/c/2/0":
             raise KeyboardInterrupt
         real(self, name, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Place, "write", die)
+        patched.setattr(RemoteFolder, "write", die)
         with pytest.raises(KeyboardInterrupt):
-            push(sealed, Place(str(shelf)), nothing)
+            push(sealed, RemoteFolder(str(shelf)), nothing)
     assert (shelf / "checksums" / "000000.json").is_file()
     assert not (shelf / "checksums" / "000002.json").exists()
     with pytest.raises(UserError, match=r"no manifest.json there .* until the store is pushed whole"):
-        find_remote(Place(str(shelf)))
+        find_remote(RemoteFolder(str(shelf)))
     rest = Moved()
-    push(sealed, Place(str(shelf)), rest)
+    push(sealed, RemoteFolder(str(shelf)), rest)
     assert rest.chunks < 3
     same(shelf, sealed)
 
 
 def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path) -> None:
     shelf = tmp_path / "shelf"
-    push(sealed, Place(str(shelf)), nothing)
+    push(sealed, RemoteFolder(str(shelf)), nothing)
     there = shelf / "features.zarr/cls/c/0/0"
     there.write_bytes(b"x" + there.read_bytes()[1:])
     with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is not what was sealed"):
-        pull(find_remote(Place(str(shelf))), tmp_path / "b", nothing)
+        pull(find_remote(RemoteFolder(str(shelf))), tmp_path / "b", nothing)
     assert not (tmp_path / "b" / "manifest.json").exists()
     with open_features(sealed) as store:
         here = store["cls"].chunk_path(1)
     here.write_bytes(b"x" + here.read_bytes()[1:])
     with pytest.raises(UserError, match="a chunk here is missing or damaged"):
-        push(sealed, Place(str(tmp_path / "other")), nothing)
+        push(sealed, RemoteFolder(str(tmp_path / "other")), nothing)
 
 
 def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
     shelf = tmp_path / "shelf"
-    push(sealed, Place(str(shelf)), nothing)
+    push(sealed, RemoteFolder(str(shelf)), nothing)
     metadata = shelf / "features.zarr/zarr.json"
     metadata.write_text(metadata.read_text().replace('"fingerprint": "', '"fingerprint": "0'))
     with pytest.raises(UserError, match="another store is there"):
-        push(sealed, Place(str(shelf)), nothing)
+        push(sealed, RemoteFolder(str(shelf)), nothing)
     with pytest.raises(UserError, match="another store is there"):
-        pull(find_remote(Place(str(sealed.parent))), shelf, nothing)
+        pull(find_remote(RemoteFolder(str(sealed.parent))), shelf, nothing)
 
 
 def test_a_part_knows_its_rows_and_refuses_others(
@@ -314,7 +314,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
         assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
         assert "only a part" not in run("verify", folder)
         with pytest.raises(UserError, match="only a part of a store"):
-            push(folder / "manifest.json", Place(str(tmp_path / "c")), nothing)
+            push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), nothing)
     run("pull", shelf, folder, "--split", "train", "--arrays", "cls,patches")
     with open_features(folder) as grown:
         assert not grown.partial
@@ -336,7 +336,7 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     store = experiment.run()
     sealed = store.manifest_path.read_bytes()
     shelf, stores = experiment.root / "shelf", experiment.root / "results" / "stores"
-    push(store.manifest_path, Place(str(shelf)), nothing)
+    push(store.manifest_path, RemoteFolder(str(shelf)), nothing)
     shutil.rmtree(stores)
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run("pull", shelf, "--arrays", "cls")
@@ -352,15 +352,15 @@ def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
     with web_server(tmp_path / "a") as port, dropping(port, 700, 3) as (proxy, cuts):
         url = f"http://127.0.0.1:{proxy}/results/demo/features/vit"
-        place = Place(url, pause=0.01)
+        place = RemoteFolder(url, pause=0.01)
         same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
         assert len(cuts) == 3
         with pytest.raises(UserError, match=r"http can be pulled from only"):
             push(sealed, place, nothing)
         with pytest.raises(UserError, match=r"no manifest.json there"):
-            find_remote(Place(f"http://127.0.0.1:{proxy}/results"))
+            find_remote(RemoteFolder(f"http://127.0.0.1:{proxy}/results"))
     with pytest.raises(UserError, match=r"failed 2 times: .*run the same command again"):
-        find_remote(Place(url, attempts=2, pause=0.01))
+        find_remote(RemoteFolder(url, attempts=2, pause=0.01))
 
 
 class ObjectStore(NamedTuple):
@@ -409,7 +409,7 @@ def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
     server = store(tmp_path / "buckets", port, monkeypatch)
     with serving(server.command, port), dropping(port, 100, 2) as (proxy, cuts):
         monkeypatch.setenv(server.address, f"http://127.0.0.1:{proxy}")
-        place = Place(f"{store.__name__}://features/noise", pause=0.01)
+        place = RemoteFolder(f"{store.__name__}://features/noise", pause=0.01)
         with pytest.raises(Cut):
             push(sealed, place, cut)
         assert len(cuts) == 2
@@ -432,7 +432,7 @@ def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
         with pytest.raises(UserError, match="is not what was sealed"):
             pull(find_remote(place), tmp_path / "c", nothing)
         with pytest.raises(UserError, match="there is no such bucket"):
-            push(sealed, Place(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
+            push(sealed, RemoteFolder(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
 
 
 def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
@@ -441,7 +441,7 @@ def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
     folder.mkdir()
     command = rclone("sftp", str(folder), "--addr", f"127.0.0.1:{port}", "--user", "me", "--pass", "secret")
     with serving(command, port, {"XDG_CACHE_HOME": str(tmp_path / "cache")}):
-        place = Place(f"sftp://me:secret@127.0.0.1:{port}/noise", pause=0.01)
+        place = RemoteFolder(f"sftp://me:secret@127.0.0.1:{port}/noise", pause=0.01)
         push(sealed, place, nothing)
         again = Moved()
         push(sealed, place, again)
@@ -451,7 +451,7 @@ def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
 
 def test_places_that_cannot_be_are_one_line() -> None:
     with pytest.raises(UserError, match="not a place that fsspec knows"):
-        Place("nowhere://x")
+        RemoteFolder("nowhere://x")
 
 
 @pytest.mark.parametrize(
@@ -476,10 +476,10 @@ def test_missing_packages_are_named(protocol: str, package: str, extra: str, mon
         monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=rf"^a package for {protocol} .*; pip install 'vitcapr\[{extra}\]'$"):
-        Place(f"{protocol}://host/x")
+        RemoteFolder(f"{protocol}://host/x")
 
 
 def test_fsspec_names_the_packages_that_have_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "adlfs", None)
     with pytest.raises(UserError, match=r"a package for abfs is not installed .*; Install adlfs"):
-        Place("abfs://container/x")
+        RemoteFolder("abfs://container/x")

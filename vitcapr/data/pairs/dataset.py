@@ -30,7 +30,7 @@ PAIRS = pa.schema([("caption_id", pa.string()), ("raw", pa.string()), ("category
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PairRecipe:
     """How pairs are drawn and split.
 
     Attributes:
@@ -55,7 +55,7 @@ def write_pairs(
     *,
     rejected: Sequence[tuple[str, str]],
     clean: Callable[[str, str], str],
-    recipe: Recipe,
+    recipe: PairRecipe,
     max_pixels: int,
     on_bad_image: Literal["reject", "fail"],
     reporter: Reporter,
@@ -189,7 +189,7 @@ def _table(
     return table.assign(category=table["image_id"].map(names))
 
 
-def _split(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
+def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:
     """The pairs that are used, with the column ``split``."""
     apart = set(table["image_id"][table["test"]])
     if not apart:
@@ -207,7 +207,7 @@ def _split(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     return used.assign(split=used["image_id"].map(split_of))
 
 
-def _write_beside(directory: Path, table: pd.DataFrame, recipe: Recipe, reporter: Reporter) -> None:
+def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, reporter: Reporter) -> None:
     arrays = [pa.array(table[name].tolist(), pa.string()) for name in PAIRS.names]
     with atomic_path(directory / "pairs.parquet") as temporary:
         pq.write_table(pa.Table.from_arrays(arrays, schema=PAIRS), temporary, compression="zstd")

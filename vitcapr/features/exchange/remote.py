@@ -10,8 +10,8 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import IDENTITIES, ArrayLayout, chunk_path, decode_ids
-from vitcapr.features.store.place import Place
 from vitcapr.features.store.reader import check_sealed
+from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.files import sha256_bytes
 
 MANIFEST = "manifest.json"
@@ -27,7 +27,7 @@ class Remote:
         group: the Zarr group's name in the place.
     """
 
-    place: Place
+    place: RemoteFolder
     manifest: Mapping[str, Any]
     group: str
 
@@ -93,7 +93,7 @@ class Remote:
             raise UserError(f"'{name}' is missing from the store", where=self.place.url) from error
 
 
-def find_remote(place: Place) -> Remote:
+def find_remote(place: RemoteFolder) -> Remote:
     """The sealed store in ``place``, wherever its manifest says that the group is.
 
     Raises:

@@ -28,8 +28,8 @@ from vitcapr.features.store.layout import (
     checksum_path,
     chunk_path,
 )
-from vitcapr.features.store.place import Place
 from vitcapr.features.store.reader import read_sealed
+from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json
 
@@ -40,7 +40,7 @@ Advance = Callable[[int, int], None]
 """Told the number of chunks that are done and the bytes that were moved for them."""
 
 
-def push(sealed: Path, place: Place, advance: Advance, splits: Mapping[str, np.ndarray] | None = None) -> None:
+def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[str, np.ndarray] | None = None) -> None:
     """Copy the sealed store to ``place``; chunks that are recorded there with the same checksum are not sent again.
 
     Args:
@@ -231,13 +231,13 @@ def _verified(path: Path, expected: str) -> bytes:
     return content
 
 
-def _refuse_another(place: Place, fingerprint: str) -> None:
+def _refuse_another(place: RemoteFolder, fingerprint: str) -> None:
     present = _read_or_none(place, f"{GROUP}/zarr.json")
     if present is not None and json.loads(present)["attributes"].get("fingerprint") != fingerprint:
         raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
 
 
-def _read_or_none(place: Place, name: str) -> bytes | None:
+def _read_or_none(place: RemoteFolder, name: str) -> bytes | None:
     try:
         return place.read(name)
     except FileNotFoundError:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 
-class Trail:
+class BackPointers:
     """Back-pointers of B images with up to K hypotheses over up to T words.
 
     Images may leave the batch and hypotheses may become fewer: every call names the images it is about.

@@ -36,7 +36,7 @@ _LASTING = (UserError, FileNotFoundError, PermissionError, NotADirectoryError, I
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
 
-class Place:
+class RemoteFolder:
     """The folder at ``url``; names are relative to it, with ``/`` and perhaps ``..``. For use by several threads.
 
     Attributes:
