@@ -18,7 +18,7 @@ rule tune_reranking:
         "../envs/gpu.yaml"
     threads: 4
     resources:
-        gpu=experiment.retrieval.embed_gpus,
+        gpu=stages.embed.gpus,
         mem_mb=8000,
         runtime=60,
     params:
@@ -52,7 +52,7 @@ rule rerank:
         "../envs/gpu.yaml"
     threads: 4
     resources:
-        gpu=experiment.retrieval.embed_gpus,
+        gpu=stages.embed.gpus,
         mem_mb=8000,
         runtime=60,
     params:

@@ -38,11 +38,14 @@ rule train_retriever:
         tokens="results/{experiment}/text/tokens.npz",
         word_vectors=experiment.retrieval.word_vectors_of,
     output:
-        weights="results/{experiment}/retrievers/{retriever}/best.safetensors",
-        card="results/{experiment}/retrievers/{retriever}/card.json",
-        history="results/{experiment}/retrievers/{retriever}/history.csv",
-        gpu="results/{experiment}/retrievers/{retriever}/gpu.csv",
-        sweep="results/{experiment}/retrievers/{retriever}/sweep.csv",
+        retriever=multiext(
+            "results/{experiment}/retrievers/{retriever}/",
+            "best.safetensors",
+            "card.json",
+            "history.csv",
+            "gpu.csv",
+            "sweep.csv",
+        ),
     log:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     benchmark:
@@ -52,22 +55,13 @@ rule train_retriever:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.retrieval.train_gpus,
+        gpu=stages.train_retriever.gpus,
         mem_mb=8000,
         runtime=720,
     params:
-        folder=subpath(output.weights, parent=True),
-        views=experiment.retrieval.views_option,
-        text_features=experiment.retrieval.text_features_option,
-        word_vectors=experiment.retrieval.word_vectors_option,
-        code=experiment.retrieval.train.code_hash,
-        settings=experiment.retrieval.train.settings,
-        made_from=experiment.retrieval.train.made_from,
+        **stages.train_retriever(),
     shell:
-        "python -m vitcapr.cli.train_retriever --features {input.features:q} {params.views} {params.text_features}"
-        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --tokens {input.tokens:q}"
-        " {params.word_vectors} --output-dir {params.folder:q} --code {params.code}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule embed:
@@ -77,8 +71,11 @@ rule embed:
         text_features=experiment.retrieval.text_features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        weights="results/{experiment}/retrievers/{retriever}/best.safetensors",
-        card="results/{experiment}/retrievers/{retriever}/card.json",
+        retriever=multiext(
+            "results/{experiment}/retrievers/{retriever}/",
+            "best.safetensors",
+            "card.json",
+        ),
     output:
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
     log:
@@ -88,20 +85,13 @@ rule embed:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.retrieval.embed_gpus,
+        gpu=stages.embed.gpus,
         mem_mb=8000,
         runtime=60,
     params:
-        folder=subpath(input.weights, parent=True),
-        views=experiment.retrieval.views_option,
-        text_features=experiment.retrieval.text_features_option,
-        settings=experiment.retrieval.embed.settings,
-        made_from=experiment.retrieval.embed.made_from,
+        **stages.embed(),
     shell:
-        "python -m vitcapr.cli.embed --features {input.features:q} {params.views} {params.text_features}"
-        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --retriever {params.folder:q}"
-        " --split {wildcards.split} --output {output.embeddings:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 # How much of what everyone is near to is taken off a model's scores; the bank is the training split.

@@ -12,9 +12,10 @@ from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract, extract_text, seal, train_retriever
+from vitcapr.cli import extract, extract_text, seal
 from vitcapr.declaration.run import run_stage
 from vitcapr.stages.train_captioner import train_captioner
+from vitcapr.stages.train_retriever import train_retriever
 from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES = 12
@@ -96,12 +97,13 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if view is not None:
                 settings["retriever"]["views"] = ["mirrored"]
             folder = results / "retrievers" / kind
-            train_retriever.main(
+            run_stage(
+                train_retriever,
                 settings=json.dumps(settings),
                 **inputs,
                 text_features=given,
-                view=None if view is None else [view],
-                output_dir=folder,
+                views=None if view is None else [view],
+                retriever=folder,
             )
     return root
 

@@ -6,8 +6,9 @@ import pytest
 
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
+from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.workflow.selection import Selection
 
 RAW = {"kind": "features", "encoder": "bert", "head": "none"}

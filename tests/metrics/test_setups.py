@@ -5,13 +5,14 @@ import pytest
 
 from vitcapr.artefacts.model_card import write_card
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
 from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.setups import other_numbers, read_setup, training
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
+from vitcapr.stages.train_retriever import TrainRetrieverSettings
 
 
 def card(folder: Path, settings: Section, **score: float) -> Path:

@@ -172,7 +172,6 @@ READ_TEXTS = {
     "data/coco.py": "the text becomes a message",
     "training/gpu_use.py": "NVML's error",
     "cli/parts/stage.py": "printed",
-    "cli/parts/ranks.py": "printed",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
 }

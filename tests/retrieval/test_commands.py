@@ -9,25 +9,34 @@ import pytest
 import torch
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import embed, extract_text, train_retriever
+from vitcapr.cli import extract_text
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
+from vitcapr.stages.embed import embed
+from vitcapr.stages.train_retriever import train_retriever
 
 FEATURES = {"kind": "features", "encoder": "bert"}
 
 
 def train(files: Any, folder: Path, settings: str | None = None, **options: Any) -> Path:
-    train_retriever.main(
-        **files.inputs, tokens=files.root / "tokens.npz", output_dir=folder, settings=settings or files.settings(),
-        **options,
-    )  # fmt: skip
+    tokens, chosen = files.root / "tokens.npz", settings or files.settings()
+    run_stage(train_retriever, **files.inputs, tokens=tokens, retriever=folder, settings=chosen, **options)
     return folder
 
 
 def embedded(files: Any, retriever: Path, output: Path, split: str = "test", **options: Any) -> dict[str, np.ndarray]:
     settings = '{"embed": {"batch": 2}}'
-    embed.main(**files.inputs, retriever=retriever, split=split, output=output, settings=settings, **options)
+    run_stage(
+        embed,
+        **files.inputs,
+        retriever=retriever,
+        split=split,
+        embeddings=output,
+        settings=settings,
+        **options,
+    )
     with np.load(output) as stored:
         return dict(stored)
 
@@ -124,8 +133,8 @@ def test_a_retriever_of_word_vectors(files: Any, tmp_path: Path) -> None:
 def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
     """It learns from both, and an image is the mean direction of what it makes of each."""
     settings, view = files.settings(views=["mirrored"]), [files.mirrored]
-    folder = train(files, tmp_path / "two", settings, view=view)
-    found = embedded(files, folder, tmp_path / "embeddings.npz", view=view)
+    folder = train(files, tmp_path / "two", settings, views=view)
+    found = embedded(files, folder, tmp_path / "embeddings.npz", views=view)
     retriever, rows = opened(files, folder), np.array([3, 7, 11])
     alone = [
         retriever.image_embedder(open_features(path)).embed(rows) for path in (files.inputs["features"], files.mirrored)
@@ -140,9 +149,9 @@ def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="0 are given; give --view for each of: mirrored"):
         embedded(files, folder, tmp_path / "no.npz")
     with pytest.raises(UserError, match="leave out --view"):
-        train(files, tmp_path / "no", view=view)
+        train(files, tmp_path / "no", views=view)
     with pytest.raises(UserError, match="not those of the data set toy"):
-        embedded(files, folder, tmp_path / "no.npz", view=[files.text_features])
+        embedded(files, folder, tmp_path / "no.npz", views=[files.text_features])
 
 
 def test_the_same_files_again(files: Any, tmp_path: Path) -> None:

@@ -202,23 +202,9 @@ class RetrieverConfig(TrainedConfig):
         return self
 
 
-class TrainRetrieverSettings(Section):
-    """What the stage ``train_retriever`` reads."""
-
-    retriever: RetrieverConfig
-    seed: int = Field(0, ge=0)
-    """The experiment's; one of the retriever's own comes before it."""
-
-
 class EmbedConfig(Section):
     """How embeddings are computed; none of this changes what they are."""
 
     batch: int = Field(256, ge=1)
     """Images, and captions, embedded at a time."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-
-
-class EmbedSettings(Section):
-    """What the stage ``embed`` reads."""
-
-    embed: EmbedConfig = EmbedConfig()

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.retriever import EmbedSettings, TrainRetrieverSettings
 from vitcapr.config.text_encoder import ExtractTextSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone, find_data
@@ -32,27 +31,6 @@ class RetrievalStages:
             sources=self._encoder_files,
         )
 
-    @cached_property
-    def train(self) -> Stage:
-        config = self.chosen.config
-        return Stage(
-            "train_retriever",
-            lambda w: TrainRetrieverSettings(
-                retriever=config.retrievers[w.retriever], seed=config.retrievers[w.retriever].seed_in(config.seed)
-            ),
-            incidental=frozenset(
-                {"retriever.training.device", "retriever.training.processes", "retriever.training.save_every_steps"}
-            ),
-        )
-
-    @cached_property
-    def embed(self) -> Stage:
-        return Stage(
-            "embed",
-            lambda _: EmbedSettings(embed=self.chosen.config.embed),
-            incidental=frozenset({"embed.batch", "embed.device"}),
-        )
-
     def _encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folder of a text encoder that lies on this machine, or its file of word vectors."""
         name = wildcards.encoder
@@ -72,22 +50,13 @@ class RetrievalStages:
         """The sealed features of its further views."""
         return [self.features.sealed_of(name) for name in self.chosen.config.retrievers[wildcards.retriever].views]
 
-    def views_option(self, wildcards: Wildcards) -> str:
-        return options("view", self.views_of(wildcards))
-
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed text features that a retriever reads, if it reads any."""
         encoder = self.chosen.config.retrievers[wildcards.retriever].text.encoder
         return [] if encoder is None else [f"{self.chosen.root}/text_features/{encoder}/manifest.json"]
 
-    def text_features_option(self, wildcards: Wildcards) -> str:
-        return options("text-features", self.text_features_of(wildcards))
-
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
         return self.text.vectors_named(self.chosen.config.retrievers[wildcards.retriever].text.word_vectors)
-
-    def word_vectors_option(self, wildcards: Wildcards) -> str:
-        return options("word-vectors", self.word_vectors_of(wildcards))
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """What is scored under the name of a model, with or without its query bank."""
@@ -155,13 +124,5 @@ class RetrievalStages:
         named = zip(self.chosen.drawn_retrievers, self.histories(wildcards), strict=True)
         return options("retriever", (f"{name}={path}" for name, path in named))
 
-    def train_gpus(self, wildcards: Wildcards) -> int:
-        """One a process."""
-        training = self.chosen.config.retrievers[wildcards.retriever].training
-        return training.processes if training.device != "cpu" else 0
-
     def text_gpus(self, wildcards: Wildcards) -> int:
         return int(self.chosen.config.text_encoders[wildcards.encoder].device != "cpu")
-
-    def embed_gpus(self, _: Wildcards) -> int:
-        return int(self.chosen.config.embed.device != "cpu")

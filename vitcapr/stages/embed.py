@@ -1,0 +1,77 @@
+"""Embeddings of the images and captions of a split by a trained retriever."""
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.retriever import EmbedConfig
+from vitcapr.declaration.kinds import (
+    EmbeddingsFile,
+    FeaturesFile,
+    ManifestFile,
+    ModelFolder,
+    TextFeaturesFile,
+    VocabularyFile,
+)
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class EmbedSettings(StageSettings):
+    embed: EmbedConfig = EmbedConfig()
+
+
+@stage(device="embed.device", execution_only={"embed.batch"})
+def embed(
+    features: In[FeaturesFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    retriever: In[ModelFolder],
+    split: Split,
+    settings: EmbedSettings,
+    report: Reporter,
+    embeddings: Out[EmbeddingsFile],
+    views: list[In[FeaturesFile]] | None = None,
+    text_features: In[TextFeaturesFile] | None = None,
+) -> None:
+    """Embed every image and caption of a split."""
+    import numpy as np
+
+    from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.encoders.precision import resolve_device
+    from vitcapr.features.store.identity import check_captions
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.retrieval.blocks import in_blocks
+    from vitcapr.retrieval.embedder import open_retriever
+    from vitcapr.retrieval.views import open_views
+
+    data = read_manifest(manifest)
+    opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
+    stores = open_views(data, opened.views, features, views)
+    captions = data.captions_of(split, opened.words.recipe["language"])
+    # In a data set of several languages an image may have no caption in this one.
+    images = np.unique(captions["image_row"])
+    if not len(images) or captions.empty:
+        raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+    caption_row = captions["caption_row"].to_numpy()
+    embed_images = opened.image_embedder(*stores).embed
+    count, batch = len(captions), settings.embed.batch
+    with report.track("embed", len(images) + count, "images and captions") as tracker:
+        of_images = in_blocks(lambda at: embed_images(images[at]), len(images), batch, tracker)
+        if opened.model.reads == "tokens":
+            texts, embed_texts = captions["text"].tolist(), opened.text_embedder.embed
+            of_captions = in_blocks(lambda at: embed_texts(texts[at]), count, batch, tracker)
+        elif text_features is None:
+            raise UserError("this retriever reads text features", where=retriever, remedy="give --text-features")
+        else:
+            sentences = open_features(text_features)
+            check_captions(sentences, data, text_features)
+            embed_rows = opened.text_feature_embedder(sentences, data.captions["text"].tolist()).embed
+            of_captions = in_blocks(lambda at: embed_rows(caption_row[at]), count, batch, tracker)
+    written = Embeddings(
+        images=of_images,
+        captions=of_captions,
+        image_row=images.astype(np.int32),
+        caption_row=caption_row.astype(np.int32),
+        caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
+    )
+    write_embeddings(embeddings, written)

@@ -1,0 +1,117 @@
+"""Training of a retriever, a dual encoder of images and captions, on feature stores."""
+
+from typing import Any, Self
+
+from pydantic import Field
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.declaration.kinds import (
+    FeaturesFile,
+    ManifestFile,
+    RetrieverTrainingFolder,
+    TextFeaturesFile,
+    TokensFile,
+    VocabularyFile,
+    WordVectorsFile,
+)
+from vitcapr.declaration.stage import CodeHash, In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class TrainRetrieverSettings(StageSettings):
+    retriever: RetrieverConfig
+    seed: int = Field(0, ge=0)
+    """The experiment's; one of the retriever's own comes before it."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        retriever = config.retrievers[wildcards.retriever]
+        return cls(retriever=retriever, seed=retriever.seed_in(config.seed))
+
+
+@stage(
+    cached=True,
+    device="retriever.training.device",
+    processes="retriever.training.processes",
+    execution_only={"retriever.training.save_every_steps"},
+)
+def train_retriever(
+    features: In[FeaturesFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    tokens: In[TokensFile],
+    settings: TrainRetrieverSettings,
+    report: Reporter,
+    code: CodeHash,
+    retriever: Out[RetrieverTrainingFolder],
+    views: list[In[FeaturesFile]] | None = None,
+    text_features: In[TextFeaturesFile] | None = None,
+    word_vectors: In[WordVectorsFile] | None = None,
+) -> None:
+    """Train a retriever. After a stop by a signal, the same command continues bit for bit."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.tokens import TokenTable
+    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.building.retriever import architecture_of, train_dual_encoder
+    from vitcapr.building.retriever_texts import describe_text_encoder, drawn_captions, open_text_features, texts_of
+    from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
+    from vitcapr.files import sha256_bytes, sha256_file
+    from vitcapr.models.dual_encoder import DualEncoder
+    from vitcapr.models.text_towers import FeatureTower
+    from vitcapr.retrieval.views import open_views
+    from vitcapr.training.word_vectors import start_embedding
+
+    wanted, training = settings.retriever, settings.retriever.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
+    data = read_manifest(manifest)
+    stores = open_views(data, wanted.views, features, views)
+    store = stores[0]
+    words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
+    sentences = open_text_features(text_features, data, wanted)
+    inputs = {
+        "features": store.fingerprint,
+        "views": [further.fingerprint for further in stores[1:]],
+        "tokens": sha256_file(tokens),
+        "vocabulary": sha256_file(vocabulary),
+        "text_features": None if sentences is None else sentences.fingerprint,
+        "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
+        "images": sha256_bytes("\n".join(data.images["split"]).encode()),
+    }
+    trained_on = drawn_captions(table.image_row, data.rows("train"), training.pairs, training.pairs_seed)
+    if trained_on is not None:
+        table = table.select(trained_on)
+    text_dim = None if sentences is None else sentences["text"].shape[-1]
+    architecture = architecture_of(wanted, store["cls"].shape[-1], text_dim=text_dim, vocabulary=len(words))
+
+    def begin(encoder: DualEncoder) -> None:
+        if word_vectors is None:
+            return
+        if isinstance(encoder.text, FeatureTower):
+            raise UserError("a text tower of kind features has no word embedding", remedy="leave out --word-vectors")
+        start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
+
+    train_dual_encoder(
+        retriever,
+        wanted,
+        architecture,
+        stores,
+        texts_of(wanted, table, sentences),
+        train=data.rows("train"),
+        validation=data.rows("validation"),
+        seed=wanted.seed_in(settings.seed),
+        card={
+            "architecture": architecture,
+            "backbone": wanted.backbone,
+            "code": code,
+            "inputs": inputs,
+            "settings": settings.canonical(),
+            "text_encoder": None if sentences is None else describe_text_encoder(sentences),
+        },
+        device=device,
+        dtype=dtype,
+        reporter=report,
+        begin=begin,
+    )
