@@ -5,8 +5,8 @@ import pytest
 
 from vitcapr.artefacts.model_card import write_card
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import CaptionerConfig, TrainCaptionerSettings
-from vitcapr.config.retriever import RetrieverConfig, TrainRetrieverSettings
+from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
