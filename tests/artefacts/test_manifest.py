@@ -4,10 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.artefacts.manifest import read_manifest, write_manifest
+from vitcapr.artefacts.manifest import SCHEMAS, read_manifest, write_manifest
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
 
 
 def images() -> pd.DataFrame:
@@ -197,3 +200,59 @@ def test_nothing_left_is_the_users_to_mend(tmp_path):
 def test_an_item_that_is_not_utf8_is_listed(tmp_path):
     write(tmp_path, rejected=[("\udcff.jpg", "image without a caption")])
     assert (tmp_path / "rejected.csv").read_text() == "item,reason\n\\udcff.jpg,image without a caption\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": []}, "files"),
+        ({"image_root": 3}, "image_root"),
+        ({"counts": None}, "counts"),
+        ({"dataset": None}, "dataset"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_a_manifest_of_other_content_is_refused(tmp_path, change, message):
+    path = write(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=f"not a data manifest.*{message}"):
+        read_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("images", {"path": ["../b.png", "x/a.png", "c.png"]}, r"path '\.\./b\.png' is not relative"),
+        ("images", {"path": ["/etc/b.png", "x/a.png", "c.png"]}, "not relative"),
+        ("images", {"split": ["train", "test", "tset"]}, "split 'tset'"),
+        ("images", {"image_id": ["b", "b", "c"]}, "occurs twice"),
+        ("captions", {"image_id": ["b", "b", "a", "z"]}, "has no image"),
+        ("captions", {"text": ["hi", "", "ho", "ha"]}, "a caption is empty"),
+        ("captions", {"text": [1, 2, 3, 4]}, "columns are not those"),
+    ],
+)
+def test_tables_that_were_sealed_with_other_content_are_refused(tmp_path, name, change, message):
+    """Somebody who alters a table can alter the digest in manifest.json as well."""
+    path = write(tmp_path)
+    file = tmp_path / f"{name}.parquet"
+    pd.read_parquet(file).assign(**change).to_parquet(file, index=False)
+    if "columns" not in message:
+        table = pd.read_parquet(file)
+        schema = SCHEMAS[file.name]
+        arrays = [pa.array(table[field.name].tolist(), type=field.type) for field in schema]
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
+    content = json.loads(path.read_text())
+    content["files"][file.name] = sha256_file(file)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message):
+        read_manifest(path)
+
+
+def test_a_sealed_table_that_is_no_parquet_is_refused(tmp_path):
+    path = write(tmp_path)
+    (tmp_path / "images.parquet").write_bytes(b"PAR1 nothing")
+    content = json.loads(path.read_text())
+    content["files"]["images.parquet"] = sha256_file(tmp_path / "images.parquet")
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="not a whole Parquet file"):
+        read_manifest(path)

@@ -6,19 +6,21 @@ files are checked when written, written in a fixed order with fixed bytes, and c
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_json, sha256_file, write_json, write_text
+from vitcapr.files import atomic_path, sha256_file, write_json, write_text
 
 FORMAT = "vitcapr-manifest-1"
 SPLITS = ("train", "validation", "test", "none")
@@ -187,13 +189,11 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UserError: it is missing, not a manifest, or one of its tables is missing or was altered.
     """
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"not a data manifest of format {FORMAT}", where=path, remedy="run the data stage again")
+    content = read_record(path, _CONTENT, f"a data manifest of format {FORMAT}", "run the data stage")
     directory = path.parent.resolve()
     tables: dict[str, pd.DataFrame] = {}
     for name in SCHEMAS:
-        expected = content["files"].get(name)
+        expected = content.files.get(name)
         if expected is None and name == "objects.parquet":
             continue
         file = directory / name
@@ -203,17 +203,36 @@ def read_manifest(path: Path) -> Manifest:
             raise UserError(
                 "the file is not the one that manifest.json seals", where=file, remedy="run the data stage again"
             )
-        tables[name] = pq.read_table(file).to_pandas()
+        tables[name] = _read_table(file, SCHEMAS[name])
     objects = tables.get("objects.parquet")
     if objects is not None:
         objects["words"] = [list(words) for words in objects["words"]]
+    try:
+        _check_images(tables["images.parquet"])
+        _check_captions(tables["images.parquet"], tables["captions.parquet"])
+        if objects is not None:
+            _check_objects(tables["images.parquet"], objects)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"not a data manifest: {error}", where=path, remedy="run the data stage again") from error
     return Manifest(
-        dataset=content["dataset"],
-        image_root=(directory / content["image_root"]).resolve(),
+        dataset=content.dataset,
+        image_root=(directory / content.image_root).resolve(),
         images=tables["images.parquet"],
         captions=tables["captions.parquet"],
         objects=objects,
     )
+
+
+def _read_table(file: Path, schema: "pa.Schema") -> pd.DataFrame:
+    remedy = "run the data stage again"
+    try:
+        table = pq.read_table(file)
+    except (OSError, pa.ArrowException) as error:
+        raise UserError("not a whole Parquet file", where=file, remedy=remedy) from error
+    if not table.schema.equals(schema):
+        raise UserError(f"its columns are not those of {FORMAT}", where=file, remedy=remedy)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _table(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
@@ -250,13 +269,11 @@ def _check_images(images: pd.DataFrame) -> None:
             raise ValueError(f"{column} '{repeated[0]}' occurs twice")
     for split in images["split"].unique():
         _check_split(split)
-    for path in images["path"]:
-        _check_relative(path)
+    _check_relative(images["path"])
     if (images["width"] < 1).any() or (images["height"] < 1).any():
         raise ValueError("an image has no pixels")
-    for digest in images["sha256"]:
-        if not re.fullmatch(r"[0-9a-f]{64}", digest):
-            raise ValueError(f"'{digest}' is not a sha256 digest")
+    if odd := images["sha256"][~images["sha256"].str.fullmatch(r"[0-9a-f]{64}")].tolist():
+        raise ValueError(f"'{odd[0]}' is not a sha256 digest")
 
 
 def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
@@ -281,15 +298,13 @@ def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
         raise ValueError("objects are not in the order of the images")
     if objects.duplicated(["image_id", "object_id"]).any():
         raise ValueError("an object occurs twice")
-    for path in objects["mask"].unique():
-        _check_relative(path)
+    _check_relative(objects["mask"].drop_duplicates())
 
 
-def _check_relative(path: str) -> None:
+def _check_relative(paths: "pd.Series[str]") -> None:
     """Paths go through ``/`` and stay inside the image root, on any system."""
-    pure = PurePosixPath(path)
-    if not path or "\\" in path or pure.is_absolute() or ".." in pure.parts:
-        raise ValueError(f"path '{path}' is not relative to the image root")
+    if odd := paths[paths.str.contains(r"^$|^/|\\|(?:^|/)\.\.(?:/|$)")].tolist():
+        raise ValueError(f"path '{odd[0]}' is not relative to the image root")
 
 
 def _portable(image_root: Path, directory: Path) -> str:
@@ -304,3 +319,16 @@ def _csv(rejected: Sequence[tuple[str, str]]) -> str:
     writer.writerows(rejected)
     # A file name need not be UTF-8: its odd bytes are shown as escapes.
     return stream.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format: Literal["vitcapr-manifest-1"]
+    dataset: str
+    image_root: str
+    files: dict[str, str]
+    counts: dict[str, Any]
+
+
+_CONTENT = TypeAdapter(_Content)
