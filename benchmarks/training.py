@@ -14,9 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from benchmarks.loader import make
 from vitcapr.artefacts.tokens import TokenTable
@@ -24,8 +26,10 @@ from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
+from vitcapr.models import text_towers
 from vitcapr.models.attention import patch_scores
 from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
+from vitcapr.models.recurrent import read_words
 from vitcapr.training.captioner import PAD, CaptionerTask
 
 VOCABULARY = 2500
@@ -160,6 +164,32 @@ def attention_ratio(turns: int) -> float:
     return statistics.median(seconds[0]) / statistics.median(seconds[1])
 
 
+def packed_states(
+    lstm: torch.nn.LSTM, words: torch.Tensor, mask: torch.Tensor, start: tuple[torch.Tensor, torch.Tensor]
+) -> torch.Tensor:
+    """What ``read_words`` gives, by torch's own LSTM on packed captions."""
+    padded = words.new_zeros(*mask.shape, words.shape[1]).index_put(mask.nonzero(as_tuple=True), words)
+    packed = pack_padded_sequence(padded, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+    states = lstm(packed, (start[0][None], start[1][None]))[0]
+    return pad_packed_sequence(states, batch_first=True, total_length=mask.shape[1])[0][mask]
+
+
+def word_tower_ratio(turns: int) -> float:
+    """How many times faster a step of a retriever's LSTM over words is than with torch's own LSTM."""
+    lengths = torch.randint(6, 20, (512, 1))
+    tokens = torch.randint(1, VOCABULARY, (512, 20)).masked_fill(torch.arange(20) >= lengths, 0)
+    tower = text_towers.WordTower(VOCABULARY, 256)
+    seconds: list[list[float]] = [[], []]
+    for turn in range(turns + 1):
+        for place, reader in enumerate([packed_states, read_words]):
+            begin = time.perf_counter()
+            with patch.object(text_towers, "read_words", reader):
+                tower(tokens).square().sum().backward()
+            if turn:
+                seconds[place].append(time.perf_counter() - begin)
+    return statistics.median(seconds[0]) / statistics.median(seconds[1])
+
+
 def run(batches: int = 6, batch_images: int = 64, turns: int = 3) -> dict[str, float]:
     images = batches * batch_images
     device = resolve_device("auto")
@@ -182,6 +212,7 @@ def run(batches: int = 6, batch_images: int = 64, turns: int = 3) -> dict[str, f
         "store_to_memory": round(statistics.median(stored) / statistics.median(remembered), 3),
         "step_to_plain_step": round(plain_ratio(turns, batch_images), 2),
         "tiled_to_plain_attention": round(attention_ratio(turns), 2),
+        "word_tower_to_torch_lstm": round(word_tower_ratio(turns), 2),
     }
 
 
