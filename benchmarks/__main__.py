@@ -65,7 +65,7 @@ def main() -> None:
     decoding = report["decoding"]
     rows = [
         ("extraction, files to sealed store / bare forward pass", report["extraction"]["ratio"], "at least 0.85"),
-        ("random batches from the store / rows of one .npy memory map", report["loader"]["ratio"], "at least 0.7"),
+        ("random batches from the store / rows of one .npy memory map", report["loader"]["ratio"], "at least 0.9"),
         ("random batches from the store / zarr's oindex", report["loader"]["ratio_to_oindex"], ""),
         ("training steps fed from the store / fed from memory", report["training"]["store_to_memory"], "near 1"),
         ("training step / a plain prototype's", report["training"]["step_to_plain_step"], "at least 3"),

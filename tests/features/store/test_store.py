@@ -97,7 +97,7 @@ def test_many_threads_read_the_same_rows(
     tmp_path: Path, values: np.ndarray, files: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where a chunk has to be let go before another is mapped."""
-    monkeypatch.setattr(reader, "_MAPPED_FILES", files)
+    monkeypatch.setattr(reader, "_MOST_MAPS", files)
     array = write_array(tmp_path, values, 5)
     wrong = []
 

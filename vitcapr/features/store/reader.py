@@ -6,6 +6,7 @@ memory.
 """
 
 import mmap
+import resource
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -17,8 +18,19 @@ from vitcapr.errors import UserError
 from vitcapr.features.store.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
 from vitcapr.files import read_json, sha256_file
 
-_MAPPED_FILES, _MAPPED_BYTES = 128, 1 << 29
-"""Chunk files of an array that stay mapped; the one that was used last is let go last."""
+_MOST_MAPS = 16_384
+"""Chunk files of an array that stay mapped: Linux allows a process 65,530 maps."""
+
+
+def _maps_to_keep(chunk_bytes: int) -> int:
+    """How many chunks of an array stay mapped: all, or an eighth of the address space where that is limited.
+
+    A map takes address space and no memory of its own.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return _MOST_MAPS
+    return max(1, min(_MOST_MAPS, limit // 8 // max(1, chunk_bytes)))
 
 
 def repair(array: str) -> str:
@@ -54,8 +66,7 @@ class FeatureArray:
         self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
         self.chunks = -(-shape[0] // chunk)
         self._present = None if present is None or present.all() else present
-        files = max(1, min(_MAPPED_FILES, _MAPPED_BYTES // (chunk * self.row_bytes or 1)))
-        self._mapped = lru_cache(files)(self._map)
+        self._mapped = lru_cache(_maps_to_keep(chunk * self.row_bytes))(self._map)
 
     @property
     def ndim(self) -> int:
