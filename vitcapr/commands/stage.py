@@ -3,6 +3,7 @@
 import sys
 
 from vitcapr.declaration.command_line import application
+from vitcapr.declaration.docs import stages_page
 from vitcapr.declaration.stage import each_stage, find_stage
 
 
@@ -11,6 +12,9 @@ def app() -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(listing())
+        return
+    if arguments == ["--markdown"]:
+        print(stages_page(), end="")
         return
     name = arguments[0]
     sys.argv = [f"vitcapr stage {name}", *arguments[1:]]

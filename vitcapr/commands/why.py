@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from vitcapr.commands.program import typed
+from vitcapr.declaration.stage import STAGES
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.provenance.code import stage_code
@@ -105,7 +106,7 @@ def _code(lineage: Lineage, run: Run) -> Iterator[str]:
     code: dict[str, str] = run.facts["code"]
     modules = sum(name.startswith("vitcapr.") for name in code)
     digest = sha256_bytes(canonical_json(code).encode())[:16]
-    module = next(name for name in code if name.endswith(f".{run.stage}"))
+    module = f"{STAGES}.{run.stage}"
     try:
         changes = list(code_changes(code, stage_code(module, remembered=lineage.experiment.parent / CODE_DIGESTS)))
     except UserError:

@@ -1,0 +1,42 @@
+"""The pages of the docs that list the stages, made of their declarations."""
+
+from collections.abc import Iterable
+
+from vitcapr.declaration.stage import Form, Parameter, Role, Stage, each_stage
+
+HEAD = """# The stages
+
+Every stage is one command, `vitcapr stage NAME`, and one module of `vitcapr/stages/`. The rules run these commands:
+`snakemake -n -p` prints them. `vitcapr stage NAME --help` explains every option. This page is made of the declarations:
+`vitcapr stage --markdown > docs/stages.md`.
+
+Every stage also takes `--log FILE`. A stage with settings takes `--settings`, as JSON or as the path of a JSON file.
+Square brackets mark what may be left out, dots what may be given again, a star a stage whose results are kept in the
+result cache.
+"""
+
+
+def stages_page() -> str:
+    """``docs/stages.md``."""
+    stages = list(each_stage())
+    computing = [stage for stage in stages if stage.figure is None]
+    drawing = [stage for stage in stages if stage.figure is not None]
+    return "\n".join([HEAD, *_table(computing), "", "## Stages that draw", "", *_table(drawing), ""])
+
+
+def _table(stages: Iterable[Stage]) -> list[str]:
+    rows = [
+        f"| `{stage.name}`{' *' if stage.cached else ''} | {stage.summary} | {_options(stage, Role.INPUT)} "
+        f"| {_options(stage, Role.OUTPUT)} | {_options(stage, Role.VALUE)} |"
+        for stage in stages
+    ]
+    return ["| stage | what it does | reads | writes | values |", "| --- | --- | --- | --- | --- |", *rows]
+
+
+def _options(stage: Stage, role: Role) -> str:
+    return " ".join(map(_option, stage.of_role(role)))
+
+
+def _option(parameter: Parameter) -> str:
+    words = f"`{parameter.option}`" + ("" if parameter.form is Form.ONE else " …")
+    return words if parameter.required else f"[{words}]"
