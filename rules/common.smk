@@ -68,5 +68,4 @@ rule metrics:
 
 rule figures:
     input:
-        experiment.figures.files,
         [target for figure in experiment.figure_rules for target in figure.targets],

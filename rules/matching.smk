@@ -181,33 +181,3 @@ rule measure_information:
         "python -m vitcapr.cli.measure_information --before {input.before:q} --after {input.after:q}"
         " --manifest {input.manifest:q} --split {wildcards.split} --model {wildcards.matcher}"
         " --output {output.metrics:q} --log {log:q}"
-
-
-rule draw_losses:
-    input:
-        histories=experiment.matching.histories_of,
-    output:
-        report(
-            experiment.figures.pictures(
-                "results/{experiment}/figures/losses/{losses}"
-            ),
-            caption="../workflow/report/losses.rst",
-            category="Training",
-            labels={"figure": "losses of matchers", "compared": "{losses}"},
-        ),
-    log:
-        "results/{experiment}/logs/draw_losses/{losses}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=15,
-    params:
-        folder=subpath(output[0], parent=True),
-        histories=experiment.matching.histories_option,
-        settings=experiment.figures.draw("losses").settings,
-        made_from=experiment.figures.draw("losses").made_from,
-    shell:
-        "python -m vitcapr.cli.draw_losses {params.histories} --name {wildcards.losses}"
-        " --output-dir {params.folder:q} --settings {params.settings:q} --log {log:q}"

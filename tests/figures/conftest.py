@@ -2,11 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from typer import Typer
-from typer.testing import CliRunner
 
 from vitcapr.artefacts.captions import Candidate, write_captions
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.declaration.run import run_stage
 
 GRID = (3, 4)
 
@@ -20,16 +19,17 @@ def candidate(words):
 
 
 @pytest.fixture
-def run():
-    """Run a stage's command in this process; a user's mistake is raised."""
+def draw(tmp_path):
+    """Run a stage that draws twice, as PNG and SVG; the files must agree to the byte. Returns the lines of its log."""
 
-    def call(command, *arguments):
-        app = Typer()
-        app.command()(command)
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if result.exception is not None:
-            raise result.exception
-        return result
+    def call(stage, *names, **values):
+        log = tmp_path / "draw.log"
+        for folder in ("one", "two"):
+            pictures = [tmp_path / folder / f"{name}.{suffix}" for name in names for suffix in ("png", "svg")]
+            run_stage(stage, log=log, pictures=pictures, **values)
+        for path in pictures:
+            assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()
+        return log.read_text()
 
     return call
 

@@ -1,8 +1,14 @@
 """The sheets of augmented and encoded pictures."""
 
-import numpy as np
+import base64
+import io
 
-from vitcapr.figures.augmented import Encoded, augmentation_sheet, encoding_sheet
+import numpy as np
+from PIL import Image
+
+from vitcapr.features.batches.augment import Augmentation
+from vitcapr.features.batches.single_changes import single_changes
+from vitcapr.figures.augmented import Encoded, augmentation_sheet, encoded, encoding_sheet
 
 
 def test_a_column_a_change_and_a_row_a_picture() -> None:
@@ -17,3 +23,22 @@ def test_what_base64_costs_is_said() -> None:
     text, cost = (found.get_text() for found in figure.texts)
     assert text.split("\n") == ["A" * 64, "A" * 64, "AA", "..."]
     assert cost == "file 300 bytes; Base64 400 characters, +33.3%; raw RGB 600 bytes"
+
+
+def test_a_file_in_base64_and_its_picture() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    example = encoded(file.getvalue(), pixels.size)
+    assert np.array_equal(example.picture, pixels)
+    assert base64.b64decode(example.beginning) == file.getvalue()[:480]
+    assert (example.file_bytes, example.characters) == (len(file.getvalue()), 4 * -(-len(file.getvalue()) // 3))
+
+
+def test_each_change_is_alone() -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3), np.uint8)
+    changed = single_changes(pictures, Augmentation())
+    assert np.array_equal(changed["original"], pictures)
+    assert np.array_equal(changed["flip"], pictures[:, :, ::-1])
+    assert np.array_equal(changed["upside down"], pictures[:, ::-1])
+    assert all((changed[name] != pictures).any() for name in ("rotation", "brighter", "hue", "blur"))

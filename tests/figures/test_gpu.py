@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from vitcapr.artefacts.gpu_use import COLUMNS, GpuUse, read_gpu_use
-from vitcapr.cli import draw_gpu
 from vitcapr.errors import UserError
 from vitcapr.figures.gpu import gpu_use
+from vitcapr.stages.draw_gpu import draw_gpu
 from vitcapr.training import gpu_use as sampling
 
 
@@ -64,14 +64,11 @@ def test_trainings_with_and_without_samples_share_a_figure_without_overlap():
         assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
 
 
-def test_what_training_writes_is_what_is_drawn(run, tmp_path):
+def test_what_training_writes_is_what_is_drawn(draw, tmp_path):
     with sampling.sample_gpu_use(tmp_path / "gpu.csv", torch.device("cpu")):
         pass
     assert read_gpu_use(tmp_path / "gpu.csv").device.startswith("no GPU: trained on the CPU (")
-    for folder in ("one", "two"):
-        run(draw_gpu.main, "--use", f"attention={tmp_path}/gpu.csv", "--output-dir", tmp_path / folder)
-    for name in ("gpu.png", "gpu.pdf"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    draw(draw_gpu, "gpu", uses={"attention": tmp_path / "gpu.csv"})
 
 
 @pytest.mark.parametrize("content", ["", "a,b\n", "# GPU\na,b\n", "# GPU\n" + ",".join(COLUMNS) + "\nx,1,1,1\n"])

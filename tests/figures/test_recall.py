@@ -1,9 +1,9 @@
 import pytest
 
-from vitcapr.artefacts.metrics import read_metrics, write_metrics
-from vitcapr.cli import draw_recall
+from vitcapr.artefacts.metrics import write_metrics
 from vitcapr.errors import UserError
-from vitcapr.figures.recall import recall_bars
+from vitcapr.figures.recall import by_system, recall_bars
+from vitcapr.stages.draw_recall import draw_recall
 
 SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
 
@@ -75,31 +75,24 @@ def written(path, split="test", metrics=None):
     return path
 
 
-def test_the_command(run, tmp_path):
+def test_the_stage(draw, tmp_path):
     one = written(tmp_path / "one.json")
-    for folder in ("a", "b"):
-        run(draw_recall.main, "--metrics", f"x={one}", "--metrics", f"y={one}", "--output-dir", tmp_path / folder)
-    for name in ("recall.png", "recall.pdf"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    draw(draw_recall, "recall", metrics={"x": [one], "y": [one, one]})
 
 
-def test_scores_of_two_splits_or_of_captions_are_mistakes(run, tmp_path):
+def test_scores_of_two_splits_or_of_captions_are_mistakes(draw, tmp_path):
     one, other = written(tmp_path / "one.json"), written(tmp_path / "other.json", "validation")
     with pytest.raises(UserError, match="toy test and toy validation do not stand in one figure"):
-        run(draw_recall.main, "--metrics", f"x={one}", "--metrics", f"y={other}", "--output-dir", tmp_path)
+        draw(draw_recall, metrics={"x": [one], "y": [other]})
     captions = written(tmp_path / "captions.json", metrics={})
     with pytest.raises(UserError, match="no retriever has a recall"):
-        run(draw_recall.main, "--metrics", f"x={captions}", "--output-dir", tmp_path)
+        draw(draw_recall, metrics={"x": [captions]})
 
 
-def test_seeds_of_one_retriever_are_one_bar_with_their_spread(run, tmp_path):
-    content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "protocol": ""}
-    for number, first in enumerate((0.1, 0.3)):
-        write_metrics(tmp_path / f"{number}.json", metrics=scores(first), **content)
-    drawn = draw_recall._seed_average([read_metrics(tmp_path / f"{number}.json") for number in range(2)])
-    recall = drawn["i2t_recall_1"]
+def test_seeds_of_one_retriever_are_one_bar_with_their_spread():
+    drawn = by_system({"mlp": [scores(0.1), scores(0.3)], "paper": [scores(0.5)]})
+    assert list(drawn) == ["mlp, 2 seeds", "paper"]
+    recall = drawn["mlp, 2 seeds"]["i2t_recall_1"]
     assert recall["value"] == pytest.approx(0.2)
     assert recall["high"] - recall["value"] == pytest.approx(0.02**0.5)
-    options = [part for number in range(2) for part in ("--metrics", f"mlp={tmp_path}/{number}.json")]
-    run(draw_recall.main, *options, "--output-dir", tmp_path, "--settings", '{"figures": {"formats": ["png"]}}')
-    assert (tmp_path / "recall.png").is_file()
+    assert drawn["paper"] == scores(0.5)

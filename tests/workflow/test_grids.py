@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from vitcapr.config.matcher import TrainMatcherSettings
+from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.workflow.experiment import Experiment
 
 TOWERS = {
@@ -96,7 +97,7 @@ def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
         type("Wildcards", (), each) for each in ({"matcher": "small-seed5"}, {"retriever": "words-seed5"})
     )
     assert TrainMatcherSettings.of(seeds.config, matcher).seed == 5
-    assert json.loads(seeds.retrieval.train.settings(retriever, 1))["seed"] == 5
+    assert TrainRetrieverSettings.of(seeds.config, retriever).seed == 5
 
 
 def test_tags_are_made_where_they_are_wanted() -> None:

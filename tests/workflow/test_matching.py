@@ -64,7 +64,7 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     assert rules.count("embed_matcher") == 2  # validation, and what pools are of
     assert rules.count("draw_side_by_side") == 2
     embeddings = "results/paired/embeddings"
-    english, chinese = sorted(line for line in text.splitlines() if "cli.draw_side_by_side" in line)
+    english, chinese = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
     assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english
     assert f"--embeddings words={embeddings}/words/validation/embeddings.npz" in english
     assert f"--embeddings small={embeddings}/small-zh/validation/embeddings.npz" in chinese

@@ -71,6 +71,18 @@ def read_embeddings_of(path: Path, data: Manifest) -> Embeddings:
     return found
 
 
+def read_split_embeddings(path: Path, data: Manifest, split: str) -> Embeddings:
+    """The embeddings of the images and captions of a split of ``data``.
+
+    Raises:
+        UserError: as :func:`read_embeddings_of`, or the embeddings are of another split.
+    """
+    found = read_embeddings_of(path, data)
+    if set(data.images["split"].iloc[found.image_row]) != {split}:
+        raise UserError(f"these are not embeddings of the split {split}", where=path)
+    return found
+
+
 def _check(found: Embeddings) -> None:
     images, captions = found.images.shape, found.captions.shape
     if len(images) != 2 or len(captions) != 2 or images[1] != captions[1]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.artefacts.arrays import read_arrays, write_arrays
+from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.errors import UserError
 
 Rows = npt.NDArray[np.int32]
@@ -76,3 +77,16 @@ class RankFile:
             or (np.diff(self.caption_image) < 0).any()
         ):
             raise ValueError("the captions are not in the order of the images")
+
+
+def read_ranks_of(path: Path, embeddings: Embeddings) -> Ranks:
+    """The ranks of the images and captions of ``embeddings``.
+
+    Raises:
+        UserError: as :meth:`RankFile.read`, or the ranks are of other embeddings.
+    """
+    found = RankFile.read(path)
+    for name in ("image_row", "caption_row"):
+        if not np.array_equal(getattr(found, name), getattr(embeddings, name)):
+            raise UserError("the ranks are of other embeddings", where=path, remedy="score these embeddings again")
+    return found.ranks

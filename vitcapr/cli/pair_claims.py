@@ -30,7 +30,7 @@ def main(
 ) -> None:
     """Measure the paper's claims about cleaning and Base64 on these pairs."""
     data = read_manifest(manifest)
-    raw = read_pairs(manifest, data.captions["caption_id"].tolist())["raw"]
+    raw = read_pairs(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())["raw"]
     lengths: dict[str, list[int]] = defaultdict(list)
     for text, language in zip(raw, data.captions["language"], strict=True):
         lengths[language].append(text_length(text, language))

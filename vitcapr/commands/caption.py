@@ -193,8 +193,9 @@ def _draw(folder: Path, path: Path, picture: Image.Image, best: Hypothesis, desc
     weights = best.attention.astype(np.float32).reshape(-1, *describer.encoder.grid)
     said = [describer.words.words[token] for token in best.tokens]
     figure = attended_words(describer.encoder.seen(picture), said, weights)
-    stem, _, kind = (path.name + FIGURE_SUFFIX).rpartition(".")
-    return save_figure(figure, folder, stem, [kind])[0]
+    written = folder / (path.name + FIGURE_SUFFIX)
+    save_figure(figure, written)
+    return written
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

@@ -1,14 +1,18 @@
 """Contact sheets of what happens to pictures before they are learnt: each change on its own, and Base64."""
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from vitcapr.data.images import decode
 from vitcapr.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, styled
 
 _GAP, _HEADING = 0.06, 0.2  # inches
+_SHOWN = 640
+"""Characters of Base64 that are shown."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,12 @@ class Encoded:
     beginning: str
     file_bytes: int
     characters: int
+
+
+def encoded(content: bytes, max_pixels: int) -> Encoded:
+    """A picture's file in Base64."""
+    text = base64.b64encode(content).decode()
+    return Encoded(np.asarray(decode(content, max_pixels)), text[:_SHOWN], len(content), len(text))
 
 
 @styled

@@ -1,7 +1,8 @@
 """Recall against the number of training pairs: what more data would bring."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,6 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from vitcapr.artefacts.model_card import read_card
+from vitcapr.errors import UserError
 from vitcapr.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 from vitcapr.figures.wrapping import legend_columns
 
@@ -23,6 +26,23 @@ class Trained(NamedTuple):
     pairs: int
     i2t: float
     t2i: float
+
+
+def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: int) -> Trained:
+    """One training of a retriever, from its card and its scores.
+
+    Args:
+        all_pairs: the pairs of the training split, which a training without a limit saw.
+
+    Raises:
+        UserError: the card is none of a retriever, or the scores are not of retrieval.
+    """
+    try:
+        pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
+        recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in _TITLES]
+    except (KeyError, TypeError) as error:
+        raise UserError("not the card and the scores of a retriever", where=card) from error
+    return Trained(all_pairs if pairs is None else pairs, *recalls)
 
 
 @styled

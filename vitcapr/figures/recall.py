@@ -1,6 +1,6 @@
 """Recall@K of retrievers side by side, with intervals and what chance would give."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -24,6 +24,33 @@ _GROUP = 0.84
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """By the metric's name: ``value``, ``low``, ``high``."""
+
+
+def by_system(trainings: Mapping[str, Sequence[Scores]]) -> dict[str, Scores]:
+    """The scores of each system as :func:`recall_bars` takes them.
+
+    A single training keeps its name and its intervals. Several become their means, with a standard deviation over them
+    each way, and a name that says how many seeds there were.
+
+    Args:
+        trainings: by the system's name, the metrics of every training of it.
+    """
+    return {
+        name if len(several) == 1 else f"{name}, {len(several)} seeds": _seed_average(several)
+        for name, several in trainings.items()
+    }
+
+
+def _seed_average(several: Sequence[Scores]) -> Scores:
+    if len(several) == 1:
+        return several[0]
+    means: dict[str, dict[str, float | None]] = {}
+    for metric in sorted(set.intersection(*(set(scores) for scores in several))):
+        values = [value for scores in several if (value := scores[metric]["value"]) is not None]
+        if len(values) == len(several):
+            mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
+            means[metric] = {"value": mean, "low": mean - spread, "high": mean + spread}
+    return means
 
 
 @styled

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.figures.captions import print_size
@@ -82,6 +83,24 @@ def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
                 _write(figure, word, left, top - picture_height)
         top -= height
     return figure
+
+
+def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:
+    """How the examples were chosen, and for how many captions reranking raised and lowered CIDEr.
+
+    Args:
+        images: of the split.
+        shown: as examples.
+        differences: CIDEr after reranking less CIDEr before, of each image whose caption changed.
+    """
+    if not len(differences):
+        return f"Reranking changed no caption of {images} images."
+    rose, fell = (int(np.count_nonzero(way)) for way in (differences > 0, differences < 0))
+    return (
+        f"{shown} of the {len(differences)} images (of {images}) whose caption reranking changed, drawn at random with "
+        f"seed {seed}. Among these {len(differences)}, CIDEr rose for {rose}, fell for {fell} and stayed for "
+        f"{len(differences) - rose - fell}. Struck through: words that went; underlined: words that came."
+    )
 
 
 def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[bool], list[bool]]:

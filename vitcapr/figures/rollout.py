@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.artefacts.attention import AttentionTable
+from vitcapr.errors import UserError
 from vitcapr.figures.attention import COLOR_MAP, upsample
 from vitcapr.figures.captions import print_size
 from vitcapr.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, styled
@@ -42,6 +45,18 @@ class Looked:
     def __post_init__(self) -> None:
         if self.attended.shape != (len(self.words), *self.rolled_out.shape):
             raise ValueError(f"attention {self.attended.shape} for {len(self.words)} words on {self.rolled_out.shape}")
+
+
+def check_grid(grid: tuple[int, int], table: AttentionTable, where: Path) -> None:
+    """Raises:
+    UserError: the captioner attends to another grid of patches than the backbone's.
+    """
+    if grid != table.grid:
+        raise UserError(
+            f"the backbone has {_by(grid)} patches, the captioner attends to {_by(table.grid)}",
+            where=where,
+            remedy="give the backbone that the captioner's features are from",
+        )
 
 
 def rank_correlation(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
@@ -125,6 +140,10 @@ def _maps(case: Looked) -> list[_Map]:
         maps.append(_Map("captioner, all words", mean, f", ρ {rank_correlation(rolled_out, mean):.2f}"))
         maps += [_Map(case.words[word], attended[word], is_word=True) for word in concentrated(attended, WORDS)]
     return maps
+
+
+def _by(grid: tuple[int, int]) -> str:
+    return f"{grid[0]} x {grid[1]}"
 
 
 def _fit(picture: Image.Image) -> tuple[float, float]:

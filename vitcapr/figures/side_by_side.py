@@ -43,22 +43,26 @@ class Found:
     right: bool
 
 
-def first_captions(embedded: Embeddings, image: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+Matches = tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]
+"""Positions, cosines, and whether they are right ones; the nearest first."""
+
+
+def first_captions(embedded: Embeddings, image: int) -> Matches:
     """Positions of the first captions of an image, their cosines, and whether they are its own."""
     scores = embedded.captions @ embedded.images[image]
     order = np.argsort(-scores, kind="stable")[:DEPTH]
     return order, scores[order], embedded.caption_image[order] == image
 
 
-def first_images(embedded: Embeddings, caption: int) -> tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]:
+def first_images(embedded: Embeddings, caption: int) -> Matches:
     """Positions of the first images of a caption, their cosines, and whether they are its own."""
     scores = embedded.images @ embedded.captions[caption]
     order = np.argsort(-scores, kind="stable")[:DEPTH]
     return order, scores[order], order == embedded.caption_image[caption]
 
 
-def found_table(title: str, query: str, found: Mapping[str, Sequence[tuple[str, float, bool]]]) -> str:
-    """The same in Markdown, which needs no font: of each model (what is found, cosine, whether it is right)."""
+def found_table(title: str, query: str, found: Mapping[str, Sequence[Found]]) -> str:
+    """The matches of each model in Markdown, which needs no font. What is shown of a match is its text."""
     lines = [
         f"**{title}**",
         "",
@@ -68,9 +72,9 @@ def found_table(title: str, query: str, found: Mapping[str, Sequence[tuple[str, 
         "| --- | ---: | ---: | --- | --- |",
     ]
     for name, matches in found.items():
-        for place, (shown, cosine, right) in enumerate(matches, 1):
-            mark, cell = "✓" if right else "✗", shown.replace("|", "\\|")
-            lines.append(f"| {name} | {place} | {cosine:.2f} | {mark} | {cell} |")
+        for place, match in enumerate(matches, 1):
+            mark, cell = "✓" if match.right else "✗", str(match.shown).replace("|", "\\|")
+            lines.append(f"| {name} | {place} | {match.cosine:.2f} | {mark} | {cell} |")
     return "\n".join(lines) + "\n"
 
 

@@ -108,8 +108,17 @@ def series(number: int) -> dict[str, Any]:
     return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
 
 
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the path's ending, png, pdf or svg: the same figure gives the same bytes."""
+    format_ = path.suffix[1:]
+    with mpl.rc_context():
+        _set_style()
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
+
+
 def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: Reporter) -> None:
-    """Write every path with the figure of its name, in the format of its ending: the same figure gives the same bytes.
+    """Write every path with the figure of its name, in the format of its ending.
 
     Args:
         figures: by the name of the file, without its ending.
@@ -124,25 +133,5 @@ def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: 
                 where=path,
                 remedy=f"name it {', '.join(figures)}, and end it in {', '.join(_METADATA)}",
             )
-        with mpl.rc_context():
-            _set_style()
-            with atomic_path(path) as temporary:
-                figures[path.stem].savefig(temporary, format=path.suffix[1:], metadata=_METADATA[path.suffix[1:]])
+        save_figure(figures[path.stem], path)
         report.line(str(path))
-
-
-def save_figure(figure: Figure, directory: Path, name: str, formats: Iterable[str]) -> list[Path]:
-    """Write ``directory/name.<format>`` for each format (png, pdf, svg): the same figure gives the same bytes.
-
-    Returns:
-        The paths written.
-    """
-    written = []
-    for format_ in formats:
-        path = directory / f"{name}.{format_}"
-        with mpl.rc_context():
-            _set_style()
-            with atomic_path(path) as temporary:
-                figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
-        written.append(path)
-    return written

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.names import options
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Wildcards
 from vitcapr.workflow.text import TextStages
@@ -17,9 +16,12 @@ class CaptioningStages:
     features: FeatureStages
     text: TextStages
 
+    def backbone_of(self, wildcards: Wildcards) -> str:
+        return self.chosen.config.captioners[wildcards.captioner].backbone
+
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed features that a captioner looks at."""
-        return self.features.sealed_of(self.chosen.config.captioners[wildcards.captioner].backbone)
+        return self.features.sealed_of(self.backbone_of(wildcards))
 
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
         return self.text.vectors_named(self.chosen.config.captioners[wildcards.captioner].word_vectors)
@@ -29,17 +31,6 @@ class CaptioningStages:
         name = self.chosen.config.captioners[wildcards.captioner].start_from
         files = ("best.safetensors", "card.json")
         return [] if name is None else [f"{self.chosen.root}/captioners/{name}/{file}" for file in files]
-
-    def histories(self, _: Wildcards) -> list[str]:
-        return [f"{self.chosen.root}/captioners/{name}/history.csv" for name in self._drawn_trainings]
-
-    def histories_option(self, wildcards: Wildcards) -> str:
-        named = zip(self._drawn_trainings, self.histories(wildcards), strict=True)
-        return options("history", (f"{name}={path}" for name, path in named))
-
-    @property
-    def _drawn_trainings(self) -> list[str]:
-        return self.chosen.drawn(self.chosen.trained_captioners, "captioners")
 
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
         """What every captioner and every decoding and reranking writes for one split."""
@@ -69,15 +60,15 @@ class CaptioningStages:
         """As :meth:`files`, for those that keep their attention."""
         return self._files(self.chosen.attentive_captioners, self.chosen.attentive_decodings, folder, files)
 
-    def looked_through_files(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`attentive_files`, for those whose backbone can be run again and tells its attention."""
-        config = self.chosen.config
-        rolled = [
-            name
-            for name in self.chosen.attentive_captioners
-            if config.backbones[config.captioners[name].backbone].rolls_out
+    @property
+    def attended(self) -> list[dict[str, str]]:
+        """The captions that keep their attention, as wildcards."""
+        return [
+            {"captioner": captioner, "decoding": decoding, "split": split}
+            for captioner in self.chosen.attentive_captioners
+            for decoding in self.chosen.attentive_decodings
+            for split in self.chosen.splits
         ]
-        return self._files(rolled, self.chosen.attentive_decodings, folder, files)
 
     def _files(self, captioners: list[str], decodings: list[str], folder: str, files: tuple[str, ...]) -> list[str]:
         return [

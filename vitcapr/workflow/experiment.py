@@ -16,7 +16,6 @@ from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figure_rules import FigureRule
-from vitcapr.workflow.figures import FigureStages
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
 from vitcapr.workflow.pairs import PairStages
@@ -96,10 +95,6 @@ class Experiment:
     @cached_property
     def metrics(self) -> MetricStages:
         return MetricStages(self.chosen, self.captioning, self.retrieval, self.matching)
-
-    @cached_property
-    def figures(self) -> FigureStages:
-        return FigureStages(self.chosen, self.features, self.captioning, self.retrieval, self.matching)
 
     def _check(self) -> None:
         trained = [name for name in self.chosen.backbones if self.chosen.is_trained(name)]

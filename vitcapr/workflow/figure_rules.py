@@ -40,6 +40,17 @@ class FigureRule:
     def tables(self) -> dict[str, str]:
         return {name: f"{FIGURES}/{file}" for name, file in self.figure.tables.items()}
 
+    @property
+    def in_report(self) -> dict[str, Any]:
+        """Where the files stand in the report; the rule's param ``caption`` says what they show."""
+        figure = self.figure
+        return {
+            "caption": "../workflow/report/figure.rst",
+            "category": figure.category,
+            "subcategory": figure.subcategory,
+            "labels": figure.labels,
+        }
+
     @cached_property
     def targets(self) -> list[str]:
         """The files that the experiment asks for."""

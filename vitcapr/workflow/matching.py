@@ -7,7 +7,7 @@ from pathlib import Path
 from vitcapr.config.matcher import MatcherConfig, TrainTokenizerSettings
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.names import options, unique
+from vitcapr.workflow.names import unique
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
@@ -77,23 +77,3 @@ class MatchingStages:
             for kind in ("languages", "information")
             if (split != "train" if kind == "information" else len(config.matchers[name].languages) > 1)
         ]
-
-    @property
-    def losses(self) -> list[str]:
-        """The figures that set the losses of matchers side by side."""
-        formats = unique(self.chosen.config.figures.formats)
-        return [
-            f"{self.chosen.root}/figures/losses/{name}.{suffix}"
-            for name in self.chosen.config.run.losses
-            for suffix in formats
-        ]
-
-    def histories_of(self, wildcards: Wildcards) -> list[str]:
-        return list(self._histories(wildcards).values())
-
-    def histories_option(self, wildcards: Wildcards) -> str:
-        return options("history", (f"{name}={path}" for name, path in self._histories(wildcards).items()))
-
-    def _histories(self, wildcards: Wildcards) -> dict[str, str]:
-        names = self.chosen.config.run.losses[wildcards.losses]
-        return {name: f"{self.chosen.root}/matchers/{name}/history.csv" for name in names}

@@ -3,18 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from vitcapr.config.figures import FigureSettings
 from vitcapr.config.pixels import ExtractPixelsSettings
 from vitcapr.config.tags import TagSettings
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.names import unique
 from vitcapr.workflow.selection import Selection
 from vitcapr.workflow.stage import Stage, Wildcards
 
 
 @dataclass(frozen=True)
 class PairStages:
-    """Pictures -> decoded pixels; pairs -> tags, tables and figures."""
+    """Pictures -> decoded pixels; pairs -> tags and tables."""
 
     chosen: Selection
     features: FeatureStages
@@ -38,25 +36,7 @@ class PairStages:
         tags = [f"{root}/text/tags/tags.npz"] if self.chosen.config.run.tags else []
         if self.chosen.config.data.dataset != "pairs":
             return tags
-        sheets = [
-            sheet
-            for name in self.chosen.pixel_backbones
-            for sheet in self.pixel_sheets(f"{root}/figures/pixels/{name}")
-        ]
-        lengths = [f"{root}/figures/pairs/lengths.{suffix}" for suffix in self._formats]
-        return [*tags, f"{root}/tables/claims.md", *lengths, *sheets]
-
-    def pixel_sheets(self, folder: str) -> list[str]:
-        """The files of ``draw_pixels``."""
-        return [f"{folder}/{name}.{suffix}" for name in ("augmentations", "encoding") for suffix in self._formats]
-
-    @property
-    def _formats(self) -> list[str]:
-        return unique(self.chosen.config.figures.formats)
-
-    @cached_property
-    def draw_pixels(self) -> Stage:
-        return Stage("draw_pixels", lambda _: FigureSettings(figures=self.chosen.config.figures))
+        return [*tags, f"{root}/tables/claims.md"]
 
     def _pixel_settings(self, wildcards: Wildcards) -> ExtractPixelsSettings:
         config = self.chosen.config

@@ -84,14 +84,11 @@ class RetrievalStages:
             for file in files
         ]
 
-    def drawn_files(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`files`, once of all that differ in their seed alone."""
-        return [
-            f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
-            for retriever in self.chosen.drawn(self.chosen.ranked, *RANKED)
-            for split in self.chosen.splits
-            for file in files
-        ]
+    @property
+    def drawn(self) -> list[dict[str, str]]:
+        """Every model and split that is shown, as wildcards; of models that differ in their seed alone the first."""
+        models = self.chosen.drawn(self.chosen.ranked, *RANKED)
+        return [{"retriever": model, "split": split} for model in models for split in self.chosen.splits]
 
     def rescored(self, folder: str, *files: str) -> list[str]:
         """As :meth:`files`, for everything that is scored with a query bank as well."""
@@ -101,28 +98,6 @@ class RetrievalStages:
             for split in self.chosen.splits
             for file in files
         ]
-
-    def scores_of_split(self, wildcards: Wildcards) -> list[str]:
-        return list(self._scores(wildcards.split).values())
-
-    def scores_option(self, wildcards: Wildcards) -> str:
-        named = self._scores(wildcards.split).items()
-        return options("metrics", (f"{self.chosen.system_of(name)}={path}" for name, path in named))
-
-    def _scores(self, split: str) -> dict[str, str]:
-        root = f"{self.chosen.root}/metrics/retrieval"
-        # Those of a learning curve are drawn as such, unless there are no others.
-        others = [name for name in self.chosen.ranked if not self.chosen.is_on_a_curve(name)]
-        banks = {model: name for name, model in self.chosen.banked.items()}
-        ranked = [each for name in others or self.chosen.ranked for each in (name, banks.get(name)) if each is not None]
-        return {name: f"{root}/{name}/{split}/metrics.json" for name in ranked}
-
-    def histories(self, _: Wildcards) -> list[str]:
-        return [f"{self.chosen.root}/retrievers/{name}/history.csv" for name in self.chosen.drawn_retrievers]
-
-    def histories_option(self, wildcards: Wildcards) -> str:
-        named = zip(self.chosen.drawn_retrievers, self.histories(wildcards), strict=True)
-        return options("retriever", (f"{name}={path}" for name, path in named))
 
     def text_gpus(self, wildcards: Wildcards) -> int:
         return int(self.chosen.config.text_encoders[wildcards.encoder].device != "cpu")

@@ -63,7 +63,7 @@ def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> 
         "第3只狗",
         "a copy of the fourth",
     ]
-    beside = read_pairs(tmp_path / "data" / "manifest.json", data.captions["caption_id"].tolist())
+    beside = read_pairs(tmp_path / "data" / "pairs.parquet", data.captions["caption_id"].tolist())
     assert beside["raw"].iloc[:2].tolist() == ["Wow, dog number 0 !", "第 0 只狗。"]
     assert set(beside["category"]) == {"animal"}
     rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]

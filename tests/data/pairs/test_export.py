@@ -11,11 +11,13 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import data_pairs, draw_pair_lengths
+from vitcapr.cli import data_pairs
 from vitcapr.commands import pairs
 from vitcapr.data.pairs.claims import text_length
 from vitcapr.data.pairs.dataset import read_pairs
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.draw_pair_lengths import draw_pair_lengths
 
 ROWS = [
     ("Wow, a dog  runs !", "0.png", "en", "animal", ""),
@@ -45,7 +47,7 @@ def read_in(folder: Path, table: Path, encoding: str, **more: Any) -> Path:
 def content(manifest: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
     """Of each caption all that counts, its picture's digest among it."""
     data = read_manifest(manifest)
-    beside = read_pairs(manifest, data.captions["caption_id"].tolist())
+    beside = read_pairs(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())
     digest = dict(zip(data.images["image_id"], data.images["sha256"], strict=True))
     table = data.captions.assign(
         raw=beside["raw"], category=beside["category"], test=data.captions["split"] == "test"
@@ -96,11 +98,10 @@ def test_what_cannot_be_written_is_one_line(manifest: Path, tmp_path: Path) -> N
 
 
 def test_lengths_are_drawn_by_language_to_the_same_bytes(manifest: Path, tmp_path: Path) -> None:
-    settings = json.dumps({"figures": {"formats": ["svg"]}})
-    for name in ("one", "two"):
-        draw_pair_lengths.main(manifest, tmp_path / name, settings, tmp_path / "log")
-    assert (tmp_path / "one/lengths.svg").read_bytes() == (tmp_path / "two/lengths.svg").read_bytes()
-    assert "6 texts in en and zh" in (tmp_path / "log").read_text()
+    drawn = [tmp_path / name / "lengths.svg" for name in ("one", "two")]
+    for path in drawn:
+        run_stage(draw_pair_lengths, manifest=manifest, pairs=manifest.parent / "pairs.parquet", pictures=[path])
+    assert drawn[0].read_bytes() == drawn[1].read_bytes()
 
 
 def test_length_in_words_and_of_chinese_in_characters() -> None:

@@ -12,10 +12,12 @@ from PIL import Image
 from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.cli import extract_pixels
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.augment import Augmentation, Draws, augment
 from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
 from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.stages.draw_pixels import draw_pixels
 
 IMAGES = 11
 
@@ -124,3 +126,11 @@ def test_augmentation_goes_by_the_row_of_the_picture(store: FeatureStore) -> Non
     changed = augment(pixels, Draws.of(wild, 5, 3, batch.rows.tolist()), wild.radius) / 255
     mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
     torch.testing.assert_close(batch.pixels, ((changed - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0)
+
+
+def test_the_same_pixels_give_the_same_figures(folder: Path) -> None:
+    sealed, manifest = run(folder), folder / "data" / "manifest.json"
+    drawn = [[folder / number / f"{name}.svg" for name in ("augmentations", "encoding")] for number in "12"]
+    for pictures in drawn:
+        run_stage(draw_pixels, pixels=sealed, manifest=manifest, pictures=pictures)
+    assert [path.read_bytes() for path in drawn[0]] == [path.read_bytes() for path in drawn[1]]

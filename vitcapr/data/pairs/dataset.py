@@ -95,13 +95,15 @@ def write_pairs(
     )
 
 
-def read_pairs(manifest: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
-    """``pairs.parquet`` beside a manifest: ``caption_id, raw, category``, a row a caption of it.
+def read_pairs(file: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
+    """``pairs.parquet`` of a data set: ``caption_id, raw, category``, a row a caption.
+
+    Args:
+        caption_ids: those of the manifest, in its order.
 
     Raises:
         UserError: it is missing, or belongs to another manifest.
     """
-    file = manifest.parent / "pairs.parquet"
     if not file.is_file():
         raise UserError("the data set is not one of pairs", where=file, remedy="set data.dataset: pairs")
     table: pd.DataFrame = pq.read_table(file).to_pandas()

@@ -51,7 +51,7 @@ def export_pairs(
 
 
 def _rows(data: Manifest, manifest: Path, encoded: bool) -> Iterator[dict[str, str]]:
-    beside = read_pairs(manifest, data.captions["caption_id"].tolist())
+    beside = read_pairs(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())
     path_of = dict(zip(data.images["image_id"], data.images["path"], strict=True))
     captions = data.captions[["image_id", "language", "split"]].itertuples(index=False)
     held, image = "", ""

@@ -35,19 +35,14 @@ class PhotographEncoder:
         Args:
             pictures: B RGB pictures of any sizes, in one forward pass.
         """
-        pixels = torch.from_numpy(np.stack([self._prepared(picture) for picture in pictures]))
+        pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
         pixels = pixels.to(self._backbone.device)
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         return {name: array.to(self._store_dtype).float() for name, array in features.items()}
 
     def seen(self, picture: Image.Image) -> Image.Image:
         """What of the picture the patches tile: all of it or, where the middle is cut out, what the model sees."""
-        return picture if self._preprocessing.crop is None else Image.fromarray(self._prepared(picture))
-
-    def _prepared(self, picture: Image.Image) -> np.ndarray:
-        pixels = np.empty((*self._preprocessing.size, 3), np.uint8)
-        self._preprocessing.prepare(picture, pixels)
-        return pixels
+        return picture if self._preprocessing.crop is None else Image.fromarray(self._preprocessing.prepared(picture))
 
 
 def open_like(attributes: Mapping[str, Any], device: torch.device, source: str | None = None) -> PhotographEncoder:

@@ -78,6 +78,12 @@ class Preprocessing:
             image = image.crop((left, top, left + self.crop[1], top + self.crop[0]))
         out[...] = np.asarray(image)
 
+    def prepared(self, image: Image.Image) -> np.ndarray:
+        """The pixels (H, W, 3) uint8 that the model sees of a picture."""
+        pixels = np.empty((*self.size, 3), np.uint8)
+        self.prepare(image, pixels)
+        return pixels
+
     def _resized(self, height: int, width: int) -> tuple[int, int]:
         if len(self.resize) == 2:
             return self.resize[0], self.resize[1]

@@ -1,0 +1,37 @@
+"""How long captions are."""
+
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import FigureFile, ManifestFile, TokensFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["text/lengths"],
+        inputs=lambda experiment: {
+            "tokens": "results/{experiment}/text/tokens.npz",
+            "manifest": experiment.manifest,
+        },
+        caption="How long the captions of each split are, in words.",
+        category="Data",
+        labels={"figure": "caption lengths"},
+    )
+)
+def draw_caption_lengths(
+    tokens: In[TokensFile],
+    manifest: In[ManifestFile],
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw how many words the captions of each split have."""
+    from vitcapr.artefacts.manifest import SPLITS, read_manifest
+    from vitcapr.artefacts.tokens import TokenTable
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.figures.text import caption_lengths
+
+    table = TokenTable.read(tokens)
+    split_of = read_manifest(manifest).images["split"].to_numpy()[table.image_row]
+    # The table counts start and end, which are no words.
+    figure = caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})
+    save_pictures({"lengths": figure}, pictures, report)

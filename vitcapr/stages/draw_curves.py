@@ -1,0 +1,62 @@
+"""Training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
+
+from vitcapr.declaration.figure import Experiment, Figure
+from vitcapr.declaration.kinds import FigureFile, HistoryFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
+    """By picture, the history of every model that it shows."""
+    chosen = experiment.chosen
+    captioners = chosen.drawn(chosen.trained_captioners, "captioners")
+    backbone = {"trained": f"{chosen.root}/backbones/trained/history.csv"} if chosen.trains_backbone else {}
+    return {
+        "curves": {name: f"{chosen.root}/captioners/{name}/history.csv" for name in captioners},
+        "retrievers": {name: f"{chosen.root}/retrievers/{name}/history.csv" for name in chosen.drawn_retrievers},
+        "backbone": backbone,
+    }
+
+
+@stage(
+    figure=Figure(
+        files=lambda experiment: [f"curves/{name}" for name, models in _histories(experiment).items() if models],
+        inputs=lambda experiment: {
+            "captioners": list(_histories(experiment)["curves"].values()),
+            "retrievers": list(_histories(experiment)["retrievers"].values()),
+            "backbone": list(_histories(experiment)["backbone"].values()),
+        },
+        bound=lambda experiment: {
+            "captioners": list(_histories(experiment)["curves"]),
+            "retrievers": list(_histories(experiment)["retrievers"]),
+        },
+        caption="Loss on the training and the validation split after every epoch, and the validation score where it "
+        "was measured; for self-critical phases, the reward in training. A star marks the best epoch by the score of "
+        "its panel. A dotted line marks the start of a phase.",
+        category="Training",
+        labels={"figure": "training curves"},
+    )
+)
+def draw_curves(
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+    captioners: dict[str, In[HistoryFile]] | None = None,
+    retrievers: dict[str, In[HistoryFile]] | None = None,
+    backbone: In[HistoryFile] | None = None,
+) -> None:
+    """Draw training curves: curves of captioners, retrievers, and backbone."""
+    from vitcapr.artefacts.history import read_history
+    from vitcapr.figures.curves import backbone_curves, retriever_curves, training_curves
+    from vitcapr.figures.style import save_pictures
+
+    figures = {}
+    if captioners:
+        figures["curves"] = training_curves({name: read_history(path) for name, path in captioners.items()})
+    if retrievers:
+        figures["retrievers"] = retriever_curves({name: read_history(path) for name, path in retrievers.items()})
+    if backbone is not None:
+        figures["backbone"] = backbone_curves(read_history(backbone))
+    if not figures:
+        raise UserError("no history is given", remedy="give --captioners, --retrievers or --backbone")
+    save_pictures(figures, pictures, report)

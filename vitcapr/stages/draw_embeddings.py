@@ -1,0 +1,78 @@
+"""The space of images and captions, by three methods: figures 17 to 19 of ViTCap-R."""
+
+from collections.abc import Callable
+from typing import Any
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Experiment, Figure
+from vitcapr.declaration.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+def _before_training(experiment: Experiment, which: int) -> Callable[..., list[str]]:
+    """The features of images (0) or of captions (1) of a retriever that reads features of both."""
+
+    def features(wildcards: Any) -> list[str]:
+        retrieval = experiment.retrieval
+        if wildcards.retriever not in experiment.config.retrievers:
+            return []
+        text = retrieval.text_features_of(wildcards)
+        return [[retrieval.features_of(wildcards)], text][which] if text else []
+
+    return features
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in ("pca", "tsne", "cosines")],
+        inputs=lambda experiment: {
+            "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+            "manifest": experiment.manifest,
+            "image_features": _before_training(experiment, 0),
+            "text_features": _before_training(experiment, 1),
+        },
+        each=lambda experiment: experiment.retrieval.drawn,
+        caption="The space of {retriever} with the images and captions of the {split} split. `pca`: all of them on its "
+        "two main directions; where the retriever reads features of both sides, these are shown beside, as they were "
+        "before training. `tsne`: the first 300 images, each joined to its first caption by a line. `cosines`: "
+        "positive pairs against the hardest wrong caption of each image and against random wrong pairs, with the "
+        "share of area that they have in common.",
+        category="Retrieval",
+        subcategory="{retriever}",
+        labels={"figure": "the shared space", "split": "{split}"},
+        mem_mb=4000,
+        runtime=30,
+    )
+)
+def draw_embeddings(
+    embeddings: In[EmbeddingsFile],
+    manifest: In[ManifestFile],
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+    image_features: In[FeaturesFile] | None = None,
+    text_features: In[TextFeaturesFile] | None = None,
+) -> None:
+    """Draw the space of images and captions: pca, tsne and cosines. Features add a panel of the time before training
+    to pca."""
+    from vitcapr.artefacts.embeddings import read_embeddings_of
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
+    from vitcapr.figures.style import save_pictures
+
+    embedded = read_embeddings_of(embeddings, read_manifest(manifest))
+    if (image_features is None) != (text_features is None):
+        raise UserError("features of images or of captions alone", remedy="give both, or none")
+    before = None
+    if image_features is not None and text_features is not None:
+        images = open_features(image_features)["cls"].gather(embedded.image_row)
+        before = images, open_features(text_features)["text"].gather(embedded.caption_row)
+    figures = {
+        "pca": principal_components(embedded, before),
+        "tsne": neighbourhoods(embedded),
+        "cosines": cosine_histogram(cosines(embedded, settings.figures.seed)),
+    }
+    save_pictures(figures, pictures, report)

@@ -1,0 +1,44 @@
+"""GPU use and memory over training: figure 4 of ViTCap-R."""
+
+from vitcapr.declaration.figure import Experiment, Figure
+from vitcapr.declaration.kinds import FigureFile, GpuUseFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+def _trained(experiment: Experiment) -> list[str]:
+    """The folders of all models that are trained, as ``captioners/plain``."""
+    chosen = experiment.chosen
+    models = {
+        "captioners": chosen.trained_captioners,
+        "retrievers": chosen.needed_retrievers,
+        "matchers": chosen.needed_matchers,
+    }
+    return [f"{section}/{name}" for section, names in models.items() for name in chosen.drawn(names, section)]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["gpu/gpu"],
+        inputs=lambda experiment: {
+            "uses": [f"{experiment.chosen.root}/{model}/gpu.csv" for model in _trained(experiment)],
+        },
+        bound=lambda experiment: {"uses": _trained(experiment)},
+        caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
+        "continued goes on where it stopped. A training without a GPU has no samples: words say what it ran on.",
+        category="Training",
+        labels={"figure": "GPU use and memory"},
+    )
+)
+def draw_gpu(
+    uses: dict[str, In[GpuUseFile]],
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw GPU use and memory over training; of a training without a GPU, say what it ran on."""
+    from vitcapr.artefacts.gpu_use import read_gpu_use
+    from vitcapr.figures.gpu import gpu_use
+    from vitcapr.figures.style import save_pictures
+
+    figure = gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
+    save_pictures({"gpu": figure}, pictures, report)

@@ -1,0 +1,65 @@
+"""Recall over the number of training pairs."""
+
+from vitcapr.declaration.figure import Experiment, Figure
+from vitcapr.declaration.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
+from vitcapr.declaration.stage import In, Language, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
+    """The system and the name of every training whose number of pairs a grid varied."""
+    return [(system, name) for system, names in experiment.chosen.pair_families.items() for name in names]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["learning_curve/{split}/learning_curve"],
+        inputs=lambda experiment: {
+            "cards": [f"{experiment.chosen.root}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
+            "metrics": [
+                f"{experiment.chosen.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                for _, name in _trainings(experiment)
+            ],
+            "manifest": experiment.manifest,
+        },
+        bound=lambda experiment: {
+            "cards": [system for system, _ in _trainings(experiment)],
+            "metrics": [system for system, _ in _trainings(experiment)],
+            "language": experiment.config.text.language,
+        },
+        each=lambda experiment: [{"split": split} for split in experiment.chosen.splits if _trainings(experiment)],
+        caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
+        "the seeds, a standard deviation each way as a band, and every training as a dot.",
+        category="Retrieval",
+        labels={"figure": "recall over training pairs", "split": "{split}"},
+    )
+)
+def draw_learning_curve(
+    cards: dict[str, list[In[CardFile]]],
+    metrics: dict[str, list[In[MetricsFile]]],
+    manifest: In[ManifestFile],
+    language: Language,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw Recall@1 over the number of training pairs: the mean over the trainings of a system, and their spread.
+
+    The number of pairs is on the card; a training on all of them saw as many as the training split has captions.
+    """
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import read_metrics
+    from vitcapr.figures.learning_curve import learning_curve, trained_on
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.metrics.retrieval_report import searched
+
+    if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
+        raise UserError("a system has more cards or more scores", remedy="give a card and the scores of every training")
+    all_pairs = len(read_manifest(manifest).captions_of("train", language))
+    scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
+    systems = {
+        name: [trained_on(card, each["metrics"], all_pairs) for card, each in zip(files, scores[name], strict=True)]
+        for name, files in cards.items()
+    }
+    asked = searched(content["protocol"] for contents in scores.values() for content in contents)
+    save_pictures({"learning_curve": learning_curve(systems, asked)}, pictures, report)

@@ -1,0 +1,36 @@
+"""Losses of finetuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
+
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import FigureFile, HistoryFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["losses/{losses}"],
+        inputs=lambda experiment: {
+            "histories": lambda wildcards: [
+                f"{experiment.chosen.root}/matchers/{name}/history.csv"
+                for name in experiment.config.run.losses[wildcards.losses]
+            ],
+        },
+        bound=lambda experiment: {"histories": lambda wildcards: experiment.config.run.losses[wildcards.losses]},
+        each=lambda experiment: [{"losses": name} for name in experiment.config.run.losses],
+        caption="Losses after every epoch, of models that differ in one setting. A star marks the best epoch.",
+        category="Training",
+        labels={"figure": "losses of matchers", "compared": "{losses}"},
+    )
+)
+def draw_loss_curves(
+    histories: dict[str, In[HistoryFile]],
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw the training and validation losses of several trainings by epoch."""
+    from vitcapr.artefacts.history import read_history
+    from vitcapr.figures.curves import loss_curves
+    from vitcapr.figures.style import save_pictures
+
+    figure = loss_curves({name: read_history(path) for name, path in histories.items()})
+    save_pictures({path.stem: figure for path in pictures}, pictures, report)

@@ -1,0 +1,44 @@
+"""How long the texts of pairs are in each language, before and after cleaning: figure 8 of Peng 2025."""
+
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import FigureFile, ManifestFile, PairsFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["pairs/lengths"],
+        inputs=lambda experiment: {
+            "pairs": "results/{experiment}/data/pairs.parquet",
+            "manifest": experiment.manifest,
+        },
+        each=lambda experiment: [{}] if experiment.config.data.dataset == "pairs" else [],
+        caption="How long the texts of the pairs are in each language, before and after cleaning: in words, for "
+        "Chinese in characters. Texts of which cleaning leaves nothing are not counted.",
+        category="Data",
+        labels={"figure": "text lengths by language"},
+    )
+)
+def draw_pair_lengths(
+    pairs: In[PairsFile],
+    manifest: In[ManifestFile],
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw how long the texts are by language, before and after cleaning: words, for Chinese characters."""
+    import numpy as np
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.pairs.claims import text_length
+    from vitcapr.data.pairs.dataset import read_pairs
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.figures.text import lengths_by_language
+
+    captions = read_manifest(manifest).captions
+    captions = captions.assign(raw=read_pairs(pairs, captions["caption_id"].tolist())["raw"])
+    lengths = {}
+    for language, part in captions.groupby("language"):
+        raw, cleaned = (np.array([text_length(text, str(language)) for text in part[name]]) for name in ("raw", "text"))
+        lengths[str(language)] = raw, cleaned
+    save_pictures({"lengths": lengths_by_language(lengths)}, pictures, report)

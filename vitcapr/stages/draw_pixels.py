@@ -1,0 +1,60 @@
+"""What augmentation does to pictures, and a picture in Base64."""
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Experiment, Figure, Wildcards
+from vitcapr.declaration.kinds import FigureFile, ManifestFile, PixelsFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+SHOWN = 4
+"""Pictures in the sheet of augmentations."""
+
+
+def _backbones(experiment: Experiment) -> list[Wildcards]:
+    """Those that are trained further on decoded pictures of pairs."""
+    names = experiment.chosen.pixel_backbones if experiment.config.data.dataset == "pairs" else []
+    return [{"backbone": name} for name in names]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
+        inputs=lambda experiment: {
+            "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
+            "manifest": experiment.manifest,
+        },
+        each=_backbones,
+        caption="Pictures before they are learnt: each random change on its own, as far as it goes by default, and a "
+        "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
+        "file is a JPEG.",
+        category="Data",
+        labels={"figure": "augmentation and Base64"},
+    )
+)
+def draw_pixels(
+    pixels: In[PixelsFile],
+    manifest: In[ManifestFile],
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw each augmentation on its own for a few pictures, and one picture in Base64."""
+    import numpy as np
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.features.batches.augment import Augmentation
+    from vitcapr.features.batches.single_changes import single_changes
+    from vitcapr.features.extraction.pixels import PIXELS
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.figures.augmented import augmentation_sheet, encoded, encoding_sheet
+    from vitcapr.figures.style import save_pictures
+
+    data, store = read_manifest(manifest), open_features(pixels)
+    rows = np.random.default_rng(settings.figures.seed).permutation(len(data.images))[:SHOWN]
+    changed = single_changes(store[PIXELS].gather(rows), Augmentation())
+    sheet = augmentation_sheet(list(zip(*changed.values(), strict=True)), list(changed))
+    first = data.images.iloc[int(rows[0])]
+    with ImageSource(data.image_root) as source:
+        example = encoded(source.read(first["path"]), int(first["width"]) * int(first["height"]))
+    save_pictures({"augmentations": sheet, "encoding": encoding_sheet(example)}, pictures, report)

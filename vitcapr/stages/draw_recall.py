@@ -1,0 +1,60 @@
+"""Recall of all retrievers side by side."""
+
+from vitcapr.declaration.figure import Experiment, Figure
+from vitcapr.declaration.kinds import FigureFile, MetricsFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+def _scored(experiment: Experiment) -> list[str]:
+    """The names of the scores: every model, and after it the same model with its query bank."""
+    chosen = experiment.chosen
+    # Those of a learning curve are drawn as such, unless there are no others.
+    others = [name for name in chosen.ranked if not chosen.is_on_a_curve(name)]
+    banks = {model: name for name, model in chosen.banked.items()}
+    return [each for name in others or chosen.ranked for each in (name, banks.get(name)) if each is not None]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["recall/{split}/recall"],
+        inputs=lambda experiment: {
+            "metrics": [
+                f"{experiment.chosen.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                for name in _scored(experiment)
+            ],
+        },
+        bound=lambda experiment: {"metrics": [experiment.chosen.system_of(name) for name in _scored(experiment)]},
+        each=lambda experiment: [{"split": split} for split in experiment.chosen.splits if experiment.chosen.ranked],
+        caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
+        "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
+        "any of an image's captions is a hit. The dotted line is what a random order gives.",
+        category="Retrieval",
+        labels={"figure": "recall of all retrievers", "split": "{split}"},
+    )
+)
+def draw_recall(
+    metrics: dict[str, list[In[MetricsFile]]],
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw Recall@1, 5 and 10 of retrievers in both directions, with intervals and chance."""
+    from vitcapr.artefacts.metrics import read_metrics
+    from vitcapr.figures.recall import by_system, recall_bars
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.metrics.retrieval_report import searched
+
+    read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
+    every = [content for contents in read.values() for content in contents]
+    pools = sorted({f"{content['dataset']} {content['split']}" for content in every})
+    if len(pools) > 1:
+        raise UserError(
+            f"scores of {' and '.join(pools)} do not stand in one figure", remedy="give the metrics of one split"
+        )
+    systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
+    try:
+        figure = recall_bars(systems, searched(content["protocol"] for content in every))
+    except ValueError as error:
+        raise UserError(str(error), remedy="give the metrics of score_retrieval") from error
+    save_pictures({"recall": figure}, pictures, report)

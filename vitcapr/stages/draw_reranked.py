@@ -1,0 +1,88 @@
+"""Captions before and after reranking."""
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Experiment, Figure, Wildcards
+from vitcapr.declaration.kinds import CaptionsFile, FigureFile, ManifestFile
+from vitcapr.declaration.stage import In, Language, Out, Split, stage
+from vitcapr.progress import Reporter
+
+TOKENIZER_TIMEOUT = 300.0
+"""Seconds."""
+
+
+def _tuned(experiment: Experiment) -> list[Wildcards]:
+    """Every reranking but the oracles."""
+    chosen = experiment.chosen
+    return [
+        {"captioner": captioner, "reranking": reranking, "split": split}
+        for captioner in chosen.captioners
+        for reranking in chosen.tuned_rerankings
+        for split in chosen.splits
+    ]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
+        inputs=lambda experiment: {
+            "before": experiment.reranking.candidates_of,
+            "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
+            "manifest": experiment.manifest,
+        },
+        bound=lambda experiment: {"language": experiment.config.text.language},
+        each=_tuned,
+        caption="Captions of {captioner} before and after {reranking}: images drawn at random from those whose caption "
+        "changed, with the CIDEr of each caption. The words that changed are marked.",
+        category="Captions",
+        labels={"figure": "before and after reranking", "split": "{split}"},
+        priority=5,
+        mem_mb=4000,
+    )
+)
+def draw_reranked(
+    before: In[CaptionsFile],
+    after: In[CaptionsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    language: Language,
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw images with their caption before and after reranking.
+
+    They are drawn at random from the images whose caption changed, and each caption has its CIDEr beside it, so the
+    captions that became worse are shown as often as they occur.
+    """
+    from vitcapr.artefacts.captions import read_captions, read_results
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.figures.examples import choose, read_picture, rows_of_split
+    from vitcapr.figures.reranked import Reranked, note_on_choice, reranked_sheet
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.metrics.oracle import is_oracle
+    from vitcapr.metrics.system_cider import system_ciders
+
+    data, old, new = read_manifest(manifest), read_captions(before), read_captions(after)
+    rows = rows_of_split(data, split, {"the decoding": old, "the reranking": new})
+    images = data.images["image_id"].iloc[rows].tolist()
+    systems = [{image: found[image].caption for image in images} for found in (old, new)]
+    ciders = system_ciders(data, split, language, images, systems, TOKENIZER_TIMEOUT)
+    changed = [place for place, image in enumerate(images) if old[image].caption != new[image].caption]
+    references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
+    with ImageSource(data.image_root) as source:
+        examples = [
+            Reranked(
+                picture=read_picture(data, source, rows[place]),
+                before=old[images[place]].tokens,
+                after=new[images[place]].tokens,
+                scores=(float(ciders[0][place]), float(ciders[1][place])),
+                reference=str(references[rows[place]]),
+            )
+            for place in choose(changed, settings.figures.examples, settings.figures.seed)
+        ]
+    note = note_on_choice(len(rows), len(examples), (ciders[1] - ciders[0])[changed], settings.figures.seed)
+    if is_oracle(read_results(after).values()):
+        note = f"Chosen by an oracle from the references: a ceiling, not a result. {note}"
+    report.line(note)
+    save_pictures({"reranked": reranked_sheet(examples, note)}, pictures, report)

@@ -1,0 +1,76 @@
+"""Where retrieval goes wrong."""
+
+from typing import TYPE_CHECKING
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{way}" for way in ("image_to_text", "text_to_image")],
+        inputs=lambda experiment: {
+            "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
+            "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
+            "manifest": experiment.manifest,
+        },
+        each=lambda experiment: experiment.retrieval.drawn,
+        caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
+        "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
+        "still counts them as wrong.",
+        category="Retrieval",
+        subcategory="{retriever}",
+        labels={"figure": "failures", "split": "{split}"},
+        mem_mb=4000,
+    )
+)
+def draw_retrieved(
+    embeddings: In[EmbeddingsFile],
+    ranks: In[RanksFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+) -> None:
+    """Draw queries whose first match is wrong, chosen at random, in both directions."""
+    from vitcapr.artefacts.embeddings import read_split_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.ranks import read_ranks_of
+    from vitcapr.data.images import ImageSource
+    from vitcapr.figures.examples import read_picture
+    from vitcapr.figures.failures import caption_failures, image_failures
+    from vitcapr.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
+    from vitcapr.figures.style import save_pictures
+
+    data, shown = read_manifest(manifest), settings.figures
+    embedded = read_split_embeddings(embeddings, data, split)
+    true = read_ranks_of(ranks, embedded)
+    text = data.captions["text"].iloc[embedded.caption_row].tolist()
+    with ImageSource(data.image_root) as source:
+
+        def picture(position: int) -> "Image":
+            return read_picture(data, source, int(embedded.image_row[position]))
+
+        images = [
+            MissedImage(picture(case.query), text[case.wrong], text[case.true], case)
+            for case in image_failures(embedded, true, shown.failures, shown.seed)
+        ]
+        captions = [
+            MissedCaption(text[case.query], picture(case.wrong), picture(case.true), case)
+            for case in caption_failures(embedded, true, shown.failures, shown.seed)
+        ]
+    missed_images, missed_captions = int((true.i2t > 1).sum()), int((true.t2i > 1).sum())
+    report.line(f"the first match is wrong for {missed_images} of {len(true.i2t)} images")
+    report.line(f"the first match is wrong for {missed_captions} of {len(true.t2i)} captions")
+    figures = {
+        "image_to_text": image_to_text(images, missed_images, len(true.i2t)),
+        "text_to_image": text_to_image(captions, missed_captions, len(true.t2i)),
+    }
+    save_pictures(figures, pictures, report)

@@ -1,0 +1,104 @@
+"""Which patches the backbone's CLS vector is made from, beside where the captioner looks."""
+
+from typing import Any
+
+from vitcapr.config.features import BackboneConfig
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Experiment, Figure, Wildcards
+from vitcapr.declaration.kinds import AttentionFile, BackboneFolder, CaptionsFile, FigureFile, ManifestFile
+from vitcapr.declaration.stage import In, Out, Source, Split, stage
+from vitcapr.progress import Reporter
+
+
+class RolloutSettings(FigureSettings):
+    backbone: BackboneConfig
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "RolloutSettings":
+        backbone = config.captioners[wildcards.captioner].backbone
+        return cls(figures=config.figures, backbone=config.backbones[backbone])
+
+
+def _rolled_out(experiment: Experiment) -> list[Wildcards]:
+    """The captions with attention whose backbone can be run again and has attention of its own."""
+    config = experiment.config
+    return [
+        wildcards
+        for wildcards in experiment.captioning.attended
+        if config.backbones[config.captioners[wildcards["captioner"]].backbone].rolls_out
+    ]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["rollout/{captioner}/{decoding}/{split}/rollout"],
+        inputs=lambda experiment: {
+            "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
+            "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
+            "manifest": experiment.manifest,
+            "backbone": lambda wildcards: experiment.features.trained_backbone(
+                experiment.captioning.backbone_of(wildcards)
+            ),
+        },
+        bound=lambda experiment: {
+            "source": lambda wildcards: experiment.features.source_of(experiment.captioning.backbone_of(wildcards)),
+        },
+        sources=lambda experiment: (
+            lambda wildcards: experiment.features.backbone_files(experiment.captioning.backbone_of(wildcards))
+        ),
+        each=_rolled_out,
+        caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
+        "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
+        "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
+        category="Attention",
+        subcategory="{captioner}",
+        labels={"figure": "backbone beside captioner", "decoding": "{decoding}", "split": "{split}"},
+        priority=5,
+        mem_mb=4000,
+    )
+)
+def draw_rollout(
+    captions: In[CaptionsFile],
+    attention: In[AttentionFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: RolloutSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+    source: Source = "",
+    backbone: In[BackboneFolder] | None = None,
+) -> None:
+    """Draw, for the images of draw_attention, the patches that the backbone's CLS vector is made from beside the
+    captioner's attention."""
+    import torch
+
+    from vitcapr.artefacts.attention import read_attention
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.features.encoders.backbones import locate, model_image_size
+    from vitcapr.features.encoders.preprocess import read_preprocessing
+    from vitcapr.features.encoders.rollout import AttendingBackbone
+    from vitcapr.figures.attended import choose_attended
+    from vitcapr.figures.examples import read_picture
+    from vitcapr.figures.rollout import Looked, check_grid, rank_correlation, rolled_out_and_attended
+    from vitcapr.figures.style import save_pictures
+
+    wanted, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
+    folder = locate(str(backbone or source or wanted.source), wanted.revision).folder
+    preprocessing, note = read_preprocessing(folder, model_image_size(folder), wanted.image_size, wanted.interpolation)
+    if note:
+        report.line(note)
+    model = AttendingBackbone(folder, preprocessing.size, torch.float32)
+    check_grid(model.grid, table, attention)
+    cases = []
+    with ImageSource(data.image_root) as images:
+        for row, caption, weights in choose_attended(
+            data, split, captions, table, settings.figures.attended, settings.figures.seed
+        ):
+            picture = read_picture(data, images, row)
+            seen = torch.from_numpy(preprocessing.prepared(picture)[None])
+            rolled = model.roll_out(preprocessing.normalise(seen, torch.float32))[0].numpy()
+            cases.append(Looked(picture, caption.tokens, rolled, weights))
+            found = rank_correlation(rolled, weights.mean(axis=0)) if len(weights) else float("nan")
+            report.line(f"image {caption.image_id}: rank correlation of roll-out and attention {found:.2f}")
+    save_pictures({"rollout": rolled_out_and_attended(cases)}, pictures, report)

@@ -1,0 +1,102 @@
+"""What several models find first for one image and for one caption, beside one another."""
+
+from typing import TYPE_CHECKING
+
+from vitcapr.config.figures import FigureSettings
+from vitcapr.declaration.figure import Experiment, Figure, Wildcards
+from vitcapr.declaration.kinds import EmbeddingsFile, FigureFile, ManifestFile, TableFile
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+def _each(experiment: Experiment) -> list[Wildcards]:
+    chosen = experiment.chosen
+    return [{"language": language, "split": split} for language in chosen.compared for split in chosen.splits]
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: [
+            f"side_by_side/{{language}}/{{split}}/{name}" for name in ("top_captions", "top_images", "spaces")
+        ],
+        tables={"found": "side_by_side/{language}/{split}/found.md"},
+        inputs=lambda experiment: {
+            "embeddings": lambda wildcards: [
+                experiment.chosen.embeddings(name, wildcards.split)
+                for name in experiment.chosen.compared[wildcards.language].values()
+            ],
+            "manifest": experiment.manifest,
+        },
+        bound=lambda experiment: {
+            "embeddings": lambda wildcards: list(experiment.chosen.compared[wildcards.language]),
+        },
+        each=_each,
+        caption="Models beside one another on the {split} split, with captions in the language {language}. "
+        "`top_captions`: the five captions that each finds first for one image. `top_images`: the five images that "
+        "each finds first for one caption. The right ones are marked; the queries are drawn at random. `spaces`: the "
+        "images and captions on the two main directions of each model's space, on the same axes. `found.md` has the "
+        "same matches as text, for languages that no font of the machine can show.",
+        category="Retrieval",
+        labels={"figure": "models side by side", "language": "{language}", "split": "{split}"},
+        mem_mb=4000,
+    )
+)
+def draw_side_by_side(
+    embeddings: dict[str, In[EmbeddingsFile]],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: FigureSettings,
+    report: Reporter,
+    pictures: list[Out[FigureFile]],
+    found: Out[TableFile],
+) -> None:
+    """Draw what each model finds first for one image and for one caption, and the space of each model.
+
+    The image and the caption are drawn at random, with the seed of the figures. All captions are in one language.
+    """
+    import numpy as np
+
+    from vitcapr.artefacts.embeddings import read_split_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.figures.embeddings import spaces
+    from vitcapr.figures.examples import read_picture
+    from vitcapr.figures.random_queries import (
+        captions_found,
+        check_same_rows,
+        images_found,
+        notes_on_choice,
+        random_queries,
+    )
+    from vitcapr.figures.side_by_side import captions_side_by_side, found_table, images_side_by_side
+    from vitcapr.figures.style import save_pictures
+    from vitcapr.files import write_text
+
+    data, seed = read_manifest(manifest), settings.figures.seed
+    systems = {name: read_split_embeddings(path, data, split) for name, path in embeddings.items()}
+    check_same_rows(systems)
+    first = next(iter(systems.values()))
+    image, caption = random_queries(first, seed)
+    of_image, of_caption = notes_on_choice(data, first, split, seed)
+    text = data.captions["text"].iloc[first.caption_row].tolist()
+    ids = data.images["image_id"].iloc[first.image_row].tolist()
+    references = [text[place] for place in np.flatnonzero(first.caption_image == image)]
+    captions = captions_found(systems, image, text.__getitem__)
+    with ImageSource(data.image_root) as source:
+
+        def picture(position: int) -> "Image":
+            return read_picture(data, source, int(first.image_row[position]))
+
+        images = images_found(systems, caption, picture)
+        figures = {
+            "top_captions": captions_side_by_side(picture(image), references, captions, of_image),
+            "top_images": images_side_by_side(text[caption], images, of_caption),
+            "spaces": spaces(systems),
+        }
+    named = images_found(systems, caption, ids.__getitem__)
+    tables = found_table(of_image, ids[image], captions), found_table(of_caption, text[caption], named)
+    write_text(found, "\n".join(tables))
+    save_pictures(figures, pictures, report)
