@@ -1,6 +1,7 @@
 """Every job leaves a record; a long one is not done twice; what `why`, `diff` and `gc` make of it."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -241,3 +242,80 @@ def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(
     assert [orphan.run.name for orphan in found] == ["train/model"]
     found[0].delete()
     assert [path.name for path in Path("results/a/model").rglob("*") if path.is_file()] == ["notes.txt"]
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys.run(0.5)
+    shutil.copytree("results/a", "results/copy")
+    before = snapshot(Path("results/a"))
+    Path("config.yaml").write_text("experiment: a\n")
+    Path("copy.yaml").write_text("experiment: copy\n")
+    wanted = {"a": {"results/a/model/weights", "results/a/out/copy"}, "copy": {"results/copy/out/copy"}}
+    monkeypatch.setattr(gc, "wanted_files", lambda files: wanted["copy" if files else "a"])
+    listed = said(capsys, lambda: gc.main(configfile=[Path("copy.yaml")], yes=True))
+    assert "copy: train/model" in listed
+    assert {line.strip() for line in listed.splitlines() if line.startswith(" " * 12)} == {
+        "results/copy/model/weights",
+        "results/copy/model/last/state",
+        "results/copy/runs/train/model.json",
+    }
+    assert snapshot(Path("results/a")) == before
+    left = [path.as_posix() for path in snapshot(Path("results/copy"))]
+    assert sorted(left) == [
+        f"results/copy/{name}" for name in ("logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json")
+    ]
+
+
+def test_why_understands_a_renamed_experiment(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    Path("results/a").rename("elsewhere")
+    story = said(capsys, lambda: why.main(Path("elsewhere/out/copy")))
+    assert "as it was made" in story
+    assert "\n  model/weights  (train/model, " in story
+
+
+@pytest.mark.parametrize(
+    "output", ["{here}/mine", "results/a/../../mine", "results/b/../../mine", "mine", "results/b/out", "results/a"]
+)
+def test_a_record_with_an_output_outside_its_experiment_is_refused(toys: Toys, output: str) -> None:
+    toys.run(0.5)
+    Path("mine").write_text("mine")
+    record = Path("results/a/runs/copy.json")
+    facts = json.loads(record.read_text())
+    facts["outputs"][output.format(here=Path.cwd())] = next(iter(facts["outputs"].values()))
+    record.write_text(json.dumps(facts))
+    Path("config.yaml").write_text("experiment: a\n")
+    with pytest.raises(UserError, match="names an output outside its experiment"):
+        gc.main(yes=True)
+    assert Path("mine").exists()
+
+
+def test_gc_follows_no_link_out_of_its_experiment(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = toys.run(0.5)
+    model.rename("model")
+    model.symlink_to(Path("model").resolve())
+    Path("results/link").symlink_to("a")
+    Path("config.yaml").write_text("experiment: link\n")
+    before = snapshot(Path("results/a")) | snapshot(Path("model"))
+    monkeypatch.setattr(gc, "wanted_files", lambda _: set())
+    said(capsys, lambda: gc.main(yes=True))
+    assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
+    Path("config.yaml").write_text("experiment: a\n")
+    said(capsys, lambda: gc.main(yes=True))
+    assert sorted(path.name for path in Path("model").rglob("*")) == ["last", "state", "weights"]
+    assert not Path("results/a/out").exists()
+
+
+def test_gc_leaves_folders_alone_that_are_no_stores(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("results/stores/mine").mkdir(parents=True)
+    Path("results/stores/mine/notes").touch()
+    assert "in use" in said(capsys, lambda: gc.main(yes=True))
+    assert Path("results/stores/mine/notes").exists()

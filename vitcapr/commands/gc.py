@@ -3,7 +3,7 @@
 import pwd
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -31,6 +31,7 @@ class Leftover:
 
     Attributes:
         size: in bytes.
+        paths: the files and folders that are deleted, where ``what`` is not the path itself.
         kept: why it is left alone; empty for what is deleted.
     """
 
@@ -38,6 +39,7 @@ class Leftover:
     what: str
     origin: str
     delete: Callable[[], None]
+    paths: Sequence[Path] = ()
     kept: str = ""
 
 
@@ -55,6 +57,8 @@ def main(
     found = list(leftovers(results, configurations(configfile or [])))
     for item in found:
         print(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
+        for path in item.paths:
+            print(f"{'':10}    {path}")
     doomed = [item for item in found if not item.kept]
     total = format_bytes(sum(item.size for item in doomed))
     if not doomed:
@@ -68,7 +72,7 @@ def main(
 
 
 def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]:
-    """Results of definitions that are no longer run, entries of the shelf without use, and stores without use.
+    """Results of definitions that are no longer run, entries of the result cache without use, and stores without use.
 
     Args:
         files: by experiment, its configuration files besides config.yaml.
@@ -82,13 +86,12 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
             continue
         left = orphans(experiment, runs, wanted_files(files[experiment.name]))
         for orphan in left:
-            yield Leftover(
-                orphan.size, f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made), orphan.delete
-            )
+            name, origin = f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made)
+            yield Leftover(orphan.size, name, origin, orphan.delete, paths=orphan.files)
         gone = {orphan.run.path for orphan in left}
         alive += [run for run in runs if run.path not in gone]
-    shelf = result_cache_of(results)
-    for entry in unused_entries(shelf, alive) if shelf else []:
+    cache = result_cache_of(results)
+    for entry in unused_entries(cache, alive) if cache else []:
         path = entry.path
         yield Leftover(entry.size - entry.shared, str(path), made_by(entry.run), partial(shutil.rmtree, path))
     for store in unused_stores(results):

@@ -31,7 +31,7 @@ def main(
 
 def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     """One job and all that it rests on."""
-    names = ", ".join(lineage.place(path) for path in run.outputs)
+    names = ", ".join(run.place(path) for path in run.outputs)
     state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
     lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
     lines += [_row("", line) for line in _cost(run)]
@@ -52,7 +52,7 @@ def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = Non
     """What a job read, and what those jobs read, each told once."""
     seen = set() if seen is None else seen
     for maker, paths in lineage.sources(run):
-        files = ", ".join(lineage.place(path) for path in paths)
+        files = ", ".join(run.place(path) for path in paths)
         indent = "  " * depth
         if maker is None:
             yield f"{indent}{files}"
@@ -60,9 +60,9 @@ def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = Non
             yield f"{indent}{files}  ({maker.name}, as above)"
         else:
             seen.add(maker.name)
-            wrote = {lineage.place(path): facts["sha256"] for path, facts in maker.outputs.items()}
-            changed = [path for path in paths if run.inputs[path]["sha256"] != wrote[lineage.place(path)]]
-            stale = f"; it read another {lineage.place(changed[0])} than there is now" if changed else ""
+            wrote = {maker.place(path): facts["sha256"] for path, facts in maker.outputs.items()}
+            changed = [path for path in paths if run.inputs[path]["sha256"] != wrote[run.place(path)]]
+            stale = f"; it read another {run.place(changed[0])} than there is now" if changed else ""
             yield f"{indent}{files}  ({maker.name}, {_duration(maker.made['seconds'])}{stale})"
             yield from tree(lineage, maker, depth + 1, seen)
 

@@ -6,7 +6,8 @@ beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vitcapr.errors import UserError
@@ -54,6 +55,18 @@ class Run:
     def made(self) -> Mapping[str, Any]:
         return dict(self.facts["made"])
 
+    @cached_property
+    def folder(self) -> str | None:
+        """The experiment's folder as the job saw it, ``results/<experiment>``; None for a job without outputs."""
+        return next((root_of(path) for path in self.outputs), None)
+
+    def place(self, path: str) -> str:
+        """A file of the record from its experiment's folder on, however the folder was called when the job ran.
+
+        A file outside that folder, such as a file of the user's, keeps its path.
+        """
+        return path if self.folder is None else path.removeprefix(f"{self.folder}/")
+
 
 def experiment_of_log(log: Path) -> Path | None:
     """The folder ``results/<experiment>`` of the job with this log; None for a command that no rule runs.
@@ -79,14 +92,36 @@ def record_of_log(log: Path) -> Path | None:
     return None if experiment is None else experiment / RUNS / log.relative_to(experiment / LOGS).with_suffix(".json")
 
 
+def root_of(path: str) -> str | None:
+    """The experiment's folder that a path of a rule leads into; None for a path that leads into none.
+
+    A path with ``..`` and an absolute path lead into none.
+
+    >>> root_of("study/results/demo/text/vocabulary.json")
+    'study/results/demo'
+    >>> root_of("results/demo/../other/data") is None
+    True
+    """
+    parts = PurePosixPath(path).parts
+    if RESULTS not in parts or path.startswith("/") or ".." in parts:
+        return None
+    end = parts.index(RESULTS) + 2
+    return "/".join(parts[:end]) if len(parts) > end else None
+
+
 def read_run(path: Path) -> Run:
     """Raises:
-    UserError: there is no record, or one of another format.
+    UserError: there is no record, one of another format, or one whose outputs do not lie in one experiment.
     """
     facts = read_json(path)
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"not a record of format {FORMAT}", where=path, remedy="delete it")
-    return Run(path, facts)
+    run = Run(path, facts)
+    for output in run.outputs:
+        if run.folder is None or root_of(output) != run.folder:
+            what = f"the record names an output outside its experiment, {output!r}"
+            raise UserError(what, where=path, remedy="delete the record")
+    return run
 
 
 def read_runs(experiment: Path) -> list[Run]:

@@ -52,7 +52,7 @@ def of_artefacts(
         if old is None or new is None:
             yield f"{indent}{' '.join(role)}: only the {'second' if old is None else 'first'} read it"
         elif old[1] != new[1]:
-            makers = lineage.maker(old[0]), other_lineage.maker(new[0])
+            makers = lineage.maker(run, old[0]), other_lineage.maker(other, new[0])
             told = f"{indent}{' '.join(role)}: another content"
             if makers[0] is None or makers[1] is None:
                 yield told
@@ -73,7 +73,7 @@ def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
         if lines:
             yield name
             yield from (f"  {line}" for line in lines)
-        elif _contents(first, mine[name]) == _contents(second, theirs[name]):
+        elif _contents(mine[name]) == _contents(theirs[name]):
             same += 1
         else:
             following += 1
@@ -125,5 +125,5 @@ def _by_role(run: Run) -> dict[tuple[str, str], tuple[str, str]]:
     return roles
 
 
-def _contents(lineage: Lineage, run: Run) -> dict[str, str]:
-    return {lineage.place(path): facts["sha256"] for path, facts in run.outputs.items()}
+def _contents(run: Run) -> dict[str, str]:
+    return {run.place(path): facts["sha256"] for path, facts in run.outputs.items()}

@@ -33,22 +33,15 @@ class Lineage:
 
     @cached_property
     def _makers(self) -> Mapping[str, Run]:
-        return {self.place(path): run for run in self.runs for path in run.outputs}
+        return {run.place(path): run for run in self.runs for path in run.outputs}
 
-    def place(self, path: str | Path) -> str:
-        """A path from the experiment's folder on, so that an experiment that was moved or copied is still understood:
-        a record names its files as the job saw them, ``results/<experiment>/...``."""
-        parts = Path(path).parts
-        return "/".join(parts[2:]) if parts[:1] == ("results",) else "/".join(parts)
+    def outputs(self, run: Run) -> list[Path]:
+        """Where the outputs of a job are now, in the experiment's folder, which may have been moved or copied."""
+        return [self.experiment / run.place(path) for path in run.outputs]
 
-    def file(self, path: str) -> Path:
-        """Where a file of a record is now."""
-        own = Path(path).parts[:2] == ("results", self.experiment.name)
-        return self.experiment / self.place(path) if own else Path(path)
-
-    def maker(self, path: str) -> Run | None:
-        """The job that wrote a file of a record; None for a file of the user's."""
-        return self._makers.get(self.place(path))
+    def maker(self, run: Run, path: str) -> Run | None:
+        """The job that wrote an input of ``run``; None for a file of the user's."""
+        return self._makers.get(run.place(path))
 
     def made(self, target: Path) -> list[Run]:
         """The jobs that wrote ``target`` or something in it.
@@ -63,7 +56,7 @@ class Lineage:
             found = [
                 run
                 for run in self.runs
-                if any(self.place(path) == inside or self.place(path).startswith(f"{inside}/") for path in run.outputs)
+                if any(place == inside or place.startswith(f"{inside}/") for place in map(run.place, run.outputs))
             ]
         if not found:
             remedy = "it was made before there were records, by hand, or not yet; snakemake --forcerun makes it again"
@@ -74,11 +67,12 @@ class Lineage:
         """What a job read: the files, gathered by the job that wrote them, in the order of the first of each."""
         groups: dict[str, tuple[Run | None, list[str]]] = {}
         for path in run.inputs:
-            maker = self.maker(path)
+            maker = self.maker(run, path)
             groups.setdefault(maker.name if maker else "", (maker, []))[1].append(path)
         yield from groups.values()
 
     def is_as_made(self, run: Run) -> bool:
         """Whether the job's outputs are the bytes that it wrote."""
-        files = ((self.file(path), facts["sha256"]) for path, facts in run.outputs.items())
+        digests = [facts["sha256"] for facts in run.outputs.values()]
+        files = zip(self.outputs(run), digests, strict=True)
         return all(file.is_file() and sha256_file(file) == digest for file, digest in files)

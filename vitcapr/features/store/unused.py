@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.features.store.layout import CHECKSUMS
+from vitcapr.features.store.layout import CHECKSUMS, GROUP
 from vitcapr.features.store.reader import read_sealed
 from vitcapr.features.store.seal import read_part
 from vitcapr.features.store.writer import STORE_NAME_LENGTH
@@ -31,7 +31,8 @@ class UnusedStore:
 def unused_stores(results: Path) -> list[UnusedStore]:
     """The stores in ``results/stores`` that no ``results/*/features/*`` or ``results/*/text_features/*`` refers to.
 
-    They come by name. A store of captions has no parts, so one that is being filled is told only by being ``recent``.
+    They come by name. A folder that is no store is none of them, and a link is none. A store of captions has no parts,
+    so one that is being filled is told only by being ``recent``.
 
     Raises:
         UserError: a manifest or part cannot be read, so that it is not known what it refers to.
@@ -42,7 +43,10 @@ def unused_stores(results: Path) -> list[UnusedStore]:
             used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
     for part in results.glob("*/features/*/parts/*.json"):
         used.add(read_part(part)["fingerprint"][:STORE_NAME_LENGTH])
-    stores = (path for path in sorted((results / "stores").glob("*")) if path.is_dir() and not path.is_symlink())
+    root = results / "stores"
+    if not root.resolve().is_relative_to(results.resolve()):
+        return []
+    stores = (path for path in sorted(root.glob("*")) if not path.is_symlink() and (path / GROUP).is_dir())
     return [_measure(path) for path in stores if path.name not in used]
 
 
