@@ -314,7 +314,8 @@ def test_gc_follows_no_link_out_of_its_experiment(
     assert not Path("results/a/out").exists()
 
 
-def test_gc_leaves_folders_alone_that_are_no_stores(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("toys")
+def test_gc_leaves_folders_alone_that_are_no_stores(capsys: pytest.CaptureFixture[str]) -> None:
     Path("results/stores/mine").mkdir(parents=True)
     Path("results/stores/mine/notes").touch()
     assert "in use" in said(capsys, lambda: gc.main(yes=True))
