@@ -27,7 +27,7 @@ def measured(*arguments: str) -> Any:
 
 def extraction(folder: Path) -> Any:
     settings = json.dumps({"scenes": {"images": PICTURES, "size": 224}})
-    render = [sys.executable, "-m", "vitcapr.cli.data_scenes", "--settings", settings, "--output-dir", str(folder)]
+    render = [sys.executable, "-m", "vitcapr", "stage", "data_scenes", "--settings", settings, "--folder", str(folder)]
     subprocess.run(render, check=True, stderr=subprocess.DEVNULL)
     torch.manual_seed(0)
     shape = ViTConfig(hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768)

@@ -1,13 +1,14 @@
 # Pictures and captions, whatever their source, become one manifest.
 
 
+dataset = getattr(stages, experiment.data.stage)
+
+
 rule data:
     output:
-        experiment.data.besides,
-        manifest="results/{experiment}/data/manifest.json",
-        images="results/{experiment}/data/images.parquet",
-        captions="results/{experiment}/data/captions.parquet",
-        rejected="results/{experiment}/data/rejected.csv",
+        folder=multiext(
+            "results/{experiment}/data/", *dataset.stage.parameters["folder"].files
+        ),
     log:
         "results/{experiment}/logs/data.log",
     benchmark:
@@ -19,10 +20,6 @@ rule data:
         mem_mb=4000,
         runtime=120,
     params:
-        command=experiment.data.read.module,
-        folder=subpath(output.manifest, parent=True),
-        settings=experiment.data.read.settings,
-        made_from=experiment.data.read.made_from,
+        **dataset(sources=experiment.data.files),
     shell:
-        "python -m vitcapr.cli.{params.command} --output-dir {params.folder:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"

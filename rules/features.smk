@@ -7,10 +7,13 @@ rule train_backbone:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        config="results/{experiment}/backbones/trained/config.json",
-        weights="results/{experiment}/backbones/trained/model.safetensors",
-        preprocessor="results/{experiment}/backbones/trained/preprocessor_config.json",
-        history="results/{experiment}/backbones/trained/history.csv",
+        backbone=multiext(
+            "results/{experiment}/backbones/trained/",
+            "config.json",
+            "model.safetensors",
+            "preprocessor_config.json",
+            "history.csv",
+        ),
     log:
         "results/{experiment}/logs/train_backbone.log",
     benchmark:
@@ -24,18 +27,15 @@ rule train_backbone:
         mem_mb=8000,
         runtime=120,
     params:
-        folder=subpath(output.config, parent=True),
-        settings=experiment.features.train_backbone.settings,
-        made_from=experiment.features.train_backbone.made_from,
+        **stages.train_backbone(),
     shell:
-        "python -m vitcapr.cli.train_backbone --manifest {input.manifest:q} --output-dir {params.folder:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule extract:
     input:
-        experiment.features.trained_backbone_of,
         manifest="results/{experiment}/data/manifest.json",
+        backbone=experiment.features.trained_backbone_of,
     output:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
     log:
@@ -47,20 +47,17 @@ rule extract:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.features.gpus,
+        gpu=stages.extract.gpus,
         mem_mb=8000,
         runtime=480,
     params:
-        source=experiment.features.backbone_source,
-        tasks=experiment.features.task_count,
-        stores=experiment.features.stores,
-        code=experiment.features.extract.code_hash,
-        settings=experiment.features.extract.settings,
-        made_from=experiment.features.extract.made_from,
+        **stages.extract(
+            tasks=experiment.config.features.tasks,
+            stores=experiment.features.stores,
+            sources=experiment.features.files_of,
+        ),
     shell:
-        "python -m vitcapr.cli.extract --manifest {input.manifest:q} --source {params.source:q}"
-        " --task {wildcards.task} --tasks {params.tasks} --stores {params.stores:q} --output {output.part:q}"
-        " --code {params.code} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule adopt:
@@ -80,10 +77,9 @@ rule adopt:
         mem_mb=2000,
         runtime=60,
     params:
-        made_from=experiment.features.adopt.made_from,
+        **stages.adopt(),
     shell:
-        "python -m vitcapr.cli.adopt {input.store:q} --manifest {input.manifest:q}"
-        " --output {output.sealed:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule seal:
@@ -103,8 +99,6 @@ rule seal:
         mem_mb=2000,
         runtime=60,
     params:
-        stores=experiment.features.stores,
-        made_from=experiment.features.seal.made_from,
+        **stages.seal(stores=experiment.features.stores),
     shell:
-        "python -m vitcapr.cli.seal {input.parts:q} --manifest {input.manifest:q}"
-        " --stores {params.stores:q} --output {output.sealed:q} --log {log:q}"
+        "{params.command} --log {log:q}"

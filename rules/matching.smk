@@ -17,11 +17,9 @@ rule train_tokenizer:
         mem_mb=2000,
         runtime=30,
     params:
-        settings=experiment.matching.train_tokenizer.settings,
-        made_from=experiment.matching.train_tokenizer.made_from,
+        **stages.train_tokenizer(),
     shell:
-        "python -m vitcapr.cli.train_tokenizer --manifest {input.manifest:q} --output {output.tokenizer:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule train_matcher:

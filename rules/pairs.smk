@@ -4,8 +4,8 @@
 
 rule extract_pixels:
     input:
-        experiment.features.trained_backbone_of,
         manifest="results/{experiment}/data/manifest.json",
+        backbone=experiment.features.trained_backbone_of,
     output:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
     log:
@@ -21,15 +21,11 @@ rule extract_pixels:
         mem_mb=4000,
         runtime=120,
     params:
-        source=experiment.features.backbone_source,
-        stores=experiment.features.stores,
-        code=experiment.pairs.extract_pixels.code_hash,
-        settings=experiment.pairs.extract_pixels.settings,
-        made_from=experiment.pairs.extract_pixels.made_from,
+        **stages.extract_pixels(
+            stores=experiment.features.stores, sources=experiment.features.files_of
+        ),
     shell:
-        "python -m vitcapr.cli.extract_pixels --manifest {input.manifest:q} --source {params.source:q}"
-        " --stores {params.stores:q} --output {output.sealed:q}"
-        " --code {params.code} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule tag_words:
@@ -47,17 +43,16 @@ rule tag_words:
         mem_mb=2000,
         runtime=60,
     params:
-        settings=experiment.pairs.tag_words.settings,
-        made_from=experiment.pairs.tag_words.made_from,
+        **stages.tag_words(),
     shell:
-        "python -m vitcapr.cli.tag_words --manifest {input.manifest:q} --output {output.tags:q} --card {output.card:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule pair_claims:
     input:
-        experiment.data.besides,
         manifest="results/{experiment}/data/manifest.json",
+        pairs="results/{experiment}/data/pairs.parquet",
+        cleaning="results/{experiment}/data/cleaning.json",
     output:
         claims="results/{experiment}/tables/claims.json",
         table="results/{experiment}/tables/claims.md",
@@ -70,7 +65,6 @@ rule pair_claims:
         mem_mb=2000,
         runtime=30,
     params:
-        made_from=experiment.pairs.claims.made_from,
+        **stages.pair_claims(),
     shell:
-        "python -m vitcapr.cli.pair_claims --manifest {input.manifest:q} --output {output.claims:q}"
-        " --table {output.table:q} --log {log:q}"
+        "{params.command} --log {log:q}"

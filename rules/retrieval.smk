@@ -14,18 +14,16 @@ rule extract_text:
         "../envs/gpu.yaml"
     threads: 8
     resources:
-        gpu=experiment.retrieval.text_gpus,
+        gpu=stages.extract_text.gpus,
         mem_mb=8000,
         runtime=240,
     params:
-        stores=experiment.features.stores,
-        code=experiment.retrieval.extract_text.code_hash,
-        settings=experiment.retrieval.extract_text.settings,
-        made_from=experiment.retrieval.extract_text.made_from,
+        **stages.extract_text(
+            stores=experiment.features.stores,
+            sources=experiment.retrieval.encoder_files,
+        ),
     shell:
-        "python -m vitcapr.cli.extract_text --manifest {input.manifest:q} --stores {params.stores:q}"
-        " --output {output.sealed:q} --code {params.code}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule train_retriever:

@@ -36,10 +36,6 @@ rule word_vectors:
         mem_mb=4000,
         runtime=30,
     params:
-        file=experiment.text.vector_file,
-        settings=experiment.text.word_vectors.settings,
-        made_from=experiment.text.word_vectors.made_from,
+        **stages.word_vectors(sources=experiment.text.files_of),
     shell:
-        "python -m vitcapr.cli.word_vectors --vocabulary {input.vocabulary:q} --vectors {params.file:q}"
-        " --output {output.vectors:q} --coverage {output.coverage:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"

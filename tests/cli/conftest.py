@@ -12,8 +12,10 @@ from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract, extract_text, seal
 from vitcapr.declaration.run import run_stage
+from vitcapr.stages.extract import extract
+from vitcapr.stages.extract_text import extract_text
+from vitcapr.stages.seal import seal
 from vitcapr.stages.train_captioner import train_captioner
 from vitcapr.stages.train_retriever import train_retriever
 from vitcapr.stages.vocabulary import vocabulary
@@ -65,14 +67,14 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, mirror in (("vit", False), ("mirrored", True)):
             part, cut = results / f"features/{name}/parts/0.json", {"chunk": 4, "batch": 4, "device": "cpu"}
             text = json.dumps({"backbone": {**backbone, "mirror": mirror}, "features": cut})
-            extract.main(manifest=manifest, stores=stores, output=part, settings=text, source=None, task=0, tasks=1)
-            seal.main(parts=[part], manifest=manifest, stores=stores, output=results / f"features/{name}/manifest.json")
+            run_stage(extract, manifest=manifest, stores=stores, part=part, settings=text)
+            sealed = results / f"features/{name}/manifest.json"
+            run_stage(seal, parts=[part], manifest=manifest, stores=stores, sealed=sealed)
         features, mirrored = (results / f"features/{name}/manifest.json" for name in ("vit", "mirrored"))
         encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu"}
         text_features = results / "text_features/bert/manifest.json"
-        extract_text.main(
-            manifest=manifest, stores=stores, output=text_features, settings=json.dumps({"text_encoder": encoder})
-        )
+        settings = json.dumps({"text_encoder": encoder})
+        run_stage(extract_text, manifest=manifest, stores=stores, sealed=text_features, settings=settings)
         words, tokens = results / "text/vocabulary.json", results / "text/tokens.npz"
         run_stage(
             vocabulary,

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from vitcapr.config.base import parse, parse_settings
-from vitcapr.config.decoding import DecodeSettings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
+from vitcapr.stages.decode import DecodeSettings
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli.data_coco import main
 from vitcapr.data.coco import list_coco, list_karpathy
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.data_coco import data_coco
 
 
 def annotations(images: dict[int, str], captions: list[tuple[object, int, str]]) -> str:
@@ -50,7 +51,7 @@ def coco(tmp_path, picture, write_files):
 
 
 def run(output_dir: Path, **coco: object) -> Path:
-    main(output_dir, json.dumps({"coco": coco}))
+    run_stage(data_coco, settings=json.dumps({"coco": coco}), folder=output_dir)
     return output_dir / "manifest.json"
 
 

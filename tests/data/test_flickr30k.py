@@ -8,11 +8,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.cli.data_flickr30k import main
 from vitcapr.data.collect import ListedImage, Listing
 from vitcapr.data.flickr30k import SIZES, with_splits
 from vitcapr.data.images import ImageSource
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.data_flickr30k import data_flickr30k
 
 NAMES = ["9.jpg", "10.jpg", "2.jpg", "3.jpg", "4.jpg", "cut.jpg"]
 SPLITS = ["train", "train", "val", "test", "train", "test"]
@@ -52,7 +53,8 @@ def karpathy(path: Path, names: list[str] = NAMES, splits: list[str] = SPLITS) -
 
 def run(output: Path, images: Path, **options: Any) -> Manifest:
     named = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
-    main(output, json.dumps({"flickr30k": {"images": str(images), **named}}), output / "log")
+    settings = json.dumps({"flickr30k": {"images": str(images), **named}})
+    run_stage(data_flickr30k, output / "log", settings=settings, folder=output)
     return read_manifest(output / "manifest.json")
 
 
@@ -247,4 +249,5 @@ def test_a_wrong_path_names_its_key(
     (tmp_path / "foreign").mkdir()
     pq.write_table(pa.table({"image": [b"1"], "words": ["a"]}), tmp_path / "foreign" / "t.parquet")
     with pytest.raises(UserError, match=message):
-        main(tmp_path / "out", json.dumps({"flickr30k": {"images": images, **options}}))
+        settings = json.dumps({"flickr30k": {"images": images, **options}})
+        run_stage(data_flickr30k, settings=settings, folder=tmp_path / "out")

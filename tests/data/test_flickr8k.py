@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli.data_flickr8k import main
 from vitcapr.data.flickr import random_splits
 from vitcapr.data.flickr8k import SIZES, list_flickr8k
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.data_flickr8k import data_flickr8k
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ zero.jpg#0,caption of an image left out
 def run(output_dir: Path, images: Path, text: Path, *, on_bad_image: str = "reject", **flickr8k: object) -> Path:
     options = {"images": str(images), "text": str(text), **flickr8k}
     settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000}
-    main(output_dir, json.dumps(settings))
+    run_stage(data_flickr8k, settings=json.dumps(settings), folder=output_dir)
     return output_dir / "manifest.json"
 
 
@@ -183,7 +184,7 @@ def test_fail_tolerates_captions_that_are_dirty(tmp_path, write_files, picture):
 
 def test_on_the_command_line_a_mistake_is_one_line(tmp_path, folders):
     options = {"flickr8k": {"images": str(folders[0]), "text": str(folders[1])}, "on_bad_image": "fail"}
-    command = [sys.executable, "-m", "vitcapr.cli.data_flickr8k", "--output-dir", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "vitcapr", "stage", "data_flickr8k", "--folder", str(tmp_path / "out")]
     done = subprocess.run([*command, "--settings", json.dumps(options)], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -311,7 +312,8 @@ def test_the_real_flickr8k(tmp_path, real_data):
     """Hodosh et al. 2013: 6,000 / 1,000 / 1,000 images and five captions each; the files hold 91 images more."""
     corpus = real_data / "flickr8k"
     options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
-    main(tmp_path, json.dumps({"flickr8k": options, "on_bad_image": "fail"}))
+    settings = json.dumps({"flickr8k": options, "on_bad_image": "fail"})
+    run_stage(data_flickr8k, settings=settings, folder=tmp_path)
     manifest = read_manifest(tmp_path / "manifest.json")
     assert manifest.images["split"].value_counts().to_dict() == {
         "train": 6000,

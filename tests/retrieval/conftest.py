@@ -13,13 +13,14 @@ import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract_text
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
+from vitcapr.declaration.run import run_stage
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, store_folder
 from vitcapr.progress import Reporter
+from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.vocabulary import vocabulary
 
 IMAGES, PATCHES, WIDTH = 12, 4, 6
@@ -129,10 +130,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
         tokens=made.root / "tokens.npz",
     )
     encoder = {"source": str(made.bert), "dtype": "float32", "store_dtype": "float32", "max_length": 16}
-    extract_text.main(
+    run_stage(
+        extract_text,
         manifest=manifest,
         stores=made.root / "stores",
-        output=made.text_features,
+        sealed=made.text_features,
         settings=json.dumps({"text_encoder": encoder}),
     )
     return made

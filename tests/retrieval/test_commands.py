@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import extract_text
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.stages.embed import embed
+from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.train_retriever import train_retriever
 
 FEATURES = {"kind": "features", "encoder": "bert"}
@@ -101,12 +101,13 @@ def test_a_retriever_of_word_vectors(files: Any, tmp_path: Path) -> None:
     """Its captions are the means of word vectors at length 1, stored or new, known to the vocabulary or not."""
     vectors, stored = tmp_path / "vectors.txt", tmp_path / "vectors.json"
     vectors.write_text("a 1 0 0\nman 0 1 0\ncar 0 0 1\nhouse 0 0 2\nzebra 0 3 4\n", encoding="utf-8")
-    extract_text.main(
+    run_stage(
+        extract_text,
+        tmp_path / "log",
         manifest=files.inputs["manifest"],
         stores=tmp_path / "stores",
-        output=stored,
+        sealed=stored,
         settings=json.dumps({"text_encoder": {"source": str(vectors), "output": "word_vectors"}}),
-        log=tmp_path / "log",
     )
     assert "captions have no word with a vector" in (tmp_path / "log").read_text()
     settings = json.loads(files.settings({"kind": "features", "encoder": "vectors", "head": "none"}))

@@ -124,12 +124,13 @@ class Run:
         self._process.kill()
 
 
-def stage(folder: Path, module: str, option: str = "") -> psutil.Process | None:
+def stage(folder: Path, command: str, option: str = "") -> psutil.Process | None:
     """The process of a stage's own command in ``folder``, not of the shell or the snakemake around it."""
     for process in psutil.process_iter():
         try:
             line = process.cmdline()
-            if line[1:3] == ["-m", module] and option in " ".join(line) and process.cwd() == str(folder):
+            words = " ".join(line[1:])
+            if words.startswith(f"-m {command} ") and option in words and process.cwd() == str(folder):
                 return process
         except psutil.Error:
             continue
@@ -224,7 +225,7 @@ class Story:
 
         The first task has ended by then: its output is what Slurm's plugin would delete (docs/slurm.md).
         """
-        held = self._hold({task: ("vitcapr.cli.extract", f"--task {task} ") for task in "01"})
+        held = self._hold({task: ("vitcapr stage extract", f"--task {task} ") for task in "01"})
         environments = {task: process.environ() for task, process in held.items()}
         self.devices = {task: environment["CUDA_VISIBLE_DEVICES"] for task, environment in environments.items()}
         first, self.killed = sorted(held, key=lambda task: environments[task]["SLURM_ARRAY_TASK_ID"])

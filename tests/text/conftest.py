@@ -1,24 +1,7 @@
 import pandas as pd
 import pytest
-from typer import Typer
-from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import write_manifest
-
-
-@pytest.fixture
-def run():
-    """Run a stage's command in this process; a user's mistake is raised."""
-
-    def call(command, *arguments):
-        app = Typer()
-        app.command()(command)
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if result.exception is not None:
-            raise result.exception
-        return result
-
-    return call
 
 
 @pytest.fixture

@@ -7,18 +7,19 @@ import pytest
 
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli import data_flickr8k
-from vitcapr.cli import vocabulary as vocabulary_stage
-from vitcapr.cli import word_vectors as word_vectors_stage
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages import vocabulary as vocabulary_stage
+from vitcapr.stages.data_flickr8k import data_flickr8k
+from vitcapr.stages.word_vectors import word_vectors
 
 
 @pytest.fixture
-def make(run, tmp_path, manifest):
+def make(tmp_path, manifest):
     def call(source=manifest, **text):
         vocabulary, tokens = tmp_path / "vocabulary.json", tmp_path / "tokens.npz"
-        options = ["--manifest", source, "--output", vocabulary, "--tokens", tokens]
-        run(vocabulary_stage.main, *options, "--settings", json.dumps({"text": text}), "--log", tmp_path / "log")
+        files = {"manifest": source, "vocabulary": vocabulary, "tokens": tokens}
+        run_stage(vocabulary_stage.vocabulary, tmp_path / "log", settings=json.dumps({"text": text}), **files)
         return Vocabulary.read(vocabulary), TokenTable.read(tokens)
 
     return call
@@ -85,13 +86,13 @@ def test_nothing_to_count_is_a_users_mistake(make, text, message):
         make(**text)
 
 
-def test_word_vectors_end_to_end(make, run, tmp_path):
+def test_word_vectors_end_to_end(make, tmp_path):
     vocabulary, _ = make(vocabulary={"min_count": 2})
     (tmp_path / "glove.txt").write_text("dog 1 2 3\nhouse 4 5 6\n")
-    outputs = ["--output", tmp_path / "v.npy", "--coverage", tmp_path / "coverage.json", "--log", tmp_path / "log"]
-    inputs = ["--vocabulary", tmp_path / "vocabulary.json", "--vectors", tmp_path / "glove.txt"]
-    settings = json.dumps({"word_vectors": {"path": "glove.txt", "dimension": 3}})
-    run(word_vectors_stage.main, *inputs, *outputs, "--settings", settings)
+    outputs = {"vectors": tmp_path / "v.npy", "coverage": tmp_path / "coverage.json"}
+    settings = json.dumps({"word_vectors": {"path": str(tmp_path / "glove.txt"), "dimension": 3}})
+    vocabulary_file = tmp_path / "vocabulary.json"
+    run_stage(word_vectors, tmp_path / "log", vocabulary=vocabulary_file, settings=settings, **outputs)
     matrix = np.load(tmp_path / "v.npy", allow_pickle=False)
     assert matrix.shape == (len(vocabulary), 3)
     assert matrix[vocabulary.index["dog"]].tolist() == [1, 2, 3]
@@ -102,14 +103,13 @@ def test_word_vectors_end_to_end(make, run, tmp_path):
 
 
 @pytest.mark.data
-def test_the_papers_recipe_gives_its_1848_entries(make, run, tmp_path):
+def test_the_papers_recipe_gives_its_1848_entries(make, tmp_path):
     """Flickr8k, all 40,455 captions, words seen more than ten times: the count the ViTCap-R paper reports."""
     if "VITCAPR_DATA" not in os.environ:
         pytest.skip("VITCAPR_DATA does not name the folder with the real data")
     flickr8k = Path(os.environ["VITCAPR_DATA"]) / "flickr8k"
     settings = {"images": str(flickr8k / "Flicker8k_Dataset"), "text": str(flickr8k / "Flickr8k_text")}
-    options = ["--output-dir", tmp_path / "flickr8k", "--settings", json.dumps({"flickr8k": settings})]
-    run(data_flickr8k.main, *options)
+    run_stage(data_flickr8k, settings=json.dumps({"flickr8k": settings}), folder=tmp_path / "flickr8k")
     vocabulary, _ = make(
         source=tmp_path / "flickr8k" / "manifest.json",
         normalise={"non_letters": "space", "drop_one_letter": True},

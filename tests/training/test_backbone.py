@@ -28,7 +28,7 @@ from vitcapr.training.backbone_targets import (
     surroundings,
 )
 
-SETTINGS = {"training": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
+SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1, "heads": 2, "epochs": 2, "batch": 8}}
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +41,13 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(manifest: Path, output: Path, **changes: int) -> subprocess.CompletedProcess[str]:
-    settings = json.dumps({"training": SETTINGS["training"] | changes})
-    arguments = ["--manifest", str(manifest), "--output-dir", str(output), "--settings", settings]
+    settings = json.dumps({"trained_backbone": SETTINGS["trained_backbone"] | changes})
+    arguments = ["--manifest", str(manifest), "--backbone", str(output), "--settings", settings]
     return subprocess.run(
-        [sys.executable, "-m", "vitcapr.cli.train_backbone", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "vitcapr", "stage", "train_backbone", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -15,7 +15,6 @@ from transformers import ViTConfig, ViTModel
 from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.artefacts.tags import TAGS, TagTable
-from vitcapr.cli import extract_pixels, train_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.matcher import MatcherConfig
 from vitcapr.declaration.run import run_stage
@@ -23,7 +22,9 @@ from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.stages.embed_matcher import embed_matcher
+from vitcapr.stages.extract_pixels import extract_pixels
 from vitcapr.stages.train_matcher import train_matcher
+from vitcapr.stages.train_tokenizer import train_tokenizer
 from vitcapr.text.wordpiece import train_wordpiece
 
 IMAGES = 16
@@ -57,16 +58,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vit.save_pretrained(folder / "vit")
     (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
     manifest = folder / "data" / "manifest.json"
-    extract_pixels.main(
-        manifest,
-        folder / "stores",
-        folder / "pixels.json",
-        json.dumps({"backbone": {"source": str(folder / "vit")}, "pixels": {"chunk": 4}}),
+    run_stage(
+        extract_pixels,
+        manifest=manifest,
+        stores=folder / "stores",
+        sealed=folder / "pixels.json",
+        settings=json.dumps({"backbone": {"source": str(folder / "vit")}, "pixels": {"chunk": 4}}),
     )
-    train_tokenizer.main(
-        manifest,
-        folder / "tokenizer.json",
-        json.dumps({"tokenizer": {"languages": ["en", "zh"], "pieces": 100, "min_count": 1}}),
+    run_stage(
+        train_tokenizer,
+        manifest=manifest,
+        tokenizer=folder / "tokenizer.json",
+        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "pieces": 100, "min_count": 1}}),
     )
     return folder
 

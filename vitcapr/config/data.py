@@ -1,23 +1,16 @@
-"""Which images and captions, and what to do with those that are damaged."""
+"""The configuration of every data set: which images and captions."""
 
-from typing import Literal, Self
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.dataset import DatasetConfig, PictureChecks
 from vitcapr.config.pairs import PairsConfig
 
 
-class PictureChecks(Section):
-    """What becomes of photographs that are damaged or too large."""
-
-    on_bad_image: Literal["reject", "fail"] = "reject"
-    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
-    max_pixels: int = Field(100_000_000, ge=1)
-    """A picture that claims more pixels than this is taken for a decompression bomb."""
-
-
-class ScenesConfig(Section):
+class ScenesConfig(DatasetConfig):
     """The embedded data set of rendered pictures."""
 
     images: int = Field(5000, ge=10)
@@ -32,8 +25,10 @@ class ScenesConfig(Section):
     """The share of pictures in the test split."""
 
 
-class Flickr8kConfig(Section):
+class Flickr8kConfig(DatasetConfig):
     """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
+
+    paths: ClassVar = ("images", "text")
 
     images: str = ""
     """The folder Flicker8k_Dataset, or Flickr8k_Dataset.zip."""
@@ -46,9 +41,23 @@ class Flickr8kConfig(Section):
     limit: int | None = Field(None, ge=1)
     """Keep only the first images of each split, for a trial run."""
 
+    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
+        if self.images and self.text:
+            return None
+        return "data.flickr8k.images and data.flickr8k.text must name the photographs and the captions"
 
-class Flickr30kConfig(Section):
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        yield from super().user_files()
+        # The lists of the official splits lie beside a captions file that is named itself, and are read too.
+        text = Path(self.text)
+        if self.text and text.is_file():
+            yield from ((f"text/{path.name}", path) for path in sorted(text.parent.glob("Flickr_8k.*Images.txt")))
+
+
+class Flickr30kConfig(DatasetConfig):
     """Flickr30k: Parquet files with pictures and captions in them, or photographs and a caption file."""
+
+    paths: ClassVar = ("images", "text", "lists")
 
     images: str = ""
     """The folder of the Parquet files (or one of them), the folder flickr30k-images, or a zip of that."""
@@ -64,9 +73,14 @@ class Flickr30kConfig(Section):
     limit: int | None = Field(None, ge=1)
     """Keep only the first images of each split, for a trial run."""
 
+    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
+        return None if self.images else "data.flickr30k.images must name the Parquet files or the photographs"
 
-class CocoConfig(Section):
+
+class CocoConfig(DatasetConfig):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
+
+    paths: ClassVar = ("images", "annotations", "karpathy")
 
     images: str = ""
     """The folder that holds train2014/, val2014/, train2017/ or val2017/, or the photographs themselves."""
@@ -78,6 +92,16 @@ class CocoConfig(Section):
     """Karpathy only: count the restval images as training images, as the literature does."""
     limit: int | None = Field(None, ge=1)
     """Keep only the first images of each split, for a trial run."""
+
+    def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
+        if self.images and (self.annotations or self.karpathy):
+            return None
+        return "data.coco.images and either data.coco.annotations or data.coco.karpathy must be given"
+
+    def user_files(self) -> Iterator[tuple[str, Path]]:
+        for key, path in super().user_files():
+            if not (self.karpathy and key.startswith("annotations")):
+                yield key, path
 
 
 class DataConfig(PictureChecks):
@@ -91,52 +115,8 @@ class DataConfig(PictureChecks):
     pairs: PairsConfig = PairsConfig()
 
     @model_validator(mode="after")
-    def _sources_are_named(self) -> Self:
-        if self.dataset == "flickr8k" and not (self.flickr8k.images and self.flickr8k.text):
-            raise ValueError("data.flickr8k.images and data.flickr8k.text must name the photographs and the captions")
-        if self.dataset == "flickr30k" and not self.flickr30k.images:
-            raise ValueError("data.flickr30k.images must name the Parquet files or the photographs")
-        if self.dataset == "coco" and not (self.coco.images and (self.coco.annotations or self.coco.karpathy)):
-            raise ValueError("data.coco.images and either data.coco.annotations or data.coco.karpathy must be given")
-        if self.dataset == "pairs":
-            self._sources_of_pairs_are_named()
+    def _the_data_set_names_its_files(self) -> Self:
+        section: DatasetConfig = getattr(self, self.dataset)
+        if problem := section.missing(self):
+            raise ValueError(problem)
         return self
-
-    def _sources_of_pairs_are_named(self) -> None:
-        if self.pairs.source == "table" and not self.pairs.table:
-            raise ValueError("data.pairs.table must name a CSV, TSV, JSON lines or Parquet file")
-        flickr8k = self.flickr8k.images and self.flickr8k.text and self.pairs.chinese
-        if self.pairs.source == "flickr8k" and not flickr8k:
-            raise ValueError("data.flickr8k.images, data.flickr8k.text and data.pairs.chinese must be given")
-
-
-class ScenesSettings(Section):
-    """What the stage ``data_scenes`` reads."""
-
-    scenes: ScenesConfig = ScenesConfig()
-
-
-class Flickr8kSettings(PictureChecks):
-    """What the stage ``data_flickr8k`` reads."""
-
-    flickr8k: Flickr8kConfig = Flickr8kConfig()
-
-
-class Flickr30kSettings(PictureChecks):
-    """What the stage ``data_flickr30k`` reads."""
-
-    flickr30k: Flickr30kConfig = Flickr30kConfig()
-
-
-class CocoSettings(PictureChecks):
-    """What the stage ``data_coco`` reads."""
-
-    coco: CocoConfig = CocoConfig()
-
-
-class PairsSettings(PictureChecks):
-    """What the stage ``data_pairs`` reads."""
-
-    pairs: PairsConfig = PairsConfig()
-    flickr8k: Flickr8kConfig = Flickr8kConfig()
-    scenes: ScenesConfig = ScenesConfig()

@@ -84,16 +84,3 @@ class TrainedBackboneConfig(Section):
     batch: int = Field(32, ge=1)
     learning_rate: float = Field(3e-3, gt=0)
     seed: int = Field(0, ge=0)
-
-
-class TrainBackboneSettings(Section):
-    """What the stage ``train_backbone`` reads."""
-
-    training: TrainedBackboneConfig = TrainedBackboneConfig()
-
-
-class ExtractSettings(Section):
-    """What the stages ``extract`` and ``seal`` read."""
-
-    backbone: BackboneConfig
-    features: FeaturesConfig = FeaturesConfig()

@@ -125,12 +125,6 @@ class MatcherConfig(TrainedConfig):
         return [language for tower in self.text.values() for language in tower.languages]
 
 
-class TrainTokenizerSettings(Section):
-    """What the stage ``train_tokenizer`` reads."""
-
-    tokenizer: TokenizerConfig = TokenizerConfig()
-
-
 class TrainMatcherSettings(StageSettings):
     """What an untrained matcher is made from, and how it is trained."""
 

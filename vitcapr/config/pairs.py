@@ -1,10 +1,11 @@
 """Pairs of texts and pictures in two languages: where they come from, and how they are drawn and split."""
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from vitcapr.config.base import Section
+from vitcapr.config.dataset import DatasetConfig
 
 
 class PairColumns(Section):
@@ -20,8 +21,10 @@ class PairColumns(Section):
     """Rows that say 'test' are set apart; all else is split here."""
 
 
-class PairsConfig(Section):
+class PairsConfig(DatasetConfig):
     """50,000 Chinese and English pairs, or however many there are."""
+
+    paths: ClassVar = ("table", "images", "chinese")
 
     source: Literal["table", "flickr8k", "scenes"] = "table"
     """A table of yours; Flickr8k (data.flickr8k) and its Chinese captions; rendered pictures (data.scenes)."""
@@ -48,3 +51,10 @@ class PairsConfig(Section):
     """Texts and pictures that a query is ranked against, drawn likewise."""
     seed: int = Field(0, ge=0)
     """Of every draw."""
+
+    def missing(self, data: Any) -> str | None:
+        if self.source == "table" and not self.table:
+            return "data.pairs.table must name a CSV, TSV, JSON lines or Parquet file"
+        if self.source == "flickr8k" and not (data.flickr8k.images and data.flickr8k.text and self.chinese):
+            return "data.flickr8k.images, data.flickr8k.text and data.pairs.chinese must be given"
+        return None

@@ -3,7 +3,6 @@
 from pydantic import Field
 
 from vitcapr.config.base import Section
-from vitcapr.config.features import BackboneConfig
 
 
 class PixelsConfig(Section):
@@ -30,10 +29,3 @@ class AugmentationConfig(Section):
     """The largest turn of the colour circle, in turns; captions name colours, so little is wise."""
     blur: float = Field(1.0, ge=0, le=10)
     """The largest standard deviation of the Gaussian, in pixels."""
-
-
-class ExtractPixelsSettings(Section):
-    """What the stage ``extract_pixels`` reads."""
-
-    backbone: BackboneConfig
-    pixels: PixelsConfig = PixelsConfig()

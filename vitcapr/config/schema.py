@@ -52,7 +52,7 @@ def _descriptions(section: type[Section]) -> dict[str, str]:
     for ancestor in reversed(section.__mro__):
         if issubclass(ancestor, Section):
             found |= _strings_of(ancestor.__module__).get(ancestor.__name__, {})
-    return found
+    return {key: text for key, text in found.items() if key in section.model_fields}
 
 
 @cache

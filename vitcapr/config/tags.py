@@ -11,9 +11,3 @@ class TagsConfig(Section):
     tagger: Literal["auto", "hanlp", "jieba"] = "auto"
     """hanlp: both languages, by a model that it fetches; jieba: Chinese, and English by rule; auto: HanLP where it is
     installed."""
-
-
-class TagSettings(Section):
-    """What the stage ``tag_words`` reads."""
-
-    tags: TagsConfig = TagsConfig()

@@ -48,9 +48,3 @@ class VocabularySettings(StageSettings):
     """What the stage ``vocabulary`` reads."""
 
     text: TextConfig = TextConfig()
-
-
-class WordVectorsSettings(StageSettings):
-    """What the stage ``word_vectors`` reads."""
-
-    word_vectors: WordVectorsConfig

@@ -31,9 +31,3 @@ class TextEncoderConfig(Section):
     batch: int = Field(64, ge=1)
     """Captions in one forward pass."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-
-
-class ExtractTextSettings(Section):
-    """What the stage ``extract_text`` reads."""
-
-    text_encoder: TextEncoderConfig

@@ -44,6 +44,10 @@ class CleaningFile(Artefact):
     """cleaning.json: what was removed from the texts"""
 
 
+class ClaimsFile(Artefact):
+    """claims.json: the claims of a paper about its preprocessing, and what was measured"""
+
+
 class PoolsFile(Artefact):
     """pools.npz: the queries that were set apart and their candidates"""
 
@@ -95,6 +99,10 @@ class TextFeaturesFile(Artefact):
 
 class PixelsFile(Artefact):
     """Sealed manifest.json of decoded pixels"""
+
+
+class StoreFile(Artefact):
+    """Sealed manifest.json of a store that was pulled or imported"""
 
 
 class PartFile(Artefact):

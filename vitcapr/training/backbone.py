@@ -143,7 +143,7 @@ def batches(
         yield (images / 255 - MEAN) / STD, chosen
 
 
-def train_backbone(
+def train_vit(
     train: tuple[Pixels, Targets],
     validation: tuple[Pixels, Targets],
     names: Names,

@@ -74,7 +74,7 @@ class Experiment:
 
     @cached_property
     def pairs(self) -> PairStages:
-        return PairStages(self.chosen, self.features)
+        return PairStages(self.chosen)
 
     @cached_property
     def captioning(self) -> CaptioningStages:

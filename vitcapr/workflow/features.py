@@ -1,13 +1,13 @@
 """The stages that look at the pictures, once for each backbone."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.features import ADOPTED, ExtractSettings, TrainBackboneSettings
+from vitcapr.config.features import ADOPTED
+from vitcapr.declaration.kinds import BackboneFolder
 from vitcapr.workflow.machine import find_backbone, find_store, stores_root
+from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import TRAINED, Selection
-from vitcapr.workflow.stage import Stage, Wildcards
 
 
 @dataclass(frozen=True)
@@ -22,27 +22,6 @@ class FeatureStages:
 
     def sealed_of(self, backbone: str) -> str:
         return f"{self.chosen.root}/features/{backbone}/manifest.json"
-
-    @cached_property
-    def train_backbone(self) -> Stage:
-        return Stage("train_backbone", lambda _: TrainBackboneSettings(training=self.chosen.config.trained_backbone))
-
-    @cached_property
-    def extract(self) -> Stage:
-        return Stage(
-            "extract",
-            self._extract_settings,
-            incidental=frozenset({"features.tasks", "features.batch", "features.device"}),
-            sources=lambda w: self.backbone_files(w.backbone),
-        )
-
-    @cached_property
-    def seal(self) -> Stage:
-        return Stage("seal")
-
-    @cached_property
-    def adopt(self) -> Stage:
-        return Stage("adopt")
 
     def is_adopted(self, backbone: str) -> bool:
         return self.chosen.config.backbones[backbone].is_adopted
@@ -59,10 +38,6 @@ class FeatureStages:
         """The sealed manifest of the store that a backbone names."""
         return str(find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED)))
 
-    def _extract_settings(self, wildcards: Wildcards) -> ExtractSettings:
-        config = self.chosen.config
-        return ExtractSettings(backbone=config.backbones[wildcards.backbone], features=config.features)
-
     def backbone_files(self, name: str) -> dict[str, Path]:
         """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
         if self.chosen.is_trained(name):
@@ -70,12 +45,14 @@ class FeatureStages:
         folder = find_backbone(self.chosen.config.backbones[name].source)
         return {f"backbones.{name}.source": folder} if folder.is_dir() else {}
 
+    def files_of(self, wildcards: Wildcards) -> dict[str, Path]:
+        return self.backbone_files(wildcards.backbone)
+
     def trained_backbone(self, name: str) -> list[str]:
         """The weights that the DAG trains, for the backbones that are these."""
         if not self.chosen.is_trained(name):
             return []
-        files = ("config.json", "model.safetensors", "preprocessor_config.json")
-        return [f"{self.chosen.root}/backbones/{TRAINED}/{file}" for file in files]
+        return [f"{self.chosen.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files]
 
     def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
         return self.trained_backbone(wildcards.backbone)
@@ -86,21 +63,10 @@ class FeatureStages:
             return f"{self.chosen.root}/backbones/{TRAINED}"
         return self.chosen.config.backbones[name].source
 
-    def backbone_source(self, wildcards: Wildcards) -> str:
-        """What ``extract --source`` is given."""
-        return self.source_of(wildcards.backbone)
-
-    def task_count(self, wildcards: Wildcards, threads: int) -> int:  # noqa: ARG002
-        """How many tasks fill a store; like :meth:`Stage.settings`, no reason to run again."""
-        return self.chosen.config.features.tasks
-
-    def stores(self, wildcards: Wildcards, threads: int) -> str:  # noqa: ARG002
-        """What ``--stores`` is given; like :meth:`Stage.settings`, no reason to run again."""
+    def stores(self, _: Wildcards) -> str:
+        """The folder of all stores."""
         return str(stores_root())
 
     def parts_of(self, wildcards: Wildcards) -> list[str]:
         tasks = range(self.chosen.config.features.tasks)
         return [f"{self.chosen.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
-
-    def gpus(self, _: Wildcards) -> int:
-        return int(self.chosen.config.features.device != "cpu")

@@ -1,4 +1,4 @@
-"""What depends on the machine: where the user's files and the stores are, and which Python the rules run."""
+"""What depends on the machine: where backbones and stores are, and which Python the rules run."""
 
 import os
 import signal
@@ -6,14 +6,10 @@ import sys
 from pathlib import Path
 
 
-def find_data(name: str) -> Path:
-    """Where a data file or folder of the configuration is: under VITCAPR_DATA, else where its path says."""
-    return _find(name, "VITCAPR_DATA")
-
-
 def find_backbone(source: str) -> Path:
     """Where a model's folder would be: under VITCAPR_BACKBONES, else where ``source`` says; a hub id is nowhere."""
-    return _find(source, "VITCAPR_BACKBONES")
+    root = os.environ.get("VITCAPR_BACKBONES")
+    return Path(root) / source if root and (Path(root) / source).exists() else Path(source)
 
 
 def stores_root() -> Path:
@@ -47,10 +43,3 @@ def leave_sigusr1_to_the_stages() -> None:
     Snakemake, which knows nothing of it, would die and take the stage with it in the middle of saving.
     """
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-
-
-def _find(name: str, variable: str) -> Path:
-    shelf = os.environ.get(variable)
-    if shelf and (Path(shelf) / name).exists():
-        return Path(shelf) / name
-    return Path(name)

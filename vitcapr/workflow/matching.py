@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.matcher import MatcherConfig, TrainTokenizerSettings
+from vitcapr.config.matcher import MatcherConfig
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import unique
@@ -18,11 +18,6 @@ class MatchingStages:
 
     chosen: Selection
     features: FeatureStages
-
-    @cached_property
-    def train_tokenizer(self) -> Stage:
-        config = self.chosen.config
-        return Stage("train_tokenizer", lambda w: TrainTokenizerSettings(tokenizer=config.tokenizers[w.tokenizer]))
 
     @cached_property
     def measure_information(self) -> Stage:

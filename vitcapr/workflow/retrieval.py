@@ -1,15 +1,14 @@
 """The stages of image-text retrieval: text features, dual encoders, their embeddings and scores."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.text_encoder import ExtractTextSettings
+from vitcapr.config.dataset import find_data
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.machine import find_backbone, find_data
+from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import options
 from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection
-from vitcapr.workflow.stage import Stage, Wildcards
+from vitcapr.workflow.stage import Wildcards
 from vitcapr.workflow.text import TextStages
 
 
@@ -21,17 +20,7 @@ class RetrievalStages:
     features: FeatureStages
     text: TextStages
 
-    @cached_property
-    def extract_text(self) -> Stage:
-        config = self.chosen.config
-        return Stage(
-            "extract_text",
-            lambda w: ExtractTextSettings(text_encoder=config.text_encoders[w.encoder]),
-            incidental=frozenset({"text_encoder.batch", "text_encoder.device"}),
-            sources=self._encoder_files,
-        )
-
-    def _encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
+    def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folder of a text encoder that lies on this machine, or its file of word vectors."""
         name = wildcards.encoder
         folder = find_backbone(self.chosen.config.text_encoders[name].source)
@@ -98,6 +87,3 @@ class RetrievalStages:
             for split in self.chosen.splits
             for file in files
         ]
-
-    def text_gpus(self, wildcards: Wildcards) -> int:
-        return int(self.chosen.config.text_encoders[wildcards.encoder].device != "cpu")

@@ -1,13 +1,11 @@
 """The stages that turn captions into numbers, and the word vectors they start from."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from vitcapr.config.text import WordVectorsSettings
-from vitcapr.workflow.machine import find_data
+from vitcapr.config.dataset import find_data
+from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import Selection
-from vitcapr.workflow.stage import Stage, Wildcards
 
 
 @dataclass(frozen=True)
@@ -16,17 +14,9 @@ class TextStages:
 
     chosen: Selection
 
-    @cached_property
-    def word_vectors(self) -> Stage:
-        return Stage(
-            "word_vectors",
-            lambda w: WordVectorsSettings(word_vectors=self.chosen.config.word_vectors[w.vectors]),
-            incidental=frozenset({"word_vectors.path"}),
-            sources=lambda w: self.vector_files(w.vectors),
-        )
-
-    def vector_file(self, wildcards: Wildcards) -> str:
-        return str(find_data(self.chosen.config.word_vectors[wildcards.vectors].path))
+    def files_of(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The file of word vectors that the job reads, by its key."""
+        return self.vector_files(wildcards.vectors)
 
     def vector_files(self, name: str) -> dict[str, Path]:
         return {f"word_vectors.{name}.path": find_data(self.chosen.config.word_vectors[name].path)}

@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.cli import data_pairs
 from vitcapr.data.pairs.dataset import read_pairs, read_summary
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.data_pairs import data_pairs
 
 
 def picture(folder: Path, name: str, shade: int) -> bytes:
@@ -25,7 +26,8 @@ def picture(folder: Path, name: str, shade: int) -> bytes:
 
 
 def run(folder: Path, **pairs: Any) -> Manifest:
-    data_pairs.main(folder / "data", json.dumps({"pairs": {"test_images": 2, **pairs}}))
+    settings = json.dumps({"pairs": {"test_images": 2, **pairs}})
+    run_stage(data_pairs, settings=settings, folder=folder / "data")
     return read_manifest(folder / "data" / "manifest.json")
 
 
@@ -124,13 +126,14 @@ def test_pictures_in_base64_are_the_same_data_set(tmp_path: Path, table: Path) -
 
 
 def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> None:
+    settings = json.dumps({"pairs": {"table": str(table)}, "on_bad_image": "fail"})
     with pytest.raises(UserError, match="no such file"):
-        data_pairs.main(tmp_path / "data", json.dumps({"pairs": {"table": str(table)}, "on_bad_image": "fail"}))
+        run_stage(data_pairs, settings=settings, folder=tmp_path / "data")
 
 
 def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
-    data_pairs.main(tmp_path, json.dumps(settings))
+    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path)
     data = read_manifest(tmp_path / "manifest.json")
     assert len(data.captions[data.captions["split"] != "test"]) == 60
     assert set(data.captions["language"]) == {"en", "zh"}
@@ -152,7 +155,7 @@ def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
         "pairs": {"source": "flickr8k", "chinese": str(tmp_path / "zh.txt")},
         "flickr8k": {"images": str(tmp_path / "images"), "text": str(text)},
     }
-    data_pairs.main(tmp_path / "data", json.dumps(settings))
+    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path / "data")
     data = read_manifest(tmp_path / "data" / "manifest.json")
     assert data.images["image_id"][data.images["split"] == "test"].tolist() == names[4:]
     assert data.captions["text"].iloc[:2].tolist() == ["A dog", "一只狗"]

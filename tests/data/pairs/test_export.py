@@ -11,12 +11,12 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import data_pairs
 from vitcapr.commands import pairs
 from vitcapr.data.pairs.claims import text_length
 from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.data_pairs import data_pairs
 from vitcapr.stages.draw_pair_lengths import draw_pair_lengths
 
 ROWS = [
@@ -40,7 +40,7 @@ def manifest(tmp_path: Path) -> Path:
 
 def read_in(folder: Path, table: Path, encoding: str, **more: Any) -> Path:
     values = {"source": "table", "table": str(table), "encoding": encoding, "pairs": None, "test_images": 0, **more}
-    data_pairs.main(folder, json.dumps({"pairs": values}))
+    run_stage(data_pairs, settings=json.dumps({"pairs": values}), folder=folder)
     return folder / "manifest.json"
 
 

@@ -166,8 +166,8 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command_writes_a_data_set(tmp_path: Path) -> None:
     settings = json.dumps({"scenes": {"images": 10, "size": 48}})
     done = command(
-        "vitcapr.cli.data_scenes",
-        "--output-dir",
+        *("vitcapr", "stage", "data_scenes"),
+        "--folder",
         str(tmp_path / "set"),
         "--settings",
         settings,
@@ -180,7 +180,9 @@ def test_the_command_writes_a_data_set(tmp_path: Path) -> None:
 
 
 def test_the_command_refuses_a_mistyped_setting(tmp_path: Path) -> None:
-    done = command("vitcapr.cli.data_scenes", "--output-dir", str(tmp_path), "--settings", '{"scenes": {"image": 10}}')
+    done = command(
+        "vitcapr", "stage", "data_scenes", "--folder", str(tmp_path), "--settings", '{"scenes": {"image": 10}}'
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("error: unknown configuration key 'scenes.image'")
     assert "did you mean 'scenes.images'?" in done.stderr

@@ -12,10 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import adopt
 from vitcapr.commands import features
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import open_features
+from vitcapr.stages.adopt import adopt
 
 IDS = ["b.jpg", "a.jpg", "c.jpg"]
 GRIDS = np.arange(3 * 2 * 3 * 4, dtype=np.float32).reshape(3, 2, 3, 4) / 7
@@ -213,13 +214,13 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
     write_h5_big(tmp_path / "big.h5")
     sealed = imported(tmp_path / "big.h5", "--data", data)
     output = tmp_path / "results" / "demo" / "features" / "vit" / "manifest.json"
-    adopt.main(store=sealed, manifest=data, output=output)
+    run_stage(adopt, store=sealed, manifest=data, sealed=output)
     with open_features(output) as adopted, open_features(sealed) as store:
         assert adopted.path == store.path
         assert adopted.fingerprint == store.fingerprint
     with pytest.raises(UserError, match=r"rows are not the 3 of the data set, in its order .* --data"):
-        adopt.main(store=imported(tmp_path / "big.h5"), manifest=data, output=output)
+        run_stage(adopt, store=imported(tmp_path / "big.h5"), manifest=data, sealed=output)
     partial = {**json.loads(sealed.read_text()), "partial": True}
     sealed.write_text(json.dumps(partial))
     with pytest.raises(UserError, match="only a part"):
-        adopt.main(store=sealed, manifest=data, output=output)
+        run_stage(adopt, store=sealed, manifest=data, sealed=output)

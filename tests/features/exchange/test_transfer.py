@@ -24,7 +24,6 @@ from fsspec.registry import _registry
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract
 from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import find_remote
@@ -341,7 +340,7 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run("pull", shelf, "--arrays", "cls")
     with monkeypatch.context() as without_model:
-        without_model.setattr(extract, "load_image_tower", None)
+        without_model.setattr("vitcapr.features.encoders.image_towers.load_image_tower", None)
         with pytest.raises(TypeError, match="not callable"):
             experiment.extract()
         run("pull", shelf)

@@ -16,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from vitcapr.cli import extract
 from vitcapr.errors import UserError
 from vitcapr.features.extraction.extract import batches_of
 from vitcapr.features.store import writer
@@ -111,7 +110,8 @@ def test_dying_at_any_write_continues_to_the_same_bytes(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from vitcapr.cli import extract
+from vitcapr.declaration.run import run_stage
+from vitcapr.stages.extract import extract
 from vitcapr.features.store import writer
 def die(path, value, real=writer.write_json):
     if path.name == "000001.json":
@@ -119,7 +119,8 @@ def die(path, value, real=writer.write_json):
     real(path, value)
 writer.write_json = die
 manifest, source, stores, output, settings = sys.argv[1:]
-extract.main(manifest=Path(manifest), source=source, stores=Path(stores), output=Path(output), settings=settings)
+files = {"manifest": Path(manifest), "backbone": Path(source), "part": Path(output)}
+run_stage(extract, **files, stores=stores, settings=settings)
 """
 
 
@@ -140,7 +141,7 @@ def test_kill_nine_loses_one_chunk_and_no_byte(experiment: Any, snapshot: Snapsh
 
 def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     first = experiment.extract().read_bytes()
-    monkeypatch.setattr(extract, "load_image_tower", None)
+    monkeypatch.setattr("vitcapr.features.encoders.image_towers.load_image_tower", None)
     assert experiment.extract().read_bytes() == first
 
 
@@ -213,7 +214,6 @@ CHANGES: list[tuple[dict[str, Any], bool]] = [
     ({"interpolation": "bicubic"}, True),
     ({"image_size": 24}, True),
     ({"source": "other"}, True),
-    ({"code": "abc"}, True),
 ]
 
 
@@ -224,6 +224,12 @@ def test_the_fingerprint_follows_what_decides_the_numbers(
     plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
     changed = json.loads(experiment.extract("b", **change).read_text())["fingerprint"]
     assert (plain != changed) is another
+
+
+def test_the_fingerprint_follows_the_code(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
+    monkeypatch.setattr("vitcapr.declaration.run.code_hash", lambda _: "abc")
+    assert json.loads(experiment.extract("b").read_text())["fingerprint"] != plain
 
 
 def test_the_fingerprint_follows_the_images(experiment: Any, tmp_path: Path) -> None:

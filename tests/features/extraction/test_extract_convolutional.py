@@ -15,11 +15,14 @@ from PIL import Image
 from transformers import AutoImageProcessor
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import embed, extract_text, train_retriever
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
+from vitcapr.declaration.run import run_stage
 from vitcapr.features.encoders.photographs import open_like
 from vitcapr.progress import Reporter
+from vitcapr.stages.embed import embed
+from vitcapr.stages.extract_text import extract_text
+from vitcapr.stages.train_retriever import train_retriever
 from vitcapr.stages.vocabulary import vocabulary
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 220, 30), "blue": (30, 30, 220)}
@@ -72,10 +75,11 @@ def test_devise_learns_colours_from_a_store_of_a_cnn(tmp_path: Path, experiment:
     vectors.write_text("red 1 0 0\ngreen 0 1 0\nblue 0 0 1\n", encoding="utf-8")
     encoder = {"source": str(vectors), "output": "word_vectors", "store_dtype": "float32"}
     text_features, words, tokens = (tmp_path / name for name in ("text.json", "vocabulary.json", "tokens.npz"))
-    extract_text.main(
+    run_stage(
+        extract_text,
         manifest=colours.manifest,
         stores=tmp_path / "stores",
-        output=text_features,
+        sealed=text_features,
         settings=json.dumps({"text_encoder": encoder}),
     )
     every_word = parse_settings(VocabularySettings, '{"text": {"vocabulary": {"min_count": 1}}}')
@@ -95,8 +99,8 @@ def test_devise_learns_colours_from_a_store_of_a_cnn(tmp_path: Path, experiment:
         "text_features": text_features,
     }
     folder, output = tmp_path / "devise", tmp_path / "embeddings.npz"
-    train_retriever.main(settings=json.dumps({"retriever": devise}), tokens=tokens, output_dir=folder, **paths)
-    embed.main(retriever=folder, split="validation", output=output, **paths)
+    run_stage(train_retriever, settings=json.dumps({"retriever": devise}), tokens=tokens, retriever=folder, **paths)
+    run_stage(embed, retriever=folder, split="validation", embeddings=output, **paths)
     with np.load(output) as made:
         scores = made["images"] @ made["captions"].T
     assert (scores.argmax(axis=1) % 3).tolist() == [0, 1, 2, 0, 1, 2]

@@ -13,10 +13,11 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 import vitcapr
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import extract_text
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.text_encoders import load_text_encoder
 from vitcapr.features.store import writer
+from vitcapr.stages.extract_text import extract_text
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 IMAGES = 5
@@ -51,19 +52,20 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(shelf)
     monkeypatch.setenv("VITCAPR_BACKBONES", str(shelf.parent))
-    monkeypatch.setattr(extract_text, "CHUNK", 4)
+    monkeypatch.setattr("vitcapr.features.extraction.captions.CHUNK", 4)
     return {"manifest": manifest, "root": tmp_path}
 
 
 def run(files: dict[str, Path], name: str = "a", **settings: object) -> Path:
     output = files["root"] / name / "text_features" / "bert" / "manifest.json"
     encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu", "max_length": 8, **settings}
-    extract_text.main(
+    run_stage(
+        extract_text,
+        files["root"] / "log",
         manifest=files["manifest"],
         stores=files["root"] / name / "stores",
-        output=output,
+        sealed=output,
         settings=json.dumps({"text_encoder": encoder}),
-        log=files["root"] / "log",
     )
     return output
 
@@ -118,7 +120,8 @@ def test_dying_at_any_write_continues_to_the_same_bytes(
 
 def test_what_stands_is_not_computed_again(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     run(files)
-    monkeypatch.setattr(extract_text, "load_text_encoder", lambda *_, **__: pytest.fail("loaded again"))
+    loading = "vitcapr.features.encoders.text_encoders.load_text_encoder"
+    monkeypatch.setattr(loading, lambda *_, **__: pytest.fail("loaded again"))
     run(files)
     assert "all 3 chunks stand" in (files["root"] / "log").read_text()
 

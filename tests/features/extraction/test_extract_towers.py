@@ -14,14 +14,18 @@ from PIL import Image
 from two_towers import QUERIES, blip2_itm, blip2_t5, clip
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.cli import data_flickr30k, decode, extract, seal
 from vitcapr.commands import features
 from vitcapr.data.images import ImageSource
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import CaptionBatches
 from vitcapr.features.encoders.image_towers import load_image_tower
 from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.stages.data_flickr30k import data_flickr30k
+from vitcapr.stages.decode import decode
+from vitcapr.stages.extract import extract
+from vitcapr.stages.seal import seal
 
 IMAGES = 10
 
@@ -45,7 +49,8 @@ def manifest(tmp_path: Path) -> Path:
     folder = tmp_path / "release"
     folder.mkdir()
     pq.write_table(pa.table(rows), folder / "test-0.parquet", row_group_size=6)
-    data_flickr30k.main(tmp_path / "data", json.dumps({"flickr30k": {"images": str(folder)}}))
+    settings = json.dumps({"flickr30k": {"images": str(folder)}})
+    run_stage(data_flickr30k, settings=settings, folder=tmp_path / "data")
     return tmp_path / "data" / "manifest.json"
 
 
@@ -54,9 +59,9 @@ def run(manifest: Path, checkpoint: Path, **backbone: str | bool) -> FeatureStor
     settings = {"backbone": {"source": str(checkpoint), "dtype": "float32", "store_dtype": "float32", **backbone}}
     settings["features"] = {"chunk": 4, "batch": 2, "device": "cpu"}  # type: ignore[dict-item]
     stores, part = root / "stores", root / "part.json"
-    extract.main(manifest=manifest, stores=stores, output=part, settings=json.dumps(settings), log=root / "log")
+    run_stage(extract, root / "log", manifest=manifest, stores=stores, part=part, settings=json.dumps(settings))
     sealed = root / "features" / "manifest.json"
-    seal.main(parts=[part], manifest=manifest, stores=stores, output=sealed, log=root / "log")
+    run_stage(seal, root / "log", parts=[part], manifest=manifest, stores=stores, sealed=sealed)
     return open_features(sealed)
 
 
@@ -133,23 +138,26 @@ def test_what_needs_patches_or_their_places_says_so(
 def test_an_output_that_is_not_there_is_said_before_anything_is_loaded(
     manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extract, "load_image_tower", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr(
+        "vitcapr.features.encoders.image_towers.load_image_tower", lambda *_, **__: pytest.fail("loaded")
+    )
     with pytest.raises(UserError, match="has no output 'qformer'"):
         run(manifest, clip(tmp_path / "checkpoint"), output="qformer")
 
 
 def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
-    monkeypatch.setattr(decode, "_load", lambda *_: type("Attending", (), {"attends": True})())
-    monkeypatch.setattr(decode.Vocabulary, "read", lambda _: None)
+    attending = type("Attending", (), {"attends": True})()
+    monkeypatch.setattr("vitcapr.decoding.trained.open_captioner", lambda *_: attending)
+    monkeypatch.setattr("vitcapr.artefacts.vocabulary.Vocabulary.read", lambda _: None)
     with pytest.raises(UserError, match="have no grid of patches"):
-        decode.main(
+        run_stage(
+            decode,
             features=store.manifest_path,
             manifest=manifest,
             vocabulary=tmp_path,
             captioner=tmp_path,
             split="test",
-            output=tmp_path / "captions.json",
+            captions=tmp_path / "captions.json",
             attention=tmp_path / "attention.npz",
-            settings="{}",
         )

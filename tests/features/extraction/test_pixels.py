@@ -11,13 +11,13 @@ from PIL import Image
 
 from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.cli import extract_pixels
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.augment import Augmentation, Draws, augment
 from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.stages.draw_pixels import draw_pixels
+from vitcapr.stages.extract_pixels import extract_pixels
 
 IMAGES = 11
 
@@ -26,7 +26,8 @@ def run(folder: Path, **pixels: int) -> Path:
     """The stage on the data set and the processor in ``folder``."""
     settings = {"backbone": {"source": str(folder / "backbone")}, "pixels": {"chunk": 4, **pixels}}
     sealed = folder / "pixels" / "manifest.json"
-    extract_pixels.main(folder / "data" / "manifest.json", folder / "stores", sealed, json.dumps(settings))
+    manifest, stores = folder / "data" / "manifest.json", folder / "stores"
+    run_stage(extract_pixels, manifest=manifest, stores=stores, sealed=sealed, settings=json.dumps(settings))
     return sealed
 
 

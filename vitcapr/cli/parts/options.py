@@ -18,17 +18,10 @@ Configfiles = Annotated[
 
 # Data sets and their words.
 ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
-ManifestFolder = Annotated[Path, typer.Option("--output-dir", help="Where the manifest and its tables go.")]
 VocabularyFile = Annotated[Path, typer.Option(help="vocabulary.json")]
 TokensFile = Annotated[Path, typer.Option(help="tokens.npz, the captions as word numbers")]
-TagsFile = Annotated[Path | None, typer.Option(help="tags.npz, for text towers that add parts of speech")]
-VectorsFile = Annotated[Path, typer.Option(help="The word vectors, a text file in GloVe's format")]
-StartingVectors = Annotated[Path | None, typer.Option(help="vectors.npy to start the embedding from")]
 
 # Stores.
-Stores = Annotated[Path, typer.Option(help="The folder that holds all stores")]
-SealedOutput = Annotated[Path, typer.Option(help="The sealed manifest.json to write")]
-StoreCode = Annotated[str, typer.Option(help="Hash of the code that fills the store, part of the fingerprint")]
 BackboneSource = Annotated[
     str | None, typer.Option(help="Hub id or folder of the backbone; the settings' own if not given")
 ]

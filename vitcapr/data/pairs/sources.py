@@ -1,12 +1,109 @@
-"""Pairs in two languages from data sets that have captions in both."""
+"""Pairs in two languages from a table, and from data sets that have captions in both."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.collect import Listing
+from vitcapr.data.flickr8k import list_flickr8k
+from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.record import Pair
+from vitcapr.data.pairs.table import Columns, list_table
+from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes
+from vitcapr.progress import Reporter
+
+PICTURES = "pictures"
+"""The folder of the pictures that are unpacked from a table."""
+
+
+@dataclass(frozen=True)
+class ListedPairs:
+    """What a source of pairs holds.
+
+    Attributes:
+        rejected: (item, reason) of what is no pair.
+        image_root: what the paths of the pictures are relative to.
+    """
+
+    pairs: Sequence[Pair]
+    rejected: Sequence[tuple[str, str]]
+    image_root: Path
+
+
+def pairs_of_table(
+    table: Path, columns: Columns, *, images: Path, encoded: bool, unpack_to: Path, reporter: Reporter
+) -> ListedPairs:
+    """The rows of a table.
+
+    Args:
+        images: the folder or zip of the pictures, where the table has their paths.
+        encoded: the table has the pictures in Base64.
+        unpack_to: receives the pictures that the table holds itself.
+
+    Raises:
+        UserError: see :func:`~vitcapr.data.pairs.table.list_table`.
+    """
+    unpacked = 0
+
+    def unpack(content: bytes) -> str:
+        nonlocal unpacked
+        digest = sha256_bytes(content)
+        path = f"{PICTURES}/{digest[:2]}/{digest}"
+        file = unpack_to / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A half-written picture is found: the manifest, written last, names the digest.
+        file.write_bytes(content)
+        unpacked += 1
+        return path
+
+    existing: set[str] = set()
+    if not encoded:
+        with ImageSource(images) as source:
+            existing = set(source.files())
+    pairs, rejected = list_table(table, columns, encoded=encoded, existing=existing, unpack=unpack)
+    if unpacked:
+        reporter.line(f"{unpacked} pictures unpacked from {table}")
+    return ListedPairs(pairs, rejected, unpack_to if unpacked or encoded else images)
+
+
+def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> ListedPairs:
+    """Flickr8k with its English captions and Chinese ones.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    with ImageSource(images) as source:
+        listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
+    return ListedPairs(*flickr8k_pairs(listing, chinese), images)
+
+
+def pairs_of_scenes(
+    folder: Path,
+    *,
+    images: int,
+    size: int,
+    seed: int,
+    validation: float,
+    test: float,
+    processes: int,
+    reporter: Reporter,
+) -> ListedPairs:
+    """Pictures rendered into ``folder``, with their captions in both languages; see
+    :func:`~vitcapr.data.scenes.dataset.write_scenes`."""
+    manifest = write_scenes(
+        folder,
+        images=images,
+        size=size,
+        seed=seed,
+        validation=validation,
+        test=test,
+        processes=processes,
+        reporter=reporter,
+    )
+    return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
 
 
 def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], list[tuple[str, str]]]:

@@ -15,11 +15,13 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.image_towers import ImageTower
+from vitcapr.features.encoders.image_towers import NO_GRID, ImageTower
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
+from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.progress import Tracker
 
@@ -34,6 +36,15 @@ class Photograph:
     path: str
     pixels: int
     sha256: str
+
+
+def photographs_of(data: Manifest) -> list[Photograph]:
+    """All images of a data set, in row order."""
+    columns = data.images[["image_id", "path", "width", "height", "sha256"]]
+    return [
+        Photograph(image_id, path, int(width) * int(height), digest)
+        for image_id, path, width, height, digest in columns.itertuples(index=False, name=None)
+    ]
 
 
 def open_photograph(photograph: Photograph, source: ImageSource) -> Image.Image:
@@ -110,6 +121,24 @@ class _Decoder:
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+def layouts_of(backbone: ImageTower, images: int, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
+    """The arrays of a store of a backbone's features, by name."""
+    axes = {"patches": ("image", "patch", "channel"), "cls": ("image", "channel")}
+    return {
+        name: ArrayLayout((images, *shape), chunk, dtype, axes[name]) for name, shape in sorted(backbone.shapes.items())
+    }
+
+
+def shape_of(backbone: ImageTower) -> str:
+    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``."""
+    if "patches" not in backbone.shapes:
+        return f"a vector of {backbone.shapes['cls'][0]}"
+    tokens, width = backbone.shapes["patches"]
+    if backbone.grid == NO_GRID:
+        return f"{tokens} tokens of {width}"
+    return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}"
 
 
 def batches_of(chunks: Sequence[int], images: int, chunk: int, batch: int) -> list[tuple[int, int, int]]:

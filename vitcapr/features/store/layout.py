@@ -4,7 +4,7 @@
 chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -75,6 +75,11 @@ def checksum_path(store: Path, index: int) -> Path:
 def chunk_range(chunks: int, task: int, tasks: int) -> range:
     """The chunks that ``task`` (from 0) of ``tasks`` owns: neighbours, sizes that differ by at most one."""
     return range(chunks * task // tasks, chunks * (task + 1) // tasks)
+
+
+def rows_in(chunks: Iterable[int], chunk: int, rows: int) -> int:
+    """How many of the ``rows`` rows of a store are in these chunks of ``chunk`` rows; the last one may have fewer."""
+    return sum(min((index + 1) * chunk, rows) - index * chunk for index in chunks)
 
 
 def encode_ids(ids: Sequence[str]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,6 +100,15 @@ class StoreWriter:
                 write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
                 checksums[name] = sha256_bytes(content)
             write_json(checksum_path(self.folder, index), checksums)
+
+    def space_warning(self, chunks: int) -> str | None:
+        """A line for the log where the disk has less room than ``chunks`` chunks take. Some disks compress, so it is
+        no error."""
+        needed = chunks * sum(layout.chunk_bytes for layout in self.layouts.values())
+        free = shutil.disk_usage(self.folder).free
+        if needed <= free:
+            return None
+        return f"warning: {needed / 1e9:.1f} GB to write, {free / 1e9:.1f} GB free at {self.folder}"
 
 
 def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:

@@ -1,53 +1,61 @@
 """Flickr30k as it is on disk -> the manifest."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from vitcapr.cli.parts.options import Log, ManifestFolder, Settings
-from vitcapr.cli.parts.stage import launch
-from vitcapr.config.base import parse_settings
-from vitcapr.config.data import Flickr30kConfig, Flickr30kSettings
-from vitcapr.data.collect import Listing, collect
-from vitcapr.data.flickr30k import list_photographs, list_release
-from vitcapr.data.images import ImageSource
-from vitcapr.data.tables import SUFFIX
+from vitcapr.config.data import Flickr30kConfig
+from vitcapr.config.dataset import PhotographSettings
+from vitcapr.declaration.kinds import DataFolder
+from vitcapr.declaration.stage import Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.data.collect import Listing
+    from vitcapr.data.images import ImageSource
 
 EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
 
 
-def main(
-    output_dir: ManifestFolder,
-    settings: Settings = "{}",
-    log: Log = None,
-) -> None:
+class Flickr30kSettings(PhotographSettings):
+    flickr30k: Flickr30kConfig = Flickr30kConfig()
+
+
+@stage()
+def data_flickr30k(settings: Flickr30kSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the photographs and captions of Flickr30k and write their manifest."""
-    options = parse_settings(Flickr30kSettings, settings)
-    flickr30k = options.flickr30k
+    from vitcapr.data.collect import collect
+    from vitcapr.data.images import ImageSource
+    from vitcapr.data.tables import SUFFIX
+
+    flickr30k = settings.flickr30k
     if not flickr30k.images:
         raise UserError("data.flickr30k.images is not set", remedy="see config.yaml for what it should name")
     images = Path(flickr30k.images)
     if not images.exists():
         raise UserError("data.flickr30k.images: no such folder or file", where=images, remedy=EXPECTED)
     one_table = images.suffix == SUFFIX
-    with Reporter(log) as reporter, ImageSource(images.parent if one_table else images) as source:
+    with ImageSource(images.parent if one_table else images) as source:
         listing = _listing(flickr30k, source, [images.name] if one_table else source.files())
         if all(image.path is None for image in listing.images):
             raise UserError("data.flickr30k.images: no photographs there", where=images, remedy=EXPECTED)
         collect(
             listing,
             source,
-            output_dir,
+            folder,
             dataset="flickr30k",
             language="en",
-            max_pixels=options.max_pixels,
-            on_bad_image=options.on_bad_image,
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
             limit=flickr30k.limit,
-            reporter=reporter,
+            reporter=report,
         )
 
 
-def _listing(flickr30k: Flickr30kConfig, source: ImageSource, files: list[str]) -> Listing:
+def _listing(flickr30k: Flickr30kConfig, source: "ImageSource", files: list[str]) -> "Listing":
+    from vitcapr.data.flickr30k import list_photographs, list_release
+    from vitcapr.data.tables import SUFFIX
+
     lists = Path(flickr30k.lists) if flickr30k.lists else None
     if flickr30k.text:
         return list_photographs(files, Path(flickr30k.text), splits=flickr30k.splits, lists=lists, seed=flickr30k.seed)
@@ -59,7 +67,3 @@ def _listing(flickr30k: Flickr30kConfig, source: ImageSource, files: list[str]) 
             remedy="name their folder or, for a folder of photographs, set data.flickr30k.text",
         )
     return list_release(source.root, tables, splits=flickr30k.splits, lists=lists, seed=flickr30k.seed)
-
-
-if __name__ == "__main__":
-    launch(main)

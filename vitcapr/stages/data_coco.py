@@ -2,34 +2,35 @@
 
 from pathlib import Path
 
-from vitcapr.cli.parts.options import Log, ManifestFolder, Settings
-from vitcapr.cli.parts.stage import launch
-from vitcapr.config.base import parse_settings
-from vitcapr.config.data import CocoSettings
-from vitcapr.data.coco import list_coco, list_karpathy
-from vitcapr.data.collect import collect
-from vitcapr.data.images import ImageSource
+from vitcapr.config.data import CocoConfig
+from vitcapr.config.dataset import PhotographSettings
+from vitcapr.declaration.kinds import DataFolder
+from vitcapr.declaration.stage import Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
 
 
-def main(
-    output_dir: ManifestFolder,
-    settings: Settings = "{}",
-    log: Log = None,
-) -> None:
+class CocoSettings(PhotographSettings):
+    coco: CocoConfig = CocoConfig()
+
+
+@stage()
+def data_coco(settings: CocoSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the photographs and captions of MS COCO and write their manifest."""
-    options = parse_settings(CocoSettings, settings)
-    coco = options.coco
+    from vitcapr.data.coco import list_coco, list_karpathy
+    from vitcapr.data.collect import collect
+    from vitcapr.data.images import ImageSource
+
+    coco = settings.coco
     if not coco.images:
         raise UserError("data.coco.images is not set", remedy=EXPECTED)
     if not (coco.annotations or coco.karpathy):
         raise UserError("data.coco.annotations is not set", remedy="name captions_*.json files, or set karpathy")
     if not Path(coco.images).exists():
         raise UserError("data.coco.images: no such folder or zip", where=coco.images, remedy=EXPECTED)
-    with Reporter(log) as reporter, ImageSource(Path(coco.images)) as source:
+    with ImageSource(Path(coco.images)) as source:
         if coco.karpathy:
             listing = list_karpathy(source.files(), Path(coco.karpathy), restval=coco.restval)
         else:
@@ -43,15 +44,11 @@ def main(
         collect(
             listing,
             source,
-            output_dir,
+            folder,
             dataset="coco",
             language="en",
-            max_pixels=options.max_pixels,
-            on_bad_image=options.on_bad_image,
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
             limit=coco.limit,
-            reporter=reporter,
+            reporter=report,
         )
-
-
-if __name__ == "__main__":
-    launch(main)

@@ -1,0 +1,76 @@
+"""Which of the user's files a data set reads, and what it says of those that are not named."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vitcapr.config.base import parse
+from vitcapr.config.data import DataConfig
+from vitcapr.declaration.stage import find_stage
+from vitcapr.errors import UserError
+
+
+def sources(dataset: str, **data: Any) -> dict[str, Path]:
+    config = SimpleNamespace(data=parse(DataConfig, {"dataset": dataset, **data}, where="here"))
+    settings: Any = find_stage(f"data_{dataset}").settings
+    return dict(settings.of(config, None).sources())
+
+
+def test_files_are_those_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "photos").mkdir()
+    monkeypatch.setenv("VITCAPR_DATA", str(tmp_path))
+    assert sources("flickr30k", flickr30k={"images": "photos", "lists": "lists.json"}) == {
+        "data.flickr30k.images": tmp_path / "photos",
+        "data.flickr30k.lists": Path("lists.json"),
+    }
+
+
+def test_lists_beside_a_captions_file_of_flickr8k_are_read_too(tmp_path: Path) -> None:
+    for name in ("captions.txt", "Flickr_8k.devImages.txt", "other.txt"):
+        (tmp_path / name).touch()
+    named = {"images": "photos", "text": str(tmp_path / "captions.txt")}
+    beside = {"data.flickr8k.text/Flickr_8k.devImages.txt": tmp_path / "Flickr_8k.devImages.txt"}
+    of_file = {f"data.flickr8k.{key}": Path(name) for key, name in named.items()} | beside
+    assert sources("flickr8k", flickr8k=named) == of_file
+    folder = {"images": "photos", "text": str(tmp_path)}
+    assert sources("flickr8k", flickr8k=folder).keys() == {"data.flickr8k.images", "data.flickr8k.text"}
+
+
+def test_coco_reads_annotations_or_the_karpathy_split() -> None:
+    coco = {"images": "photos", "annotations": ["a.json", "b.json"]}
+    assert sources("coco", coco=coco) == {
+        "data.coco.images": Path("photos"),
+        "data.coco.annotations.0": Path("a.json"),
+        "data.coco.annotations.1": Path("b.json"),
+    }
+    assert sources("coco", coco={**coco, "karpathy": "k.json"}).keys() == {"data.coco.images", "data.coco.karpathy"}
+
+
+def test_pairs_read_the_files_of_their_source() -> None:
+    data: dict[str, Any] = {"flickr8k": {"images": "photos", "text": "text"}}
+    named = {"table": "pairs.csv", "chinese": "zh.txt"}
+    keys = {
+        "table": {"data.pairs.table"},
+        "flickr8k": {"data.flickr8k.images", "data.flickr8k.text", "data.pairs.chinese"},
+        "scenes": set(),
+    }
+    for source, expected in keys.items():
+        assert sources("pairs", pairs={"source": source, **named}, **data).keys() == expected
+    assert sources("scenes") == {}
+
+
+@pytest.mark.parametrize(
+    ("dataset", "data", "message"),
+    [
+        ("flickr8k", {"flickr8k": {"images": "photos"}}, "data.flickr8k.images and data.flickr8k.text must name"),
+        ("flickr30k", {}, "data.flickr30k.images must name"),
+        ("coco", {"coco": {"images": "photos"}}, "either data.coco.annotations or data.coco.karpathy"),
+        ("pairs", {}, "data.pairs.table must name"),
+        ("pairs", {"pairs": {"source": "flickr8k", "chinese": "zh.txt"}}, "data.flickr8k.images, data.flickr8k.text"),
+    ],
+)
+def test_files_that_are_not_named_are_one_line(dataset: str, data: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        sources(dataset, **data)

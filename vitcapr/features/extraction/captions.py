@@ -1,0 +1,81 @@
+"""Captions through a frozen text model into the chunks of a store."""
+
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.text_encoders import TextEncoder
+from vitcapr.features.encoders.word_vectors import WordVectorEncoder
+from vitcapr.features.store.layout import ArrayLayout, rows_in
+from vitcapr.features.store.writer import StoreWriter
+from vitcapr.progress import Reporter
+
+TEXT = "text"
+"""The array of a store of captions: (M, D)."""
+CHUNK = 1024
+"""Captions in one chunk of the store: under a megabyte, and a killed run loses a second or two of work."""
+
+
+def text_layout(captions: int, width: int, dtype: str) -> ArrayLayout:
+    return ArrayLayout((captions, width), CHUNK, dtype, ("caption", "channel"))
+
+
+def encode_captions(
+    chunks: list[int],
+    captions: pd.DataFrame,
+    encoder: TextEncoder | WordVectorEncoder,
+    writer: StoreWriter,
+    *,
+    batch: int,
+    max_length: int,
+    reporter: Reporter,
+) -> None:
+    """Compute and write the chunks with the numbers ``chunks``, in order.
+
+    Args:
+        captions: all captions of the store, in row order.
+        batch: captions in one forward pass.
+        max_length: in tokens; it is reported how many captions reach it.
+
+    Raises:
+        UserError: a feature is not finite, or the disk is full. Chunks finished before stay finished.
+    """
+    layout = writer.layouts[TEXT]
+    longest = unknown = 0
+    left = rows_in(chunks, layout.chunk, len(captions))
+    with reporter.track("extract text", len(captions), "captions", len(captions) - left) as bar:
+        for index in chunks:
+            writer.clear(index)
+            table = captions.iloc[index * layout.chunk : (index + 1) * layout.chunk]
+            tokens = encoder.tokenize(table["text"].tolist())
+            longest += sum(len(of_caption) == max_length for of_caption in tokens)
+            vectors = encoder.encode_tokens(tokens, batch)
+            unknown += int((vectors == 0).all(axis=1).sum())
+            writer.write(index, {TEXT: _chunk(vectors, table, layout)})
+            bar.advance(len(table))
+    if longest:
+        reporter.line(f"{longest} captions have max_length ({max_length}) tokens, or had more and were cut")
+    if unknown:
+        reporter.line(f"{unknown} captions have no word with a vector; theirs is zero")
+
+
+def _chunk(vectors: np.ndarray, captions: pd.DataFrame, layout: ArrayLayout) -> np.ndarray:
+    """``vectors`` as a whole chunk in the store's dtype, filled up with zeros.
+
+    Raises:
+        UserError: a vector is not finite in that dtype.
+    """
+    chunk = np.zeros((layout.chunk, vectors.shape[1]), layout.dtype)
+    with np.errstate(over="ignore"):
+        chunk[: len(vectors)] = vectors
+    finite = np.isfinite(chunk).all(axis=1)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        overflow = bool(np.isfinite(vectors[position]).all())
+        what = "too large for the store's dtype" if overflow else "not finite"
+        raise UserError(
+            f"the features of caption '{captions['caption_id'].iloc[position]}' are {what}",
+            where=captions["text"].iloc[position],
+            remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
+        )
+    return chunk

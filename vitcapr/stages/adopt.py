@@ -1,0 +1,30 @@
+"""A sealed store that was pulled or imported, taken as the features of an experiment: nothing is computed."""
+
+from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, StoreFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@stage()
+def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, sealed: Out[FeaturesFile]) -> None:
+    """Seal a store that is there for an experiment with the same images or captions."""
+    import os
+    from pathlib import Path
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.store.reader import open_features, read_sealed
+    from vitcapr.files import write_json
+
+    with open_features(store) as features:
+        if features.partial:
+            raise UserError("only a part of a store", where=store, remedy="pull all of it with vitcapr features pull")
+        data = read_manifest(manifest)
+        table = data.images if features.identity == "image_id" else data.captions
+        if table[features.identity].tolist() != features.ids:
+            remedy = f"import it again with --data {manifest}, which puts its rows in order"
+            what = f"the store's {len(features.ids)} rows are not the {len(table)} of the data set, in its order"
+            raise UserError(what, where=store, remedy=remedy)
+        group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
+        write_json(sealed, {**read_sealed(store), "store": group})
+        report.line(f"adopted {', '.join(features)} of {features.attributes['backbone']}, store {group}")

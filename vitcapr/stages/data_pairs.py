@@ -1,0 +1,96 @@
+"""Pairs of texts and pictures in two languages -> the manifest, the texts before cleaning, the split and the pools."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vitcapr.config.data import Flickr8kConfig, ScenesConfig
+from vitcapr.config.dataset import PhotographSettings
+from vitcapr.config.pairs import PairsConfig
+from vitcapr.declaration.kinds import PairsFolder
+from vitcapr.declaration.stage import Out, stage
+from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.data.pairs.sources import ListedPairs
+
+_READ = {
+    "table": ("data.pairs.table", "data.pairs.images"),
+    "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
+    "scenes": (),
+}
+"""By the source of the pairs, how the keys of the files begin that are read."""
+
+
+class PairsSettings(PhotographSettings):
+    pairs: PairsConfig = PairsConfig()
+    flickr8k: Flickr8kConfig = Flickr8kConfig()
+    scenes: ScenesConfig = ScenesConfig()
+
+    def sources(self) -> dict[str, Path]:
+        return {key: path for key, path in super().sources().items() if key.startswith(_READ[self.pairs.source])}
+
+
+@stage()
+def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
+    """Check pictures, clean texts and split pairs into training, validation and what is set apart for testing."""
+    from vitcapr.data.images import ImageSource
+    from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
+    from vitcapr.files import write_json
+    from vitcapr.text.cleaning import Cleaner
+
+    wanted = settings.pairs
+    cleaner = Cleaner()
+    listed = _list_pairs(settings, folder, report)
+    with ImageSource(listed.image_root) as source:
+        write_pairs(
+            folder,
+            listed.pairs,
+            source,
+            rejected=listed.rejected,
+            clean=cleaner.clean if wanted.clean else lambda text, _: text,
+            recipe=PairRecipe(
+                wanted.pairs,
+                wanted.validation,
+                wanted.test_images,
+                wanted.queries,
+                wanted.candidates,
+                wanted.seed,
+            ),
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
+            reporter=report,
+        )
+    removed = {language: counts.describe() for language, counts in sorted(cleaner.removed.items())}
+    write_json(folder / "cleaning.json", {"cleaned": wanted.clean, "languages": removed})
+    for language, counts in removed.items():
+        share = 1 - counts["kept"] / max(1, counts["characters"])
+        report.line(f"{language}: cleaning takes {share:.1%} of the characters, {counts['fillers']} fillers")
+
+
+def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "ListedPairs":
+    from vitcapr.data.pairs.sources import pairs_of_flickr8k, pairs_of_scenes, pairs_of_table
+    from vitcapr.data.pairs.table import Columns
+
+    wanted, flickr8k = settings.pairs, settings.flickr8k
+    if wanted.source == "scenes":
+        return pairs_of_scenes(
+            folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report
+        )
+    if wanted.source == "flickr8k":
+        return pairs_of_flickr8k(
+            Path(flickr8k.images),
+            Path(flickr8k.text),
+            Path(wanted.chinese),
+            splits=flickr8k.splits,
+            seed=flickr8k.seed,
+        )
+    table = Path(wanted.table)
+    return pairs_of_table(
+        table,
+        Columns(**wanted.columns.canonical()),
+        images=Path(wanted.images) if wanted.images else table.parent,
+        encoded=wanted.encoding == "base64",
+        unpack_to=folder,
+        reporter=report,
+    )

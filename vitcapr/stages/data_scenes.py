@@ -1,0 +1,21 @@
+"""The embedded data set: rendered pictures, captions and masks."""
+
+import os
+
+from vitcapr.config.data import ScenesConfig
+from vitcapr.config.dataset import DataSettings
+from vitcapr.declaration.kinds import DataFolder
+from vitcapr.declaration.stage import Out, stage
+from vitcapr.progress import Reporter
+
+
+class ScenesSettings(DataSettings):
+    scenes: ScenesConfig = ScenesConfig()
+
+
+@stage()
+def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[DataFolder]) -> None:
+    """Render pictures with captions and masks; picture i of a seed is the same whatever the number of pictures."""
+    from vitcapr.data.scenes.dataset import write_scenes
+
+    write_scenes(folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report)

@@ -1,0 +1,130 @@
+"""One task's share of the images, run through a backbone into the feature store."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.features import BackboneConfig, FeaturesConfig
+from vitcapr.declaration.kinds import BackboneFolder, ManifestFile, PartFile
+from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class ExtractSettings(StageSettings):
+    backbone: BackboneConfig
+    features: FeaturesConfig = FeaturesConfig()
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "ExtractSettings":
+        return cls(backbone=config.backbones[wildcards.backbone], features=config.features)
+
+
+@stage(device="features.device", execution_only={"features.tasks", "features.batch", "tasks", "stores"})
+def extract(
+    manifest: In[ManifestFile],
+    stores: StoreRoot,
+    settings: ExtractSettings,
+    report: Reporter,
+    code: CodeHash,
+    part: Out[PartFile],
+    backbone: In[BackboneFolder] | None = None,
+    task: Annotated[int, "Which share of the images, from 0"] = 0,
+    tasks: Annotated[int, "How many shares there are"] = 1,
+) -> None:
+    """Extract features of one share of the images; without --backbone, by the checkpoint that the settings name."""
+    import torch
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.features.encoders.backbones import locate, model_image_size, weights_digest
+    from vitcapr.features.encoders.image_towers import NO_GRID, kind_of, load_image_tower
+    from vitcapr.features.encoders.loading import memory_line
+    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.encoders.preprocess import read_preprocessing
+    from vitcapr.features.extraction.extract import extract_chunks, layouts_of, photographs_of, shape_of
+    from vitcapr.features.extraction.origin import images_digest, source_name
+    from vitcapr.features.store.claims import claimed
+    from vitcapr.features.store.layout import FORMAT, chunk_range, rows_in
+    from vitcapr.features.store.seal import write_part
+    from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+
+    if not 0 <= task < tasks:
+        raise UserError(f"--task {task} of --tasks {tasks}", remedy="tasks count from 0")
+    wanted, cut = settings.backbone, settings.features
+    if cut.chunk % cut.batch:
+        raise UserError(f"features.batch {cut.batch} does not divide features.chunk {cut.chunk}", where="--settings")
+    data = read_manifest(manifest)
+    device = resolve_device(cut.device)
+    dtype = resolve_dtype(wanted.dtype, device)
+    checkpoint = locate(wanted.source if backbone is None else str(backbone), wanted.revision)
+    preprocessing, note = read_preprocessing(
+        checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
+    )
+    if note:
+        report.line(note)
+    kind_of(checkpoint.folder, wanted.kind, wanted.output)
+    origin = {
+        "backbone": source_name(wanted.source),
+        "revision": checkpoint.revision,
+        "weights_sha256": weights_digest(checkpoint.folder),
+        "preprocessing": preprocessing.describe(),
+        "output": wanted.output,
+        "query_pool": wanted.pool if wanted.output == "qformer" else None,
+        "dtype": dtype_name(dtype),
+        "store_dtype": wanted.store_dtype,
+        "images_sha256": images_digest(data),
+    }
+    fingerprint = fingerprint_of({**origin, "chunk": cut.chunk, "format": FORMAT, "code": code})
+    images = len(data.images)
+    mine = chunk_range(-(-images // cut.chunk), task, tasks)
+    folder = store_folder(Path(stores), fingerprint)
+    layouts = read_layouts(folder)
+    if layouts is not None and all(finished(folder, layouts, index) for index in mine):
+        report.line(f"{wanted.source}: all {len(mine)} chunks of task {task} of {tasks} stand in {folder}")
+        write_part(part, fingerprint, StoreWriter(folder, layouts), mine)
+        return
+
+    tower = load_image_tower(
+        checkpoint.folder,
+        kind=wanted.kind,
+        output=wanted.output,
+        pool=wanted.pool,
+        size=preprocessing.size,
+        dtype=dtype,
+        device=device,
+    )
+    writer = StoreWriter(folder, layouts_of(tower, images, cut.chunk, wanted.store_dtype))
+    attributes: dict[str, Any] = {**origin, "fingerprint": fingerprint, "code": code}
+    if tower.grid != NO_GRID:
+        attributes["grid"] = list(tower.grid)
+    with claimed(folder, mine, report.line):
+        writer.begin(attributes, data.images["image_id"].tolist())
+        pending = [index for index in mine if writer.checksums(index) is None]
+        for index in pending:
+            writer.clear(index)
+        total, left = rows_in(mine, cut.chunk, images), rows_in(pending, cut.chunk, images)
+        report.line(
+            f"{wanted.source}: {shape_of(tower)}, {dtype_name(dtype)} on {device.type}, "
+            f"task {task} of {tasks}, {left} of {total} images to do; store {folder}"
+        )
+        # At the start, so that a night's extraction is not the way to find out.
+        if warning := writer.space_warning(len(pending)):
+            report.line(warning)
+        with (
+            ImageSource(data.image_root) as pictures,
+            report.track("extract", total, "images", total - left) as bar,
+        ):
+            extract_chunks(
+                pending,
+                photographs_of(data),
+                pictures,
+                preprocessing,
+                tower,
+                writer,
+                cut.batch,
+                torch.get_num_threads(),
+                bar,
+            )
+        report.line(memory_line(tower.model, device))
+    write_part(part, fingerprint, writer, mine)

@@ -1,0 +1,93 @@
+"""All captions, run through a frozen text model into a sealed feature store."""
+
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.text_encoder import TextEncoderConfig
+from vitcapr.declaration.kinds import ManifestFile, TextFeaturesFile
+from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.progress import Reporter
+
+
+class ExtractTextSettings(StageSettings):
+    text_encoder: TextEncoderConfig
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "ExtractTextSettings":
+        return cls(text_encoder=config.text_encoders[wildcards.encoder])
+
+
+@stage(device="text_encoder.device", execution_only={"text_encoder.batch", "stores"})
+def extract_text(
+    manifest: In[ManifestFile],
+    stores: StoreRoot,
+    settings: ExtractTextSettings,
+    report: Reporter,
+    code: CodeHash,
+    sealed: Out[TextFeaturesFile],
+) -> None:
+    """Extract features of every caption; run again after a stop, it continues where it was."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.encoders.loading import memory_line
+    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+    from vitcapr.features.encoders.word_vectors import WordVectorEncoder
+    from vitcapr.features.extraction.captions import CHUNK, TEXT, encode_captions, text_layout
+    from vitcapr.features.extraction.origin import captions_digest, source_name
+    from vitcapr.features.store.claims import claimed
+    from vitcapr.features.store.layout import FORMAT, rows_in
+    from vitcapr.features.store.seal import write_sealed
+    from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+
+    wanted = settings.text_encoder
+    captions = read_manifest(manifest).captions
+    device = resolve_device(wanted.device)
+    checkpoint = locate_text_encoder(wanted.source, wanted.revision, wanted.output)
+    hidden = wanted.output == "hidden"
+    dtype = WordVectorEncoder.dtype if wanted.output == "word_vectors" else resolve_dtype(wanted.dtype, device)
+    origin = {
+        "backbone": source_name(wanted.source),
+        "revision": checkpoint.revision,
+        "weights_sha256": text_encoder_digest(checkpoint.folder),
+        "output": wanted.output,
+        "pool": wanted.pool if hidden else None,
+        "max_length": wanted.max_length,
+        "dtype": dtype_name(dtype),
+        "store_dtype": wanted.store_dtype,
+        "captions_sha256": captions_digest(captions),
+    }
+    fingerprint = fingerprint_of({**origin, "chunk": CHUNK, "format": FORMAT, "code": code})
+    attributes = {**origin, "fingerprint": fingerprint, "code": code}
+    folder = store_folder(Path(stores), fingerprint)
+    chunks = range(-(-len(captions) // CHUNK))
+    layouts = read_layouts(folder)
+    if layouts is not None and all(finished(folder, layouts, index) for index in chunks):
+        report.line(f"{wanted.source}: all {len(chunks)} chunks stand in {folder}")
+    else:
+        encoder = load_text_encoder(
+            wanted.source,
+            revision=wanted.revision,
+            pool=wanted.pool,
+            dtype=wanted.dtype,
+            device=device,
+            max_length=wanted.max_length,
+            output=wanted.output,
+        )
+        layouts = {TEXT: text_layout(len(captions), encoder.dim, wanted.store_dtype)}
+        writer = StoreWriter(folder, layouts)
+        with claimed(folder, chunks, report.line):
+            writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
+            pending = [index for index in chunks if writer.checksums(index) is None]
+            report.line(
+                f"{wanted.source}: vectors of {encoder.dim}, {f'pool {wanted.pool}' if hidden else wanted.output}, "
+                f"{dtype_name(encoder.dtype)}, {rows_in(pending, CHUNK, len(captions))} of {len(captions)} captions "
+                f"to do; store {folder}"
+            )
+            encode_captions(
+                pending, captions, encoder, writer, batch=wanted.batch, max_length=wanted.max_length, reporter=report
+            )
+        report.line(memory_line(encoder.model, device))
+    writer = StoreWriter(folder, layouts)
+    checksums = [(writer.checksums(index) or {})[TEXT] for index in chunks]
+    write_sealed(writer, attributes, {TEXT: checksums}, "caption_id", sealed)

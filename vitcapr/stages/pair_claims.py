@@ -1,0 +1,51 @@
+"""What the BERT-ViT paper says of its preprocessing, beside what is measured here."""
+
+from vitcapr.declaration.kinds import ClaimsFile, CleaningFile, ManifestFile, PairsFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+SAMPLE = 1000
+"""Pictures whose bytes are counted: the sums are of ratios that hardly differ between pictures."""
+
+
+@stage()
+def pair_claims(
+    manifest: In[ManifestFile],
+    pairs: In[PairsFile],
+    cleaning: In[CleaningFile],
+    report: Reporter,
+    claims: Out[ClaimsFile],
+    table: Out[TableFile],
+) -> None:
+    """Measure the paper's claims about cleaning and Base64 on these pairs."""
+    import random
+    from collections import defaultdict
+    from dataclasses import asdict
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.images import ImageSource
+    from vitcapr.data.pairs.claims import Picture, base64_claims, claims_table, length_claim, text_claims, text_length
+    from vitcapr.data.pairs.dataset import read_pairs
+    from vitcapr.files import read_json, write_json, write_text
+    from vitcapr.tables.markdown import to_markdown
+
+    data = read_manifest(manifest)
+    raw = read_pairs(pairs, data.captions["caption_id"].tolist())["raw"]
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for text, language in zip(raw, data.captions["language"], strict=True):
+        lengths[language].append(text_length(text, language))
+    removed = read_json(cleaning)["languages"]
+    rows = sorted(random.Random(0).sample(range(len(data.images)), min(SAMPLE, len(data.images))))
+    pictures = []
+    with ImageSource(data.image_root) as source, report.track("pair_claims", len(rows), "images") as bar:
+        for path, width, height in data.images.iloc[rows][["path", "width", "height"]].itertuples(index=False):
+            pictures.append(Picture(len(source.read(path)), int(width), int(height)))
+            bar.advance()
+    measured = [length_claim(lengths[language], language) for language in sorted(lengths)]
+    measured += text_claims(removed) if removed else []
+    measured += base64_claims(pictures)
+    title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
+    write_json(claims, {"format": "vitcapr-claims-1", "claims": [asdict(claim) for claim in measured]})
+    page = to_markdown(claims_table(measured, title))
+    write_text(table, page)
+    report.line(page.rstrip())

@@ -1,0 +1,25 @@
+"""The manifest that seals a feature store."""
+
+from pathlib import Path
+
+from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, PartFile
+from vitcapr.declaration.stage import In, Out, StoreRoot, stage
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only={"stores"})
+def seal(
+    manifest: In[ManifestFile],
+    parts: list[In[PartFile]],
+    stores: StoreRoot,
+    report: Reporter,
+    sealed: Out[FeaturesFile],
+) -> None:
+    """Check that every task's chunks stand, and write the manifest that seals the feature store."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.store.seal import seal as seal_parts
+
+    data = read_manifest(manifest)
+    written = seal_parts(parts, Path(stores), data.images["image_id"].tolist(), sealed)
+    arrays = [f"{name} {' x '.join(map(str, array['shape']))}" for name, array in written["arrays"].items()]
+    report.line(f"sealed {', '.join(arrays)}, store {written['store']}")

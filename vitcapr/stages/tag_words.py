@@ -1,0 +1,48 @@
+"""The part of speech of every word of every caption."""
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.tags import TagsConfig
+from vitcapr.declaration.kinds import ManifestFile, TagsCard, TagsFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+FORMAT = "vitcapr-tags-1"
+
+
+class TagSettings(StageSettings):
+    tags: TagsConfig = TagsConfig()
+
+
+@stage()
+def tag_words(
+    manifest: In[ManifestFile], settings: TagSettings, report: Reporter, tags: Out[TagsFile], card: Out[TagsCard]
+) -> None:
+    """Tag the words of all captions, each by the tagger of its language."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.tags import TAGS, TagTable
+    from vitcapr.files import sha256_file, write_json
+    from vitcapr.text.tags import taggers
+
+    captions = read_manifest(manifest).captions
+    languages = sorted(captions["language"].unique())
+    by_language = taggers(settings.tags.tagger)
+    if strange := [language for language in languages if language not in by_language]:
+        raise UserError(f"no tagger for the language '{strange[0]}'", where=manifest, remedy="tags are en and zh")
+    tagged = []
+    with report.track("tag_words", len(captions), "captions") as bar:
+        for text, language in zip(captions["text"], captions["language"], strict=True):
+            tagged.append(by_language[language].tag(text))
+            bar.advance()
+    table = TagTable.of(tagged)
+    table.write(tags)
+    used = {language: by_language[language].name for language in languages}
+    content = {
+        "format": FORMAT,
+        "taggers": used,
+        "tags": list(TAGS),
+        "counts": table.counts(),
+        "captions_sha256": sha256_file(manifest.parent / "captions.parquet"),
+    }
+    write_json(card, content)
+    report.line(", ".join(f"{language}: {name}" for language, name in used.items()))

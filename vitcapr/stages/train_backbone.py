@@ -1,0 +1,63 @@
+"""The small ViT, trained on pictures whose objects are known."""
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.features import TrainedBackboneConfig
+from vitcapr.declaration.kinds import ManifestFile, TrainedBackboneFolder
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class TrainBackboneSettings(StageSettings):
+    trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
+
+
+@stage(cached=True)
+def train_backbone(
+    manifest: In[ManifestFile],
+    settings: TrainBackboneSettings,
+    report: Reporter,
+    backbone: Out[TrainedBackboneFolder],
+) -> None:
+    """Train a ViT on the train split and save it as transformers does; history.csv has the validation accuracies."""
+    from vitcapr.artefacts.history import write_history
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
+    from vitcapr.training.backbone import save_backbone, train_vit
+    from vitcapr.training.backbone_data import names_of_train, read_split, size_of_pictures
+
+    training = settings.trained_backbone
+    data = read_manifest(manifest)
+    names = names_of_train(data, manifest)
+    size = size_of_pictures(data, manifest)
+    if size % training.patch_size:
+        raise UserError(
+            f"patches of {training.patch_size} pixels do not divide pictures of {size}",
+            where=manifest,
+            remedy="change trained_backbone.patch_size",
+        )
+    grid = size // training.patch_size
+    history: list[dict[str, float]] = []
+    device = resolve_device("auto")
+    vit = train_vit(
+        read_split(data, "train", names, grid, size),
+        read_split(data, "validation", names, grid, size),
+        names,
+        patch_size=training.patch_size,
+        hidden_size=training.hidden_size,
+        layers=training.layers,
+        heads=training.heads,
+        epochs=training.epochs,
+        batch=training.batch,
+        learning_rate=training.learning_rate,
+        seed=training.seed,
+        device=device,
+        dtype=resolve_dtype("auto", device),
+        reporter=report,
+        on_epoch=history.append,
+    )
+    save_backbone(vit, backbone)
+    rows = [{name: f"{value:.6g}" for name, value in row.items()} for row in history]
+    write_history(backbone / "history.csv", rows)
+    last = ", ".join(f"{name} {value:.3f}" for name, value in history[-1].items() if name != "epoch")
+    report.line(f"after {training.epochs} epochs: {last}")

@@ -1,0 +1,45 @@
+"""A WordPiece tokenizer for text towers that are trained from scratch."""
+
+from typing import Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.matcher import TokenizerConfig
+from vitcapr.declaration.kinds import ManifestFile, TokenizerFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+class TrainTokenizerSettings(StageSettings):
+    tokenizer: TokenizerConfig = TokenizerConfig()
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "TrainTokenizerSettings":
+        return cls(tokenizer=config.tokenizers[wildcards.tokenizer])
+
+
+@stage()
+def train_tokenizer(
+    manifest: In[ManifestFile], settings: TrainTokenizerSettings, report: Reporter, tokenizer: Out[TokenizerFile]
+) -> None:
+    """Train a WordPiece tokenizer on the captions of the training split alone."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.files import write_text
+    from vitcapr.text.wordpiece import train_wordpiece
+
+    wanted = settings.tokenizer
+    captions = read_manifest(manifest).captions_of("train")
+    texts = captions["text"][captions["language"].isin(wanted.languages)].tolist()
+    if not texts:
+        raise UserError(
+            f"the training split has no caption in {' or '.join(wanted.languages)}",
+            where=manifest,
+            remedy="name its languages in tokenizers",
+        )
+    trained = train_wordpiece(texts, wanted.pieces, wanted.min_count)
+    write_text(tokenizer, trained.to_str(pretty=True) + "\n")
+    lengths = [len(encoding.ids) for encoding in trained.encode_batch(texts)]
+    report.line(
+        f"{trained.get_vocab_size():,} pieces from {len(texts):,} captions in {', '.join(wanted.languages)}; "
+        f"{sum(lengths) / len(lengths):.1f} tokens a caption, {max(lengths)} at most"
+    )

@@ -1,0 +1,47 @@
+"""The embedding that models start from, looked up in a file of word vectors."""
+
+from typing import Any
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.dataset import find_data
+from vitcapr.config.text import WordVectorsConfig
+from vitcapr.declaration.kinds import CoverageFile, VocabularyFile, WordVectorsFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class WordVectorsSettings(StageSettings):
+    word_vectors: WordVectorsConfig
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "WordVectorsSettings":
+        named = config.word_vectors[wildcards.vectors]
+        return cls(word_vectors=named.model_copy(update={"path": str(find_data(named.path))}))
+
+
+@stage(execution_only={"word_vectors.path"})
+def word_vectors(
+    vocabulary: In[VocabularyFile],
+    settings: WordVectorsSettings,
+    report: Reporter,
+    vectors: Out[WordVectorsFile],
+    coverage: Out[CoverageFile],
+) -> None:
+    """Look the words of a vocabulary up in a word-vector file and write the embedding to start from."""
+    from pathlib import Path
+
+    import numpy as np
+
+    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.files import atomic_path, write_json
+    from vitcapr.text.word_vectors import VectorFile, initial_embedding
+
+    named = settings.word_vectors
+    matrix, covered = initial_embedding(
+        Vocabulary.read(vocabulary), VectorFile(Path(named.path), named.dimension), seed=named.seed
+    )
+    with atomic_path(vectors) as temporary, temporary.open("wb") as stream:
+        np.save(stream, matrix, allow_pickle=False)
+    write_json(coverage, covered.as_dict())
+    for line in covered.lines():
+        report.line(line)
