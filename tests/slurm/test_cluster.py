@@ -259,7 +259,7 @@ class Story:
 
     def _hold_trainings(self, *kinds: str) -> dict[str, psutil.Process]:
         """Stopped in mid-training: each has saved its state and not yet ended."""
-        held = self._hold({kind: (f"vitcapr.cli.train_{kind}", "") for kind in kinds})
+        held = self._hold({kind: (f"vitcapr stage train_{kind}", "") for kind in kinds})
         for kind, process in held.items():
             state = self.folder / ROOT / TRAINED[kind] / "last/state.safetensors"
             before = state.stat().st_mtime_ns if state.exists() else 0
