@@ -22,7 +22,8 @@ class UserError(Exception):
     def __str__(self) -> str:
         place = "" if self.where is None else f" ({self.where})"
         remedy = "" if self.remedy is None else f"; {self.remedy}"
-        return " ".join(f"{self.what}{place}{remedy}".split())
+        line = " ".join(f"{self.what}{place}{remedy}".split())
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
 
 
 class Preempted(Exception):

@@ -35,6 +35,8 @@ class StageSettings(Section):
 
 
 S = TypeVar("S", bound=Section)
+_OF_A_KEY = "[key]"
+"""Pydantic's last part of a location that is a key itself."""
 
 
 def parse(model: type[S], values: Any, where: object) -> S:
@@ -48,7 +50,7 @@ def parse(model: type[S], values: Any, where: object) -> S:
     except ValidationError as error:
         problems = error.errors()
         first = problems[0]
-        key = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"] if part != _OF_A_KEY)
         if first["type"] == "extra_forbidden":
             meant = _nearest(model, first["loc"])
             what = f"unknown configuration key '{key}'"

@@ -1,5 +1,6 @@
 """The whole configuration of an experiment: what config.yaml holds."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Literal, Self
 
@@ -14,6 +15,7 @@ from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
 from vitcapr.config.matcher import MatcherConfig, TokenizerConfig
 from vitcapr.config.metrics import MetricsConfig
+from vitcapr.config.names import CaptionerName, ExperimentName, ModelName, Name
 from vitcapr.config.pixels import PixelsConfig
 from vitcapr.config.query_bank import QueryBankConfig
 from vitcapr.config.reranking import RerankingConfig
@@ -42,7 +44,7 @@ class RunConfig(Section):
     """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
     tags: bool = False
     """Tag the captions' words (text/tags/) even where no matcher reads the tags."""
-    losses: dict[str, list[str]] = {}
+    losses: dict[Name, list[str]] = {}
     """Figures by name, and the matchers whose losses each sets side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """Whose published numbers are set beside the scores."""
@@ -52,32 +54,32 @@ class RunConfig(Section):
 class ExperimentConfig(Section):
     """An experiment. Named definitions (backbones, captioners, ...) may be more than ``run`` asks for."""
 
-    experiment: str = Field("demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    experiment: ExperimentName = Field("demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Its name; everything it computes is under results/<experiment>/."""
     seed: int = Field(0, ge=0)
     """Seed of all training."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
-    word_vectors: dict[str, WordVectorsConfig] = {}
-    backbones: dict[str, BackboneConfig] = {"vit": BackboneConfig(source="trained")}
+    word_vectors: dict[Name, WordVectorsConfig] = {}
+    backbones: dict[Name, BackboneConfig] = {"vit": BackboneConfig(source="trained")}
     trained_backbone: TrainedBackboneConfig = TrainedBackboneConfig()
     features: FeaturesConfig = FeaturesConfig()
     pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
-    captioners: dict[str, CaptionerConfig] = {"attention": CaptionerConfig(backbone="vit")}
-    decodings: dict[str, DecodingConfig] = {"greedy": DecodingConfig(beam_size=1), "beam": DecodingConfig()}
-    text_encoders: dict[str, TextEncoderConfig] = {}
-    retrievers: dict[str, RetrieverConfig] = {}
+    captioners: dict[CaptionerName, CaptionerConfig] = {"attention": CaptionerConfig(backbone="vit")}
+    decodings: dict[Name, DecodingConfig] = {"greedy": DecodingConfig(beam_size=1), "beam": DecodingConfig()}
+    text_encoders: dict[Name, TextEncoderConfig] = {}
+    retrievers: dict[ModelName, RetrieverConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
-    tokenizers: dict[str, TokenizerConfig] = {}
-    matchers: dict[str, MatcherConfig] = {}
-    rerankings: dict[str, RerankingConfig] = {}
+    tokenizers: dict[Name, TokenizerConfig] = {}
+    matchers: dict[ModelName, MatcherConfig] = {}
+    rerankings: dict[Name, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
     grid: list[GridConfig] = []
     """Definitions to multiply, for instance over seeds; in a configuration that is checked they have been."""
-    variants: dict[str, dict[str, VariantConfig]] = {}
+    variants: dict[Name, dict[Name, VariantConfig]] = {}
     """What a grid made, by section and name; filled in by it."""
     run: RunConfig = RunConfig()
 
@@ -130,6 +132,19 @@ class ExperimentConfig(Section):
             self._check_not_mirrored(f"matchers.{name}.image.backbone", matcher.image.backbone)
             for tower, text in matcher.text.items():
                 _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
+        return self
+
+    @model_validator(mode="after")
+    def _derived_names_stand_apart(self) -> Self:
+        """Embeddings of a matcher lie under its name, scores with a query bank too, and logs under several names."""
+        found = [*self.retrievers, *self.matchers]
+        for matcher, config in self.matchers.items():
+            if len(config.languages) > 1:
+                found += [f"{matcher}-{language}" for language in config.languages]
+        found += [f"{name}-query_bank" for name in list(found)]
+        _check_distinct("retrievers and matchers", found)
+        ways = [*self.run.decodings, *self.run.rerankings]
+        _check_distinct("run", [f"{captioner}.{way}" for captioner in set(self.run.captioners) for way in set(ways)])
         return self
 
     @model_validator(mode="after")
@@ -205,3 +220,12 @@ def _check(key: str, names: Iterable[str], defined: Collection[str]) -> None:
     for name in names:
         if name not in defined:
             raise ValueError(f"{key} asks for '{name}', which is not among {sorted(defined)}")
+
+
+def _check_distinct(key: str, names: Iterable[str]) -> None:
+    """Raises:
+    ValueError: the files of two things would have the same name.
+    """
+    twice = [name for name, number in Counter(names).items() if number > 1]
+    if twice:
+        raise ValueError(f"{key}: two things would be called '{twice[0]}'; give one of them another name")

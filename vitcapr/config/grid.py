@@ -4,18 +4,17 @@ import copy
 import difflib
 import itertools
 import json
-import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section, parse
+from vitcapr.config.names import Name, check_name
 from vitcapr.errors import UserError
 
 Scalar = bool | int | float | str | None
 
-_SOUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _FOLLOWED = "start_from"
 """The key by which one definition names another of its kind."""
 _SCORED = ("retrievers", "matchers")
@@ -36,10 +35,15 @@ class GridConfig(Section):
 class VariantConfig(Section):
     """Where a definition that a grid made comes from; filled in by the grid."""
 
-    of: str
+    of: Name
     """The definition it was made from."""
     vary: dict[str, Scalar]
     """What was set in it, by key."""
+
+    @model_validator(mode="after")
+    def _names_are_sound(self) -> Self:
+        check_name(variant_name(self.of, self.vary))
+        return self
 
     def without(self, key: str) -> str:
         """The name it would have if ``key`` did not vary: what seeds are averaged over."""
@@ -109,8 +113,11 @@ def _variant(
     if definition.get(_FOLLOWED) in together and _FOLLOWED not in settings:
         definition[_FOLLOWED] = _made_of(known, definition[_FOLLOWED], settings)[0]
     name, made_of = _made_of(known, base, settings)
-    if not _SOUND.fullmatch(name):
-        raise UserError(f"{key} would name a variant '{name}'", where=where, remedy="vary by plain words and numbers")
+    try:
+        check_name(name)
+    except ValueError as error:
+        what = f"{key} would name a variant '{name}': {error}"
+        raise UserError(what, where=where, remedy="vary by plain words and numbers") from error
     if name in values[kind]:
         raise UserError(f"{key} makes '{name}', which is there already", where=where, remedy=f"see {kind} and grid")
     values[kind][name] = definition

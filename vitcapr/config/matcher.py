@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.names import Name
 from vitcapr.config.pixels import AugmentationConfig
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
 
@@ -12,7 +13,7 @@ from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedCo
 class TokenizerConfig(Section):
     """A WordPiece tokenizer trained on the captions of the training split."""
 
-    languages: list[str] = Field(["en"], min_length=1)
+    languages: list[Name] = Field(["en"], min_length=1)
     """Whose captions it is trained on."""
     pieces: int = Field(8000, ge=100)
     """Most pieces it may have, special ones included."""
@@ -32,7 +33,7 @@ class MatcherImageConfig(Section):
 class MatcherTextConfig(Section):
     """A text tower and the languages that it reads."""
 
-    languages: list[str] = Field(["en"], min_length=1)
+    languages: list[Name] = Field(["en"], min_length=1)
     source: str | None = None
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
     revision: str = "main"
@@ -104,7 +105,7 @@ class MatcherTrainingConfig(SharedTrainingConfig):
 
 class MatcherConfig(TrainedConfig):
     image: MatcherImageConfig
-    text: dict[str, MatcherTextConfig] = Field(min_length=1)
+    text: dict[Name, MatcherTextConfig] = Field(min_length=1)
     """Text towers by name; each language is read by one of them."""
     embedding_dim: int | None = Field(None, ge=2)
     """Width of the linear projections to the shared space; null has none (the paper), for towers of equal width."""

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.names import Name
 
 
 class NormaliseConfig(Section):
@@ -38,7 +39,7 @@ class WordVectorsConfig(Section):
 
 
 class TextConfig(Section):
-    language: str = "en"
+    language: Name = "en"
     """The language of the captions that are learnt and scored."""
     normalise: NormaliseConfig = NormaliseConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
