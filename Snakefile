@@ -7,7 +7,7 @@ from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
 from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import leave_sigusr1_to_the_stages, use_this_python
+from vitcapr.workflow.machine import leave_sigusr1_to_the_stages, results_of, use_this_python
 from vitcapr.workflow.names import one_of
 from vitcapr.workflow.rule import check_rules
 
@@ -18,7 +18,7 @@ configfile: "config.yaml"
 
 
 try:
-    experiment = Experiment.from_config(config)
+    experiment = Experiment.from_config(config, results=results_of(workflow))
 except UserError as error:
     sys.exit(f"error: {error}")
 

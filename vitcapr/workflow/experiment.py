@@ -16,6 +16,7 @@ from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figure_rules import FigureRule
+from vitcapr.workflow.machine import RESULTS
 from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
 from vitcapr.workflow.pairs import PairStages
@@ -31,20 +32,25 @@ class Experiment:
     """A checked configuration, and the questions the rule files ask of it; a part for each rule file."""
 
     config: ExperimentConfig
+    results: Path = RESULTS
 
     @classmethod
-    def from_config(cls, values: Mapping[str, Any], where: object = "config.yaml") -> "Experiment":
-        """Raises:
-        UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
+    def from_config(
+        cls, values: Mapping[str, Any], where: object = "config.yaml", results: Path = RESULTS
+    ) -> "Experiment":
+        """The experiment of a configuration, whose results go to a folder of ``results``.
+
+        Raises:
+            UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
         """
-        experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where))
+        experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)
         experiment._check()
         return experiment
 
     @property
     def stages(self) -> Stages:
         """The stages as the rules run them."""
-        return Stages(self.config)
+        return Stages(self.config, self.results)
 
     @property
     def manifest(self) -> str:
@@ -70,7 +76,7 @@ class Experiment:
 
     @cached_property
     def features(self) -> FeatureStages:
-        return FeatureStages(self.chosen)
+        return FeatureStages(self.chosen, self.results)
 
     @cached_property
     def pairs(self) -> PairStages:

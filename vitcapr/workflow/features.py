@@ -15,6 +15,7 @@ class FeatureStages:
     """Pictures -> sealed feature stores."""
 
     chosen: Selection
+    results: Path
 
     @property
     def sealed(self) -> list[str]:
@@ -36,7 +37,7 @@ class FeatureStages:
 
     def adopted_store(self, wildcards: Wildcards) -> str:
         """The sealed manifest of the store that a backbone names."""
-        return str(find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED)))
+        return str(find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results))
 
     def backbone_files(self, name: str) -> dict[str, Path]:
         """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
@@ -65,7 +66,7 @@ class FeatureStages:
 
     def stores(self, _: Wildcards) -> str:
         """The folder of all stores."""
-        return str(stores_root())
+        return str(stores_root(self.results))
 
     def parts_of(self, wildcards: Wildcards) -> list[str]:
         tasks = range(self.chosen.config.features.tasks)

@@ -4,6 +4,10 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
+
+RESULTS = Path("results")
+"""The folder of all results."""
 
 
 def find_backbone(source: str) -> Path:
@@ -12,15 +16,21 @@ def find_backbone(source: str) -> Path:
     return Path(root) / source if root and (Path(root) / source).exists() else Path(source)
 
 
-def stores_root() -> Path:
+def results_of(workflow: Any) -> Path:
+    """The folder of all results of a Snakemake workflow: below its prefix, where another workflow uses it as a module."""
+    prefix = workflow.modifier.path_modifier.prefix
+    return Path(prefix or "") / RESULTS
+
+
+def stores_root(results: Path = RESULTS) -> Path:
     """The folder of all feature stores: VITCAPR_STORES, which a group may share, else ``results/stores``."""
     shared = os.environ.get("VITCAPR_STORES")
-    return Path(shared).expanduser() if shared else Path("results/stores")
+    return Path(shared).expanduser() if shared else results / "stores"
 
 
-def find_store(name: str) -> Path:
+def find_store(name: str, results: Path = RESULTS) -> Path:
     """The sealed manifest of the store that is ``name`` among all stores, or else lies where its path says."""
-    place = stores_root() / name
+    place = stores_root(results) / name
     folder = place if place.exists() else Path(name).expanduser()
     return folder if folder.suffix == ".json" else folder / "manifest.json"
 

@@ -14,8 +14,8 @@ from vitcapr.files import canonical_json
 from vitcapr.provenance.code import stage_code
 from vitcapr.provenance.records import CODE_DIGESTS
 
-RESULTS = Path("results")
-DIGEST_CACHE = RESULTS / ".digests.json"
+FILE_DIGESTS = ".digests.json"
+"""In the folder of all results: the digests of the user's own files."""
 
 Wildcards = Any
 """Snakemake's wildcards of a job: attributes that are strings."""
@@ -23,14 +23,19 @@ Wildcards = Any
 
 @dataclass(frozen=True)
 class Stages:
-    """All stages as attributes, for one experiment: ``stages.decode``."""
+    """All stages as attributes, for one experiment: ``stages.decode``.
+
+    Attributes:
+        results: the folder of all results.
+    """
 
     config: ExperimentConfig
+    results: Path
 
     def __getattr__(self, name: str) -> "RuleStage":
         if name not in stage_names():
             raise AttributeError(f"no stage '{name}'")
-        return RuleStage(find_stage(name), self.config)
+        return RuleStage(find_stage(name), self.config, self.results)
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class RuleStage:
 
     stage: Stage
     config: ExperimentConfig
+    results: Path
 
     def __call__(
         self, *, sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}, **bound: Any
@@ -52,7 +58,7 @@ class RuleStage:
                 constant or a function of the wildcards.
         """
         command = RuleCommand(self.stage, self.config, bound)
-        return {"command": command, "fingerprint": Fingerprint(command, sources)}
+        return {"command": command, "fingerprint": Fingerprint(command, sources, self.results)}
 
     def gpus(self, wildcards: Wildcards) -> int:
         """As many as processes train; none where the settings say ``device: cpu``."""
@@ -109,17 +115,18 @@ class Fingerprint:
 
     command: RuleCommand
     sources: Callable[[Wildcards], Mapping[str, Path]]
+    results: Path
 
     def __call__(self, wildcards: Wildcards) -> str:
         stage, config = self.command.stage, self.command.config
         bound = [name for name in self.command.bound if name not in stage.execution_only]
-        sources = self.sources(wildcards).items()
+        sources, digests = self.sources(wildcards).items(), self.results / FILE_DIGESTS
         return canonical_json(
             {
-                "code": stage_code(stage.module, remembered=RESULTS / CODE_DIGESTS),
+                "code": stage_code(stage.module, remembered=self.results / CODE_DIGESTS),
                 "settings": stage.deciding(_settings(stage, config, wildcards)),
                 "values": {name: self.command.value(name, wildcards) for name in bound},
-                "sources": {key: content_digest(path, DIGEST_CACHE, key=key) for key, path in sources},
+                "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
             }
         )
 
