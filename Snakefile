@@ -7,7 +7,11 @@ from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
 from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import leave_sigusr1_to_the_stages, results_of, use_this_python
+from vitcapr.workflow.machine import (
+    leave_sigusr1_to_the_stages,
+    results_of,
+    use_this_python,
+)
 from vitcapr.workflow.names import one_of
 from vitcapr.workflow.rule import check_rules
 

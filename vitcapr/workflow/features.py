@@ -37,7 +37,9 @@ class FeatureStages:
 
     def adopted_store(self, wildcards: Wildcards) -> str:
         """The sealed manifest of the store that a backbone names."""
-        return str(find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results))
+        return str(
+            find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results)
+        )
 
     def backbone_files(self, name: str) -> dict[str, Path]:
         """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""

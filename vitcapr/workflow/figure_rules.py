@@ -84,7 +84,9 @@ class FigureRule:
         if self.figure.sources is not None:
             sources["sources"] = self.figure.sources(self.experiment)
         bound = self.figure.bound(self.experiment)
-        return RuleStage(self.stage, self.experiment.config, self.experiment.results)(**sources, **bound) | {"caption": self._caption}
+        return RuleStage(self.stage, self.experiment.config, self.experiment.results)(**sources, **bound) | {
+            "caption": self._caption
+        }
 
     @property
     def _caption(self) -> Callable[..., str]:

@@ -17,7 +17,7 @@ def find_backbone(source: str) -> Path:
 
 
 def results_of(workflow: Any) -> Path:
-    """The folder of all results of a Snakemake workflow: below its prefix, where another workflow uses it as a module."""
+    """The folder of all results of a Snakemake workflow: below its prefix, where another uses it as a module."""
     prefix = workflow.modifier.path_modifier.prefix
     return Path(prefix or "") / RESULTS
 
