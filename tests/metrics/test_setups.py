@@ -53,6 +53,14 @@ def test_a_captioners_card_in_words(tmp_path: Path) -> None:
     }
 
 
+def test_a_batch_of_pairs_is_called_so(tmp_path: Path) -> None:
+    phase = {"epochs": 25, "batch_pairs": 64}
+    retriever = retriever_card(tmp_path / "r", training={"phases": [phase], "pairs": 5000})
+    captioner = captioner_card(tmp_path / "c", training={"phases": [phase, {**phase, "batch_pairs": 32}]})
+    assert read_setup(retriever)["batch"] == "64 pairs; 5,000 pairs in all"
+    assert read_setup(captioner)["batch"] == "64, then 32 pairs"
+
+
 def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
     phase = {"epochs": 25, "learning_rate": 1e-4, "schedule": "step"}
     path = retriever_card(

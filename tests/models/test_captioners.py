@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.config import captioner as config
-from vitcapr.models.captioners import CAPTIONERS, Captioner, build_captioner
+from vitcapr.models.captioners import CAPTIONERS, Captioner, PatchAttentionCaptioner, build_captioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 5
 ARCHITECTURES: list[dict[str, Any]] = [
@@ -16,10 +16,11 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "relu"},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "bilinear"},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
+    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "output_dim": 7, "output_activation": "relu"},
 ]
 
 
-@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep"])
+@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep", "two dense"])
 def model(request: pytest.FixtureRequest) -> Captioner:
     torch.manual_seed(0)
     return build_captioner({"vocabulary": VOCABULARY, "feature_dim": FEATURES, **request.param}).eval()
@@ -104,3 +105,22 @@ def test_every_weight_is_trained(model: Captioner, features: dict[str, Tensor]) 
     torch.nn.functional.cross_entropy(logits, torch.arange(len(logits))).backward()
     idle = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
     assert idle == []
+
+
+@torch.no_grad()
+def test_the_decoder_of_flickr8k_ends_in_two_dense_layers() -> None:
+    """ViTCap-R, III-E.1: ReLU, then the vocabulary. The hidden units are context and state, weighed by hand."""
+    arguments = {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 2, "output_dim": 2}
+    model = build_captioner(
+        {"vocabulary": VOCABULARY, "feature_dim": FEATURES, "output_activation": "relu", **arguments}
+    ).eval()
+    assert isinstance(model, PatchAttentionCaptioner)
+    assert model.output is not None
+    model.output.weight.copy_(torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, -1]]))
+    model.output.bias.zero_()
+    model.words.weight.zero_()
+    model.words.weight[3] = torch.tensor([1.0, 10.0])
+    model.words.bias.zero_()
+    logits = model._predict(torch.tensor([[2.0, 9.0], [-2.0, 9.0]]), torch.tensor([[9.0, 3.0], [9.0, -3.0]]))
+    assert logits[:, 3].tolist() == [2.0, 30.0]
+    assert not logits[:, :3].any()

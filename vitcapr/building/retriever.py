@@ -156,6 +156,7 @@ def _pair_phases(training: RetrieverTrainingConfig) -> list[PairPhase]:
             p.hard_negatives,
             p.hard_negative_weight,
             p.mixup,
+            p.batch_pairs,
         )
         for p in training.phases
     ]

@@ -8,7 +8,14 @@ import typer
 import yaml
 
 from vitcapr.commands.options import Configfiles
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import expand_grid
 from vitcapr.config.schema import schema_text
+from vitcapr.errors import UserError
+from vitcapr.metrics.published.recipe import read_recipe, recipe_table
+from vitcapr.tables.markdown import to_markdown
+from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.experiment import load_experiment
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -41,3 +48,29 @@ def schema(
         print(text, end="")
     else:
         output.write_text(text, encoding="utf-8")
+
+
+@app.command()
+def recipe(
+    name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")],
+    into: Annotated[Path | None, typer.Option(help="A page whose table of this experiment is replaced.")] = None,
+) -> None:
+    """Print what a paper prints of its recipe, what its experiment file has, and why the two differ."""
+    text = recipe_text(name)
+    if into is None:
+        print(text, end="")
+        return
+    page = into.read_text(encoding="utf-8")
+    first, last = (f"<!-- recipe {name} -->\n", f"<!-- end of recipe {name} -->")
+    if first not in page or last not in page:
+        raise UserError(
+            f"the page has no place for the recipe {name}", where=into, remedy=f"add the lines {first}{last}"
+        )
+    into.write_text(page.split(first)[0] + first + text + last + page.split(last)[1], encoding="utf-8")
+
+
+def recipe_text(name: str) -> str:
+    """The Markdown table of an experiment that follows a paper."""
+    values = read_merged(Path("experiments") / f"{name}.yaml")
+    resolved = parse(ExperimentConfig, expand_grid(values, name), name).canonical()
+    return to_markdown(recipe_table(read_recipe(name), resolved))

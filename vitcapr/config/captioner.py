@@ -22,7 +22,8 @@ _SIZES = ("embedding_dim", "hidden_dim", "dropout")
 ARCHITECTURES: dict[ArchitectureName, Architecture] = {
     "baseline": Architecture(attends=False, arguments=_SIZES),
     "patch_attention": Architecture(
-        attends=True, arguments=(*_SIZES, "attention_dim", "scoring", "init_from_cls", "output_dim")
+        attends=True,
+        arguments=(*_SIZES, "attention_dim", "scoring", "init_from_cls", "output_dim", "output_activation"),
     ),
 }
 """Their models are ``CAPTIONERS`` in ``vitcapr.models.captioners``."""
@@ -79,7 +80,9 @@ class CaptionerConfig(TrainedConfig):
     init_from_cls: bool = False
     """Start the LSTM from the CLS vector instead of from zeros."""
     output_dim: int | None = Field(None, ge=1)
-    """A hidden layer between [context, h] and the vocabulary; None projects directly, as the paper does."""
+    """Width of a hidden layer between [context, h] and the vocabulary; null projects directly (ViTCap-R on MS COCO)."""
+    output_activation: Literal["tanh", "relu"] = "tanh"
+    """Of that hidden layer; relu: ViTCap-R on Flickr8k."""
     dropout: float = Field(0.3, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 

@@ -30,6 +30,9 @@ class PhaseConfig(Section):
     final_fraction: float = Field(0.0, ge=0, le=1)
     """Of the learning rate, at the end of a cosine or linear schedule."""
     warmup_steps: int = Field(0, ge=0)
+    batch_pairs: int | None = Field(None, ge=1)
+    """Pairs of an image and a caption in a batch, drawn from all pairs: an epoch is then every pair once. null draws
+    images, batch_images a batch, and an epoch is every image once."""
 
 
 class TrainingConfig(Section):

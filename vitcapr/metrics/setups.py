@@ -81,7 +81,7 @@ def other_numbers(published: Published) -> Table:
 
 def _captioner(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {
-        "batch": f"{_by_phase(phases, 'batch_images')} images with all captions",
+        "batch": _batch(phases, "images with all captions"),
         "dropout": str(model["dropout"]),
         "embedding": f"{model['word_vectors'] or 'trainable'}, {model['embedding_dim']}",
         "longest_caption": _by_phase(phases, "max_length"),
@@ -97,16 +97,23 @@ def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) ->
     }
     from_features = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
     return {
-        "batch": f"{_by_phase(phases, 'batch_images')} images; captions of each: {drawn}{_pairs(model)}",
+        "batch": _batch(phases, f"images; captions of each: {drawn}") + _pairs(model),
         "objective": ", then ".join(dict.fromkeys(map(_contrast, phases))),
         "dropout": f"{image['dropout']} image, {text['dropout']} text",
         **(from_features if text["kind"] == "features" else from_words),
     }
 
 
+def _batch(phases: Sequence[Mapping[str, Any]], of_images: str) -> str:
+    """The size of a batch, in pairs or in images."""
+    if all(phase.get("batch_pairs") for phase in phases):
+        return f"{_by_phase(phases, 'batch_pairs')} pairs"
+    return f"{_by_phase(phases, 'batch_images')} {of_images}"
+
+
 def _pairs(model: Mapping[str, Any]) -> str:
     pairs = model["training"].get("pairs")
-    return "" if pairs is None else f"; {pairs:,} pairs"
+    return "" if pairs is None else f"; {pairs:,} pairs in all"
 
 
 def _contrast(phase: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ computed at once in training; one word at a time is the same arithmetic (``vitca
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -121,7 +121,8 @@ class PatchAttentionCaptioner(Captioner):
         scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear; ``bilinear`` multiplies what
             the others add.
         init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
-        output_dim: width of a hidden layer before the vocabulary; None for the paper's single Dense.
+        output_dim: width of a hidden layer before the vocabulary; None for a single Dense (ViTCap-R, III-E.2).
+        output_activation: of that layer; ``relu`` with an output_dim is III-E.1.
     """
 
     attends = True
@@ -136,6 +137,7 @@ class PatchAttentionCaptioner(Captioner):
         scoring: Scoring = "tanh",
         init_from_cls: bool = False,
         output_dim: int | None = None,
+        output_activation: Literal["tanh", "relu"] = "tanh",
         dropout: float = 0.3,
     ) -> None:
         super().__init__()
@@ -149,6 +151,7 @@ class PatchAttentionCaptioner(Captioner):
         self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
         self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
         self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
+        self.output_activation = torch.relu if output_activation == "relu" else torch.tanh
         self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
@@ -186,7 +189,7 @@ class PatchAttentionCaptioner(Captioner):
     def _predict(self, context: Tensor, hidden: Tensor) -> Tensor:
         joined = self.dropout(torch.cat([context, hidden.to(context.dtype)], dim=-1))
         if self.output is not None:
-            joined = self.dropout(torch.tanh(self.output(joined)))
+            joined = self.dropout(self.output_activation(self.output(joined)))
         return self.words(joined).float()  # type: ignore[no-any-return]
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:

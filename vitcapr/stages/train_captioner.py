@@ -100,6 +100,7 @@ def train_captioner(
         train=images.rows("train"),
         validation=images.rows("validation"),
         batch_images=[phase.batch_images for phase in training.phases],
+        batch_pairs=[phase.batch_pairs for phase in training.phases],
         max_length=[phase.max_length for phase in training.phases],
         label_smoothing=training.label_smoothing,
         seed=seed,

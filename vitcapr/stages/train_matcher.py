@@ -69,7 +69,10 @@ def train_matcher(
         TokenisedCaptions(captions, readers, words),
         train=data.rows("train"),
         validation=data.rows("validation")[: training.validation_images],
-        phases=[MatchPhase(p.batch_images, p.captions_per_image, p.objective, p.shift) for p in training.phases],
+        phases=[
+            MatchPhase(p.batch_images, p.captions_per_image, p.objective, p.shift, p.batch_pairs)
+            for p in training.phases
+        ],
         augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
         chunk=training.chunk,
         epoch_batches=training.epoch_batches,

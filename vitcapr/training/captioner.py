@@ -35,6 +35,7 @@ class CaptionerTask:
     Args:
         train, validation: rows of the images of each split.
         batch_images, max_length: images in a batch and longest caption, a value for each phase.
+        batch_pairs: pairs in a batch of each phase, where an epoch is every pair once; None draws images.
         label_smoothing: share of the target spread over the vocabulary, in training with cross-entropy only.
         self_critical: the objective of each phase, None for cross-entropy; by default all are.
         scorer: further validation scores; None for the loss alone.
@@ -53,6 +54,7 @@ class CaptionerTask:
         label_smoothing: float,
         seed: int,
         device: torch.device,
+        batch_pairs: Sequence[int | None] | None = None,
         self_critical: Sequence[SelfCritical | None] | None = None,
         scorer: Scorer | None = None,
     ) -> None:
@@ -60,6 +62,7 @@ class CaptionerTask:
         self._store, self._tokens = store, tokens
         self._train, self._validation = train, validation
         self._batch_images, self._max_length = batch_images, max_length
+        self._batch_pairs = batch_pairs or [None] * len(batch_images)
         self._smoothing, self._seed, self._device, self._scorer = label_smoothing, seed, device, scorer
         self._self_critical = self_critical or [None] * len(batch_images)
 
@@ -76,12 +79,15 @@ class CaptionerTask:
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
         objective = self._self_critical[phase]
-        share = distributed.share()
-        for batch in self._open(self._train, phase, seed=self._seed, epoch=epoch, start_batch=start, share=share):
+        for batch in self._open_training(phase, epoch, start_batch=start, share=distributed.share()):
             yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
 
     def steps(self, phase: int) -> int:
-        return len(self._open(self._train, phase, seed=self._seed, epoch=0))
+        return len(self._open_training(phase, epoch=0))
+
+    def _open_training(self, phase: int, epoch: int, **options: Any) -> CaptionBatches:
+        pairs = self._batch_pairs[phase]
+        return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=pairs, **options)
 
     def _features(self, batch: CaptionBatch) -> dict[str, Tensor]:
         return {name: array.to(self._device).float() for name, array in batch.features.items()}

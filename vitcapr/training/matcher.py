@@ -31,12 +31,14 @@ class MatchPhase:
     Attributes:
         captions_per_image: drawn at random of each image; None takes all.
         shift: rho of equation 4, ``pooled`` alone; None takes the least that keeps the loss from being negative.
+        batch_pairs: pairs in a batch, where an epoch is every pair once; None draws images.
     """
 
     batch_images: int
     captions_per_image: int | None = 1
     objective: Literal["info_nce", "pooled"] = "info_nce"
     shift: float | None = None
+    batch_pairs: int | None = None
 
     def loss(self, similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
         if self.objective == "pooled":
@@ -93,6 +95,7 @@ class MatcherTask:
             phase.batch_images,
             augmentation=self._augmentation,
             captions_per_image=phase.captions_per_image,
+            batch_pairs=phase.batch_pairs,
             seed=self._seed,
             epoch=epoch,
             start_batch=start,

@@ -32,6 +32,7 @@ class PairPhase:
         hard_negatives: the rule by which wrong captions are mined; None mines none.
         hard_negative_weight: of the mined loss, which is added to the objective.
         mixup: of the Beta distribution that pairs are mixed by; 0 mixes none.
+        batch_pairs: pairs in a batch, where an epoch is every pair once; None draws images.
     """
 
     batch_images: int
@@ -41,6 +42,7 @@ class PairPhase:
     hard_negatives: Rule | None = None
     hard_negative_weight: float = 0.0
     mixup: float = 0.0
+    batch_pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class RetrieverTask:
             phase.batch_images,
             arrays=self.model.encoder.image_arrays,
             captions_per_image=phase.captions_per_image,
+            batch_pairs=phase.batch_pairs,
             seed=self._seed,
             epoch=epoch,
             start_batch=start,

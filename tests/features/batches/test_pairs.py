@@ -128,3 +128,35 @@ def test_pairs_are_drawn_among_the_images_given_and_larger_draws_hold_smaller_on
     assert (draw_pairs(OWNER, rows, 5, seed=3) != draw_pairs(OWNER, rows, 5, seed=4)).any()
     with pytest.raises(ValueError, match="15 pairs of 14 captions"):
         draw_pairs(OWNER, rows, 15, seed=0)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_of_pairs_has_every_pair_once(shuffle: bool) -> None:
+    """17 pairs in batches of 4; an image whose captions meet in a batch is read once."""
+    batches = read(features(), batch_pairs=4, captions_per_image=1, seed=3, epoch=1, shuffle=shuffle)
+    assert [len(batch.image_index) for batch in batches] == [4, 4, 4, 4, 1]
+    assert sorted(caption for batch in batches for caption in captions_in(batch)) == list(range(len(OWNER)))
+    for batch in batches:
+        assert len(set(batch.rows.tolist())) == len(batch.rows)
+        assert OWNER[captions_in(batch)].tolist() == batch.rows[batch.image_index].tolist()
+        assert batch.features["cls"].tolist() == STORE["cls"].values[batch.rows.numpy()].tolist()
+
+
+def test_pairs_are_drawn_from_all_images() -> None:
+    """Not image by image: the batches differ from epoch to epoch, and their images too."""
+    first = [{int(row) for row in read(features(), batch_pairs=4, epoch=epoch)[0].rows} for epoch in range(20)]
+    assert set.union(*first) == {0, 1, 3, 4, 5, 6}
+    assert len({frozenset(rows) for rows in first}) > 5
+
+
+@pytest.mark.parametrize("processes", [2, 3, 5])
+def test_processes_share_a_batch_of_pairs(processes: int) -> None:
+    whole = [captions_in(batch) for batch in read(features(), batch_pairs=4, seed=2)]
+    shares = [read(features(), batch_pairs=4, seed=2, share=(rank, processes)) for rank in range(processes)]
+    together = [[caption for part in parts for caption in captions_in(part)] for parts in zip(*shares, strict=True)]
+    assert together == whole
+
+
+def test_an_epoch_of_pairs_continues_from_any_batch() -> None:
+    whole = [captions_in(batch) for batch in read(features(), batch_pairs=4, seed=5)]
+    assert [captions_in(batch) for batch in read(features(), batch_pairs=4, seed=5, start_batch=2)] == whole[2:]

@@ -86,6 +86,8 @@ class CaptionBatches:
         tokens: the arrays of ``tokens.npz``: ``ids``, ``offsets``, ``image_row``.
         rows: the images to draw from, for instance those of the training split; images without captions are skipped.
         batch_images: B; the last batch may be smaller.
+        batch_pairs: a batch is so many captions, drawn from all of them, with their images; an epoch is every caption
+            once. An image comes once in a batch, with the captions drawn. ``batch_images`` is not read then.
         seed, epoch: decide the order.
         max_length: longest caption in tokens; longer ones are cut.
         arrays: which of the store's arrays to read; a store of aligned vectors has no patches.
@@ -108,6 +110,7 @@ class CaptionBatches:
         *,
         seed: int = 0,
         epoch: int = 0,
+        batch_pairs: int | None = None,
         max_length: int | None = None,
         arrays: Sequence[str] = ("patches",),
         shuffle: bool = True,
@@ -129,22 +132,24 @@ class CaptionBatches:
         rows = rows[self._end[rows] > self._begin[rows]]
         if not rows.size:
             raise ValueError("no image among the rows has a caption")
-        if shuffle:
-            rows = block_order(rows, store.block, np.random.default_rng([seed, epoch]))
-        self._rows, self._batch_images, self._max_length = rows, batch_images, max_length
+        generator = np.random.default_rng([seed, epoch])
+        self._image_row, self._batch_pairs = image_row, batch_pairs
+        if batch_pairs is not None:
+            drawn = self._captions_of(rows)
+            self._order, self._batch_size = generator.permutation(drawn) if shuffle else drawn, batch_pairs
+        else:
+            self._order = block_order(rows, store.block, generator) if shuffle else rows
+            self._batch_size = batch_images
+        self._max_length = max_length
         self._start_batch, self._share, self._depth = start_batch, share, depth
 
     def __len__(self) -> int:
         """Batches in the whole epoch, those before ``start_batch`` included."""
-        return -(-len(self._rows) // self._batch_images)
+        return -(-len(self._order) // self._batch_size)
 
     def batch(self, index: int) -> CaptionBatch:
         """Read batch ``index`` of the epoch now, in this thread."""
-        rows = self._parts(index)[self._share[0]]
-        counts = self._end[rows] - self._begin[rows]
-        captions = np.concatenate(
-            [np.empty(0, np.int64), *(self._captions[self._begin[row] : self._end[row]] for row in rows)]
-        )
+        rows, captions, counts = self._parts(index)[self._share[0]]
         return CaptionBatch(
             features={name: torch.from_numpy(array.gather(rows)) for name, array in self._arrays.items()},
             tokens=torch.from_numpy(self._padded(captions)),
@@ -154,12 +159,29 @@ class CaptionBatches:
 
     def captions_in_parts(self, index: int) -> list[int]:
         """How many captions of batch ``index`` fall to each process, whichever this one is."""
-        return [int((self._end[rows] - self._begin[rows]).sum()) for rows in self._parts(index)]
+        return [len(captions) for _, captions, _ in self._parts(index)]
 
-    def _parts(self, index: int) -> list[np.ndarray]:
-        """The image rows of batch ``index``, cut into a part for each process."""
-        rows = self._rows[index * self._batch_images : (index + 1) * self._batch_images]
-        return np.array_split(rows, self._share[1])
+    def _parts(self, index: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Image rows, captions and captions an image of batch ``index``, cut into a part for each process."""
+        entries = self._order[index * self._batch_size : (index + 1) * self._batch_size]
+        if self._batch_pairs is None:
+            return [
+                (rows, self._captions_of(rows), self._end[rows] - self._begin[rows])
+                for rows in np.array_split(entries, self._share[1])
+            ]
+        captions = entries[np.argsort(self._image_row[entries], kind="stable")]
+        rows, counts = np.unique(self._image_row[captions], return_counts=True)
+        parts = np.array_split(np.arange(len(rows)), self._share[1])
+        ends = [int(counts[: part[-1] + 1].sum()) if len(part) else len(captions) for part in parts]
+        return [
+            (rows[part], of_part, counts[part])
+            for part, of_part in zip(parts, np.split(captions, ends)[: len(parts)], strict=True)
+        ]
+
+    def _captions_of(self, rows: np.ndarray) -> np.ndarray:
+        """The captions of images, image by image."""
+        own = (self._captions[self._begin[row] : self._end[row]] for row in rows)
+        return np.concatenate([np.empty(0, np.int64), *own])
 
     def _padded(self, captions: np.ndarray) -> np.ndarray:
         """The token matrix of the captions with the given numbers: (M, T) int64; T is 1 where there are none."""

@@ -125,8 +125,10 @@ class PairBatches:
     Images come in the order of :class:`CaptionBatches`, which reads them ahead.
 
     Args:
-        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
-        rows, batch_images, arrays, seed, epoch, shuffle, start_batch, share: as in :class:`CaptionBatches`.
+        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all. It is not
+            read with ``batch_pairs``.
+        rows, batch_images, batch_pairs, arrays, seed, epoch, shuffle, start_batch, share: as in
+            :class:`CaptionBatches`.
     """
 
     def __init__(
@@ -138,13 +140,15 @@ class PairBatches:
         *,
         arrays: tuple[str, ...],
         captions_per_image: int | None = None,
+        batch_pairs: int | None = None,
         seed: int = 0,
         epoch: int = 0,
         shuffle: bool = True,
         start_batch: int = 0,
         share: tuple[int, int] = (0, 1),
     ) -> None:
-        self._texts, self._captions, self._start_batch = texts, captions_per_image, start_batch
+        self._texts, self._start_batch = texts, start_batch
+        self._captions = captions_per_image if batch_pairs is None else None
         self._rank = share[0]
         self._seed = (seed, epoch)
         self._images = CaptionBatches(
@@ -152,6 +156,7 @@ class PairBatches:
             texts.table,
             rows,
             batch_images,
+            batch_pairs=batch_pairs,
             seed=seed,
             epoch=epoch,
             max_length=texts.max_length,

@@ -79,6 +79,7 @@ class PixelBatches:
         batch_images: B; the last batch may be smaller.
         augmentation: None changes nothing, as for validation.
         captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
+        batch_pairs: as in :class:`PairBatches`.
         seed, epoch: decide the order, the captions drawn and the augmentation.
         shuffle: False keeps the order of ``rows``.
         start_batch: the first batch to yield, to continue an epoch that was broken off.
@@ -98,6 +99,7 @@ class PixelBatches:
         *,
         augmentation: Augmentation | None = None,
         captions_per_image: int | None = 1,
+        batch_pairs: int | None = None,
         seed: int = 0,
         epoch: int = 0,
         shuffle: bool = True,
@@ -115,6 +117,7 @@ class PixelBatches:
             batch_images,
             arrays=(PIXELS,),
             captions_per_image=captions_per_image,
+            batch_pairs=batch_pairs,
             seed=seed,
             epoch=epoch,
             shuffle=shuffle,

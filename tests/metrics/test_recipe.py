@@ -1,0 +1,105 @@
+"""The experiment files of the papers are held against what the papers print."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from vitcapr.commands.config import recipe_text
+from vitcapr.errors import UserError
+from vitcapr.metrics.published.recipe import PrintedSetting, read_recipe, recipe_names, value_at
+from vitcapr.workflow.configuration import read_yaml
+from vitcapr.workflow.experiment import load_experiment
+
+REPOSITORY = Path(__file__).parents[2]
+PAGES = {
+    "vitcap-r-flickr8k": "vitcap-r",
+    "vitcap-r-coco": "vitcap-r",
+    "blip2-flickr30k": "blip2-flickr30k",
+}
+NO_CLAIM = re.compile(
+    r"experiment|run\..*|features\..*|data\.dataset|data\.\w+\.(images|text|karpathy)"
+    r"|.*\.(backbone|encoder|image\.pool)|rerankings\..*"
+)
+"""Keys of an experiment file that name files and definitions, or say how something is computed."""
+
+
+@pytest.fixture
+def resolved(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(REPOSITORY)
+    monkeypatch.setattr("vitcapr.workflow.experiment.Experiment._check", lambda _: None)
+    return load_experiment(Path("experiments") / f"{request.param}.yaml").config.canonical()
+
+
+def test_every_paper_is_held() -> None:
+    assert set(recipe_names()) == PAGES.keys()
+
+
+@pytest.mark.parametrize(("name", "resolved"), [(name, name) for name in PAGES], indirect=["resolved"])
+def test_an_experiment_is_what_its_paper_prints(name: str, resolved: dict[str, Any]) -> None:
+    wrong = {
+        one.key: (value_at(resolved, one.key), one.expected)
+        for one in read_recipe(name).settings
+        if value_at(resolved, one.key) != one.expected
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None:
+    told = {one.key for one in read_recipe(name).settings}
+    leaves = dict.fromkeys(leaf for leaf in _leaves(read_yaml(REPOSITORY / f"experiments/{name}.yaml")))
+    shared = re.compile(r"(captioners|retrievers|matchers)\.\w+\.")
+    models = {shared.sub(r"\1.", key) for key in told}
+    untold = [leaf for leaf in leaves if not NO_CLAIM.fullmatch(leaf) and shared.sub(r"\1.", leaf) not in models]
+    assert untold == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_docs_show_the_table(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make it again with: vitcapr config recipe NAME --into docs/PAGE.md"""
+    monkeypatch.chdir(REPOSITORY)
+    assert recipe_text(name) in Path(f"docs/{PAGES[name]}.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"key": "a", "printed": 1, "where": "II", "here": 2}, "does not say why"),
+        ({"key": "a", "printed": 1, "where": "II", "here": 1, "why": "x"}, "leave out 'here'"),
+        ({"key": "a", "printed": "not printed"}, "give its value here"),
+        ({"key": "a", "printed": 1}, "no section"),
+    ],
+)
+def test_a_row_says_where_it_is_printed_and_why_ours_differs(row: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        PrintedSetting(**row)
+
+
+def test_a_key_reaches_into_lists_and_names_with_dots() -> None:
+    values = {"matchers": {"adam_0.01": {"phases": [{"epochs": 1}, {"epochs": 2}]}}}
+    assert value_at(values, "matchers.adam_0.01.phases.*.epochs") == [1, 2]
+    assert value_at(values, "matchers.adam_0.01.phases.1.epochs") == 2
+    with pytest.raises(KeyError):
+        value_at(values, "matchers.adam_0.02.phases")
+
+
+def test_an_experiment_that_follows_no_paper_is_one_line() -> None:
+    with pytest.raises(UserError, match="the experiment 'demo' follows no paper; name one of"):
+        read_recipe("demo")
+
+
+def _leaves(values: Any, where: str = "") -> Iterator[str]:
+    """The keys of a file, ``*`` for the entries of a list of mappings."""
+    for key, value in values.items():
+        path = f"{where}.{key}".lstrip(".")
+        if isinstance(value, dict):
+            yield from _leaves(value, path)
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for entry in value:
+                yield from _leaves(entry, f"{path}.*")
+        else:
+            yield path
