@@ -43,7 +43,11 @@ class Project:
         return done.stdout + done.stderr
 
     def jobs(self, *targets: str) -> list[Job]:
-        return parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
+        """Those of a dry run, without figures that the edits do not list."""
+        from edits import DRAWN
+
+        jobs = parse_jobs(self.snakemake("--dry-run", "--nocolor", "--", *targets))
+        return [job for job in jobs if job.rule in DRAWN or not job.rule.startswith("draw_")]
 
     def stale_rules(self, *targets: str) -> set[str]:
         return {job.rule for job in self.jobs(*targets)}
