@@ -13,7 +13,7 @@ import yaml
 from vitcapr.commands.status import Job, parse_jobs
 
 REPOSITORY = Path(__file__).parents[2]
-# importlib mode leaves sys.path alone; the edits and their prediction are modules beside the tests.
+# importlib mode leaves sys.path alone; the edits are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))
 PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr")
 
@@ -82,8 +82,13 @@ class Project:
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
     def append(self, file: str, line: str) -> None:
+        assert (self.root / file).is_file(), f"there is no {file}: the test must follow it"
         with (self.root / file).open("a", encoding="utf-8") as stream:
             stream.write(line)
+
+    def add(self, file: str, text: str) -> None:
+        assert not (self.root / file).exists()
+        (self.root / file).write_text(text, encoding="utf-8")
 
     def configure(self, **values: object) -> None:
         """Set dotted keys, spelled with two underscores, in the experiment's file."""
@@ -162,13 +167,13 @@ def finished_photographs(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.fixture
 def two(finished_two: Project, tmp_path: Path) -> Project:
     """Rendered pictures, an attentive and a plain captioner, everything computed."""
-    return finished_two.copy(tmp_path / "project")
+    return finished_two.copy(tmp_path / "two")
 
 
 @pytest.fixture
 def photographs(finished_photographs: Project, tmp_path: Path) -> Project:
     """The user's photographs, captions, word vectors and backbone, everything computed."""
-    return finished_photographs.copy(tmp_path / "project")
+    return finished_photographs.copy(tmp_path / "photographs")
 
 
 @pytest.fixture

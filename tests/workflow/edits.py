@@ -58,18 +58,20 @@ class Edit:
         make: does it to a project.
         reruns: exactly the rules that run again.
         of: ``two`` (rendered pictures, two captioners) or ``photographs`` (the user's files).
-        structural: it changes which files there are or are asked for, so that only a dry run can tell.
     """
 
     name: str
     make: Callable[[Any], None]
     reruns: Collection[str]
     of: str = "two"
-    structural: bool = False
 
 
 def append(file: str, text: str = "\nMORE = 1\n") -> Callable[[Any], None]:
     return lambda project: project.append(file, text)
+
+
+def add(file: str, text: str) -> Callable[[Any], None]:
+    return lambda project: project.add(file, text)
 
 
 def replace(file: str, old: str, new: str) -> Callable[[Any], None]:
@@ -122,7 +124,7 @@ EDITS = (
     Edit("a comment in config.yaml", append("config.yaml", "\n# A remark.\n"), ()),
     Edit("1000.0 instead of 1000 in the configuration", configure(metrics={"bootstrap_samples": 1000.0}), ()),
     Edit("a definition that is not run", configure(captioners__spare={"backbone": "vit"}), ()),
-    Edit("a new experiment file", append("experiments.yaml", "experiment: another\n"), ()),
+    Edit("a new experiment file", add("experiments.yaml", "experiment: another\n"), ()),
     Edit(
         "batch sizes and devices of extraction and decoding",
         configure(features={"batch": 16, "device": "cpu"}, decodings={"greedy": {"batch_images": 7}}),
@@ -131,7 +133,7 @@ EDITS = (
     Edit("how often a training saves its state", configure(captioners__plain__training={"save_every_steps": 5}), ()),
     Edit("the patience with a silent scorer", configure(metrics={"scorer_timeout": 9}), ()),
     Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
-    Edit("code of the manifest", append("vitcapr/data/manifest.py"), ALL),
+    Edit("code of the manifest", append("vitcapr/artefacts/manifest.py"), ALL),
     Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
     Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
     Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
@@ -141,7 +143,7 @@ EDITS = (
     Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
     Edit("code of grounding", append("vitcapr/metrics/grounding.py"), {"ground", "summary"}),
-    Edit("how captions are checked", append("vitcapr/metrics/facts.py"), {"check_facts", "summary"}),
+    Edit("how captions are checked", append("vitcapr/metrics/claim_accuracy.py"), {"check_facts", "summary"}),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/figures/curves.py"), {"draw_curves"}),
     Edit(
@@ -170,21 +172,16 @@ EDITS = (
     ),
     Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES),
     Edit("examples in the figures", configure(figures={"examples": 3}), EXAMPLES),
-    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN, structural=True),
-    Edit(
-        "a deleted model, its captions still there",
-        delete("results/two/captioners/plain/best.safetensors"),
-        (),
-        structural=True,
-    ),
-    Edit("the deleted table of scores", delete("results/two/summary.csv"), {"summary"}, structural=True),
+    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN),
+    Edit("a deleted model, its captions still there", delete("results/two/captioners/plain/best.safetensors"), ()),
+    Edit("the deleted table of scores", delete("results/two/summary.csv"), {"summary"}),
     Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
     Edit(
         "the captions' file with an older time", touch("text/Flickr8k.token.txt", 1_000_000_000), (), of="photographs"
     ),
     Edit("a photograph changed", append("photographs/2.jpg", "another"), PHOTOGRAPHS, of="photographs"),
     Edit("a photograph replaced: same size, older time", replace_image, PHOTOGRAPHS, of="photographs"),
-    Edit("a photograph more", append("photographs/3.jpg", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit("a photograph more", add("photographs/3.jpg", "another"), PHOTOGRAPHS, of="photographs"),
     Edit("the captions' file changed", append("text/Flickr8k.token.txt", "another"), PHOTOGRAPHS, of="photographs"),
     Edit(
         "the file of word vectors changed",

