@@ -1,4 +1,4 @@
-"""One very small run of the whole DAG, shared by the tests that look at what it left."""
+"""Toy runs of the three systems, shared by the tests that look at what they left."""
 
 import shutil
 import subprocess
@@ -8,60 +8,37 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
-CONFIG = """
-experiment: tiny
-data:
-  scenes: {images: 80, size: 56}
-text:
-  vocabulary: {min_count: 1}
-trained_backbone: {hidden_size: 32, layers: 1, heads: 2, epochs: 1}
-features: {tasks: 2, chunk: 16, batch: 16}
-captioners:
-  attention:
-    embedding_dim: 16
-    hidden_dim: 16
-    attention_dim: 16
-    training:
-      phases: [{epochs: 2, batch_images: 16, learning_rate: 0.01}]
-  baseline:
-    backbone: vit
-    architecture: baseline
-    embedding_dim: 16
-    hidden_dim: 16
-    training:
-      phases: [{epochs: 1, batch_images: 16, learning_rate: 0.01}]
-retrievers:
-  recommended:
-    embedding_dim: 16
-    image: {queries: 2, hidden_dim: 16}
-    text: {word_dim: 16, hidden_dim: 16}
-    training:
-      phases: [{epochs: 2, batch_images: 16, hard_negatives: hardest}]
-      queue: 64
-  paper_hard_negatives:
-    training:
-      phases: [{epochs: 1, batch_images: 16, captions_per_image: 1, hard_negatives: second}]
-metrics: {bootstrap_samples: 50}
-figures: {formats: [png], examples: 4, attended: 1, failures: 2}
-run:
-  captioners: [attention, baseline]
-  retrievers: [paper_hard_negatives, recommended]
-  paper: vitcap-r
-"""
+from tests.end_to_end.inputs import write_inputs
 
+REPOSITORY = Path(__file__).parents[2]
+TOYS = Path(__file__).parent / "toys"
 
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
+def copy_checkout(folder: Path) -> None:
+    """What Snakemake reads of the repository; the stages are those that are installed."""
+    for name in ("Snakefile", "config.yaml"):
+        shutil.copy(REPOSITORY / name, folder)
+    for name in ("rules", "workflow", "profiles", "envs", "experiments"):
+        shutil.copytree(REPOSITORY / name, folder / name)
+    (folder / "slurm").symlink_to("profiles/slurm")
+
+
 @pytest.fixture(scope="session")
 def snakemake() -> Snakemake:
-    """Run snakemake on the small experiment in a folder; what it printed is in ``stdout``."""
+    """Run snakemake on a toy experiment in a folder; what it printed is in ``stdout``."""
 
-    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--configfile", "tiny.yaml", *arguments]
+    def run(folder: Path, *arguments: str, experiment: str = "tiny") -> subprocess.CompletedProcess[str]:
+        # The models are tiny: two jobs with a thread each are done sooner than one by one with two.
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-threads", "1"]
         return subprocess.run(
-            command, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            [*command, "--configfile", f"{experiment}.yaml", *arguments],
+            cwd=folder,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
         )
 
     return run
@@ -69,14 +46,20 @@ def snakemake() -> Snakemake:
 
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> Path:
-    """A checkout with all results of the small experiment."""
+    """A checkout with all results of the captioning toy, ``tiny``."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("Snakefile", "config.yaml"):
-        shutil.copy(REPOSITORY / name, folder)
-    for name in ("rules", "workflow", "profiles", "envs", "experiments"):
-        shutil.copytree(REPOSITORY / name, folder / name)
-    (folder / "slurm").symlink_to("profiles/slurm")
-    (folder / "tiny.yaml").write_text(CONFIG)
+    copy_checkout(folder)
+    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
+    write_inputs(folder)
     done = snakemake(folder)
     assert done.returncode == 0, done.stdout
     return folder
+
+
+@pytest.fixture(scope="session")
+def toys(project: Path, snakemake: Snakemake) -> Path:
+    """The same checkout, with the results of the other toys as well."""
+    for experiment in ("towers", "pairs"):
+        done = snakemake(project, experiment=experiment)
+        assert done.returncode == 0, done.stdout
+    return project

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
-REPOSITORY = Path(__file__).parents[2]
+from tests.end_to_end.conftest import copy_checkout
+
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.slow]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -26,10 +27,7 @@ features: {chunk: 8, batch: 8}
 def extracted(tmp_path_factory: pytest.TempPathFactory, snakemake: Snakemake) -> Path:
     """A checkout with the features of an experiment of a few pictures."""
     folder = tmp_path_factory.mktemp("extracted")
-    for name in ("Snakefile", "config.yaml"):
-        shutil.copy(REPOSITORY / name, folder)
-    for name in ("rules", "workflow", "profiles", "envs"):
-        shutil.copytree(REPOSITORY / name, folder / name)
+    copy_checkout(folder)
     (folder / "tiny.yaml").write_text(SMALL)
     done = snakemake(folder, "--", "features")
     assert done.returncode == 0, done.stdout

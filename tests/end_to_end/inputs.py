@@ -1,0 +1,45 @@
+"""What the toy experiments read besides rendered scenes: a ViT, a text model and word vectors, all random."""
+
+import json
+import random
+from pathlib import Path
+
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
+
+SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+PROCESSOR = {
+    "image_processor_type": "ViTImageProcessor",
+    "do_resize": True,
+    "size": {"height": 56, "width": 56},
+    "resample": 2,
+    "do_rescale": True,
+    "rescale_factor": 1 / 255,
+    "do_normalize": True,
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.5, 0.5, 0.5],
+}
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = (
+    "a an the and of in on at to is are with left right above below under over beside between near large small big "
+    "tiny red green blue yellow orange purple pink black white grey gray brown circle square triangle star cross ring "
+    "diamond ball box shape object picture photo there two three one four"
+)
+LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+
+
+def write_inputs(folder: Path) -> None:
+    """Write the folders ``vit`` and ``bert``, and ``vectors.txt`` in GloVe's format, 8 numbers a word."""
+    torch.manual_seed(0)
+    vit = ViTModel(ViTConfig(**SHAPE, image_size=56, patch_size=14), add_pooling_layer=False)
+    vit.save_pretrained(folder / "vit")
+    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR), encoding="utf-8")
+    torch.manual_seed(0)
+    pieces = dict.fromkeys([*SPECIAL, *WORDS.split(), *LETTERS, *(f"##{letter}" for letter in LETTERS)])
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder / "bert")
+    config = BertConfig(**SHAPE, vocab_size=len(vocabulary), max_position_embeddings=64, initializer_range=0.5)
+    BertModel(config).eval().save_pretrained(folder / "bert")
+    numbers = random.Random(0)
+    lines = (f"{word} {' '.join(f'{numbers.gauss(0, 1):.4f}' for _ in range(8))}\n" for word in WORDS.split())
+    (folder / "vectors.txt").write_text("".join(lines), encoding="utf-8")

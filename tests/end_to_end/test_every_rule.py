@@ -1,0 +1,42 @@
+"""The toys together run every rule, so that no command of a rule is tried for the first time by a user."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(1800)
+
+TOYS = sorted(file.stem for file in (Path(__file__).parent / "toys").glob("*.yaml"))
+Snakemake = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def listed(project: Path, snakemake: Snakemake, flag: str) -> set[str]:
+    """The rules that Snakemake lists for any of the toys."""
+    found: set[str] = set()
+    for name in TOYS:
+        done = snakemake(project, flag, experiment=name)
+        assert done.returncode == 0, done.stdout
+        found.update(line for line in done.stdout.splitlines() if line.isidentifier())
+    return found
+
+
+def executed(project: Path) -> set[str]:
+    """The rules of the jobs that Snakemake has recorded."""
+    records = (project / ".snakemake" / "metadata").rglob("*")
+    return {json.loads(path.read_text(encoding="utf-8"))["rule"] for path in records if path.is_file()}
+
+
+def test_the_toys_run_every_rule(toys: Path, snakemake: Snakemake) -> None:
+    rules = listed(toys, snakemake, "--list-rules") - listed(toys, snakemake, "--list-target-rules")
+    assert "data" in rules
+    assert executed(toys) == rules
+
+
+@pytest.mark.parametrize("experiment", TOYS)
+def test_nothing_is_left_to_do(toys: Path, snakemake: Snakemake, experiment: str) -> None:
+    again = snakemake(toys, "--dry-run", experiment=experiment)
+    assert again.returncode == 0, again.stdout
+    assert "Nothing to be done" in again.stdout
