@@ -1,6 +1,8 @@
 """The result cache: what is stored there is restored whole, or not at all."""
 
+import json
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -78,3 +80,30 @@ def test_the_cache_can_be_elsewhere_or_off(monkeypatch: pytest.MonkeyPatch) -> N
     assert result_cache_of(Path("results")) == ResultCache(Path("/group/cache"))
     monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
     assert result_cache_of(Path("results")) is None
+
+
+@pytest.mark.parametrize("name", ["output/../../evil", "../evil", "/tmp/evil", "output//evil", "./output", "", "a/\0"])
+def test_an_entry_writes_nowhere_else(cache: ResultCache, tmp_path: Path, name: str) -> None:
+    entry = json.loads((cache.root / "k" / ENTRY).read_text())
+    entry["files"][name] = sha256(b"captions").hexdigest()
+    (cache.root / "k" / ENTRY).write_text(json.dumps(entry))
+    (tmp_path / "evil").write_bytes(b"captions")
+    assert cache.find("k") is None
+    with pytest.raises(UserError, match="not an entry of the result cache"):
+        cache.entries()
+    cache.store("k", {"output": tmp_path / "captions"}, RUN)
+    assert cache.find("k") is not None
+
+
+def test_an_entry_does_not_reach_through_a_link(cache: ResultCache, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"captions")
+    (cache.root / "k/output").unlink()
+    (cache.root / "k/output").symlink_to(tmp_path / "outside")
+    assert cache.find("k") is None
+
+
+def test_an_entry_of_another_stage_is_one_line(cache: ResultCache, tmp_path: Path) -> None:
+    entry = cache.find("k")
+    assert entry is not None
+    with pytest.raises(UserError, match="the stage does not write 'folder'"):
+        entry.restore({"output": tmp_path / "captions"})

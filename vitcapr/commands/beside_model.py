@@ -7,7 +7,7 @@ from typing import Any
 
 from vitcapr.artefacts.model_card import CARD
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import read_sealed
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.files import sha256_file
 
 TRAINED = "trained"

@@ -26,7 +26,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.encoders.image_towers import NO_GRID
 from vitcapr.features.encoders.photographs import PhotographEncoder, open_like
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
-from vitcapr.features.store.reader import read_sealed
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.figures.attention import attended_words
 from vitcapr.figures.style import save_figure
 from vitcapr.models.captioners import Captioner, build_captioner

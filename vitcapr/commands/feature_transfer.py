@@ -16,8 +16,9 @@ from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
 from vitcapr.features.exchange.transfer import Advance, ranges_of
 from vitcapr.features.exchange.transfer import pull as pull_store
 from vitcapr.features.exchange.transfer import push as push_store
-from vitcapr.features.store.reader import open_features, read_sealed
+from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.remote_folder import RemoteFolder
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import store_folder
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root

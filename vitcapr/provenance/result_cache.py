@@ -10,8 +10,11 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, write_json
@@ -20,6 +23,31 @@ FORMAT = "vitcapr-result-1"
 ENTRY = "entry.json"
 VARIABLE = "VITCAPR_RESULT_CACHE"
 OFF = "off"
+
+
+def _check_file_name(name: str) -> str:
+    """``option`` or ``option/file``: it is read in the entry and written where the stage writes its outputs."""
+    parts = PurePosixPath(name).parts
+    if not parts or name != "/".join(parts) or ".." in parts or name == ENTRY or "\0" in name:
+        raise ValueError("a file of an entry lies in it")
+    return name
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Run(TypedDict):
+    user: str
+    host: str
+    started: str
+    seconds: float
+
+
+class _Content(TypedDict):
+    format: Literal["vitcapr-result-1"]
+    run: _Run
+    files: dict[Annotated[str, AfterValidator(_check_file_name)], str]
+
+
+_CONTENT = TypeAdapter(_Content)
 
 
 @dataclass(frozen=True)
@@ -48,16 +76,21 @@ class Entry:
 
         Args:
             targets: option -> the file or folder that the stage would write.
+
+        Raises:
+            UserError: the entry is of another stage.
         """
         for name in self.files:
             option, _, rest = name.partition("/")
+            if option not in targets:
+                raise UserError(f"the stage does not write '{option}'", where=self.path, remedy="delete the folder")
             target = targets[option]
             _restore(self.path / name, target / rest if rest else target)
 
     def is_sound(self) -> bool:
         """Whether every file is as it was when it was stored."""
         files = ((self.path / name, digest) for name, digest in self.files.items())
-        return all(file.is_file() and sha256_file(file) == digest for file, digest in files)
+        return all(is_own(self.path, file) and sha256_file(file) == digest for file, digest in files)
 
 
 @dataclass(frozen=True)
@@ -71,7 +104,10 @@ class ResultCache:
         path = self.root / key
         if not (path / ENTRY).is_file():
             return None
-        entry = _read(path)
+        try:
+            entry = _read(path)
+        except UserError:
+            return None
         return entry if entry.is_sound() else None
 
     def store(self, key: str, files: Mapping[str, Path], run: Mapping[str, Any]) -> None:
@@ -93,7 +129,11 @@ class ResultCache:
             shutil.rmtree(unfinished)
 
     def entries(self) -> list[Entry]:
-        return [_read(path.parent) for path in sorted(self.root.glob(f"[!.]*/{ENTRY}"))]
+        """Raises:
+        UserError: an entry cannot be read.
+        """
+        found = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
+        return [_read(path) for path in found if not path.is_symlink()]
 
 
 def key_of(fingerprint: Mapping[str, Any]) -> str:
@@ -109,11 +149,19 @@ def result_cache_of(results: Path) -> ResultCache | None:
     return ResultCache(Path(chosen) if chosen else results / "result_cache")
 
 
+def is_own(folder: Path, file: Path) -> bool:
+    """Whether ``file`` is a file below ``folder`` and no link, in whatever place, leads out of it."""
+    return file.is_file() and file.resolve() == folder.resolve() / file.relative_to(folder)
+
+
 def _read(path: Path) -> Entry:
-    content = read_json(path / ENTRY)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError("not an entry of the result cache", where=path, remedy="delete the folder")
-    states = [(path / name).stat() for name in content["files"] if (path / name).is_file()]
+    try:
+        content = _CONTENT.validate_python(read_json(path / ENTRY))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        what = f"not an entry of the result cache: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise UserError(what, where=path, remedy="delete the folder") from error
+    states = [(path / name).stat() for name in content["files"] if is_own(path, path / name)]
     return Entry(
         path,
         content["run"],

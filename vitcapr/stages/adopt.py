@@ -13,7 +13,8 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
     from pathlib import Path
 
     from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.store.reader import open_features, read_sealed
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.features.store.sealed import read_sealed
     from vitcapr.files import write_json
 
     with open_features(store) as features:

@@ -482,3 +482,88 @@ def test_fsspec_names_the_packages_that_have_no_extra(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "adlfs", None)
     with pytest.raises(UserError, match=r"a package for abfs is not installed .*; Install adlfs"):
         RemoteFolder("abfs://container/x")
+
+
+def tampered(place: Path, change: Callable[[dict[str, Any]], None]) -> str:
+    """The address of a store in ``place`` after ``change`` of its manifest."""
+    manifest = json.loads((place / "manifest.json").read_text())
+    change(manifest)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    return str(place)
+
+
+def renamed(array: str) -> Callable[[dict[str, Any]], None]:
+    return lambda manifest: manifest["arrays"].update({array: manifest["arrays"].pop("cls")})
+
+
+def setting(*keys: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        *parents, last = keys
+        for key in parents:
+            content = content[key]
+        content[last] = value
+
+    return change
+
+
+HOSTILE_MANIFESTS = {
+    "fingerprint_absolute": setting("fingerprint", value="/{root}/escaped"),
+    "fingerprint_parents": setting("fingerprint", value="../../../escaped"),
+    "fingerprint_short": setting("fingerprint", value="abc"),
+    "fingerprint_newline": setting("fingerprint", value="a" * 64 + "\n"),
+    "fingerprint_number": setting("fingerprint", value=64),
+    "array_parents": renamed("../../escaped"),
+    "array_absolute": renamed("/tmp/escaped"),
+    "array_of_ids": renamed("image_id"),
+    "array_empty": renamed(""),
+    "array_unicode": renamed("\u0441ls"),
+    "chunk_zero": setting("chunk", value=0),
+    "chunk_text": setting("chunk", value="../.."),
+    "checksums_missing": setting("arrays", "cls", "checksums", value=[]),
+    "checksums_a_path": setting("arrays", "cls", "checksums", value=["../x"] * 3),
+    "checksums_endless": setting("arrays", "cls", "checksums", value=["0" * 64] * 1000),
+    "shape_negative": setting("arrays", "cls", "shape", value=[-11, 8]),
+    "shape_other_rows": setting("arrays", "cls", "shape", value=[12, 8]),
+    "shape_huge": setting("arrays", "cls", "shape", value=[11, 10**30]),
+    "dtype_object": setting("arrays", "cls", "dtype", value="object"),
+    "store_a_list": setting("store", value=[]),
+    "ids_missing": lambda manifest: manifest.pop("image_id"),
+    "ids_two": setting("caption_id", value={"shape": [11, 4], "checksum": "0" * 64}),
+    "ids_shape": setting("image_id", "shape", value=[11]),
+    "attributes_a_list": setting("attributes", value=[]),
+    "arrays_a_list": setting("arrays", value=[]),
+    "nothing": lambda manifest: [manifest.pop(key) for key in list(manifest) if key != "format"],
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE_MANIFESTS.values(), ids=HOSTILE_MANIFESTS.keys())
+def test_a_hostile_manifest_writes_nothing(
+    sealed: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    url = tampered(tmp_path / "place", change)
+    stores = tmp_path / "deep" / "down" / "stores"
+    stores.mkdir(parents=True)
+    monkeypatch.setenv("VITCAPR_STORES", str(stores))
+    before = sorted(tmp_path.rglob("*"))
+    done = CliRunner().invoke(features.app, ["pull", url])
+    assert isinstance(done.exception, UserError) or "error: " in done.output, done.output
+    assert "Traceback" not in done.output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_dots_lead_to_no_other_host() -> None:
+    folder = RemoteFolder("memory://bucket/a/b")
+    assert folder._path("../../../../other/x") == "/other/x"
+    folder._root = "http://host:1/a/b"
+    assert folder._path("../../../../evil.example/x") == "http://host:1/evil.example/x"
+    folder._root = "bucket/a"
+    assert folder._path("../../../other/x") == "bucket/other/x"
+
+
+@pytest.mark.parametrize("splits", ['{"test": [[0, 1000000000000]]}', '{"test": [[-5, 3]]}', '{"test": 5}', "[]", "{"])
+def test_hostile_splits_are_one_line(sealed: Path, tmp_path: Path, splits: str) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    (tmp_path / "place/splits.json").write_text(splits)
+    with pytest.raises(UserError, match=r"split"):
+        find_remote(RemoteFolder(str(tmp_path / "place"))).split_rows("test")

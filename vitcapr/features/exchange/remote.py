@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import IDENTITIES, ArrayLayout, chunk_path, decode_ids
-from vitcapr.features.store.reader import check_sealed
 from vitcapr.features.store.remote_folder import RemoteFolder
+from vitcapr.features.store.sealed import check_sealed
 from vitcapr.files import sha256_bytes
 
 MANIFEST = "manifest.json"
 SPLITS = "splits.json"
+_SPLITS = TypeAdapter(dict[str, list[tuple[int, int]]])
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,10 @@ class Remote:
                 have = ", ".join(self.manifest["arrays"])
                 raise UserError(f"the store has no array '{name}'", where=self.place.url, remedy=f"it has {have}")
             sealed = self.manifest["arrays"][name]
-            layout = ArrayLayout.from_metadata(json.loads(self._read(f"{self.group}/{name}/zarr.json")))
+            try:
+                layout = ArrayLayout.from_metadata(json.loads(self._read(f"{self.group}/{name}/zarr.json")))
+            except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+                raise UserError(f"the metadata of '{name}' are not those of an array", where=self.place.url) from error
             if (list(layout.shape), layout.chunk, layout.dtype) != (
                 sealed["shape"],
                 self.manifest["chunk"],
@@ -69,7 +74,10 @@ class Remote:
         content = self._read(name_in(self.group, chunk_path(Path(self.identity), 0, 2)))
         if sha256_bytes(content) != sealed["checksum"]:
             raise UserError("the ids of the store's rows are not those that were sealed", where=self.place.url)
-        return decode_ids(np.frombuffer(content, np.uint8).reshape(sealed["shape"]))
+        try:
+            return decode_ids(np.frombuffer(content, np.uint8).reshape(sealed["shape"]))
+        except ValueError as error:
+            raise UserError("the ids of the store's rows are not text", where=self.place.url) from error
 
     def split_rows(self, split: str) -> np.ndarray:
         """The rows of ``split``, from the ``splits.json`` that was pushed with the store.
@@ -79,12 +87,17 @@ class Remote:
         """
         remedy = "give the data set with --data results/EXPERIMENT/data/manifest.json"
         try:
-            ranges = json.loads(self.place.read(SPLITS))[split]
+            splits = _SPLITS.validate_json(self.place.read(SPLITS))
         except FileNotFoundError as error:
             raise UserError("the store came without its splits", where=self.place.url, remedy=remedy) from error
-        except KeyError as error:
-            raise UserError(f"the store knows no split '{split}'", where=self.place.url, remedy=remedy) from error
-        return np.concatenate([np.arange(first, last) for first, last in ranges])
+        except ValidationError as error:
+            raise UserError("the store's splits.json is damaged", where=self.place.url, remedy=remedy) from error
+        if split not in splits:
+            raise UserError(f"the store knows no split '{split}'", where=self.place.url, remedy=remedy)
+        rows = self.manifest[self.identity]["shape"][0]
+        if not all(0 <= first < last <= rows for first, last in splits[split]):
+            raise UserError(f"the split '{split}' has rows that the store has not", where=self.place.url, remedy=remedy)
+        return np.concatenate([np.arange(0), *(np.arange(first, last) for first, last in splits[split])])
 
     def _read(self, name: str) -> bytes:
         try:
@@ -104,11 +117,9 @@ def find_remote(place: RemoteFolder) -> Remote:
     except FileNotFoundError as error:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
         raise UserError(what, where=place.url, remedy=remedy) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError("its manifest.json is not JSON", where=place.url) from error
     manifest = check_sealed(content, place.url)
-    if any(not name.isidentifier() for name in manifest["arrays"]):
-        raise UserError("its arrays have names that no store of ours has", where=place.url)
     return Remote(place, manifest, manifest["store"])
 
 

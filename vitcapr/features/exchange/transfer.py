@@ -28,8 +28,8 @@ from vitcapr.features.store.layout import (
     checksum_path,
     chunk_path,
 )
-from vitcapr.features.store.reader import read_sealed
 from vitcapr.features.store.remote_folder import RemoteFolder
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json
 

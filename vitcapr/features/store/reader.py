@@ -15,8 +15,9 @@ from typing import Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import FORMAT, IDENTITIES, chunk_path, decode_ids
-from vitcapr.files import read_json, sha256_file
+from vitcapr.features.store.layout import IDENTITIES, chunk_path, decode_ids
+from vitcapr.features.store.sealed import read_sealed
+from vitcapr.files import sha256_file
 
 _MOST_MAPS = 16_384
 """Chunk files of an array that stay mapped: Linux allows a process 65,530 maps."""
@@ -278,29 +279,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def read_sealed(path: Path) -> dict[str, Any]:
-    """The content of a sealed ``manifest.json``.
-
-    Raises:
-        UserError: it is not one, or of a format this version does not read.
-    """
-    return check_sealed(read_json(path), path)
-
-
-def check_sealed(content: Any, where: object) -> dict[str, Any]:
-    """``content`` of a manifest, if it is a sealed one.
-
-    Raises:
-        UserError: it is not, or of a format this version does not read.
-    """
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else None
-        raise UserError(
-            "not a sealed feature manifest", where=where, remedy=f"expected format {FORMAT}, found {found or 'none'}"
-        )
-    return content
 
 
 def open_features(path: str | Path) -> FeatureStore:

@@ -134,8 +134,10 @@ class RemoteFolder:
         self._tried(name, remove)
 
     def _path(self, name: str) -> str:
+        """``..`` leads to no other host and to no other bucket."""
         scheme, separator, rest = self._root.rpartition("://")
-        return scheme + separator + posixpath.normpath(f"{rest}/{name}")
+        host, _, folder = rest.partition("/")
+        return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
     def _tried(self, name: str, work: Callable[[], T]) -> T:
         pause = self._pause

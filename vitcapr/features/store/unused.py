@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.features.store.layout import CHECKSUMS, GROUP
-from vitcapr.features.store.reader import read_sealed
 from vitcapr.features.store.seal import read_part
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import STORE_NAME_LENGTH
 
 _RECENT_SECONDS = 3600.0

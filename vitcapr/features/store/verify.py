@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.features.store.layout import CHECKSUMS, IDENTITIES, ArrayLayout, checksum_path, chunk_path
-from vitcapr.features.store.reader import read_sealed
+from vitcapr.features.store.sealed import read_sealed
 from vitcapr.files import sha256_file
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,11 @@ def fingerprint_of(recipe: Mapping[str, Any]) -> str:
 
 
 def store_folder(stores: Path, fingerprint: str) -> Path:
+    """Raises:
+    UserError: ``fingerprint``, which may be read from a file, is no digest and could lead to any folder.
+    """
+    if not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        raise UserError("the fingerprint of a store is not 64 hexadecimal digits", where=ascii(fingerprint)[:80])
     return stores / fingerprint[:STORE_NAME_LENGTH]
 
 

@@ -1,0 +1,100 @@
+"""The sealed ``manifest.json`` of a store, checked: it may come from a server or a person who is not trusted."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from vitcapr.errors import UserError
+from vitcapr.features.store.layout import FORMAT, IDENTITIES
+from vitcapr.files import read_json
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+"""SHA-256 in hexadecimal digits."""
+ArrayName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+"""It becomes a folder."""
+Count = Annotated[int, Field(ge=1, lt=2**40)]
+
+
+class SealedArray(TypedDict):
+    """One array; the checksum of a chunk that a partial store does not have is None."""
+
+    shape: Annotated[list[Count], Field(min_length=1, max_length=8)]
+    dtype: Literal["float16", "float32", "uint8"]
+    checksums: list[Digest | None]
+
+
+class SealedIds(TypedDict):
+    """The ids of the rows, a table of bytes."""
+
+    shape: tuple[Count, Count]
+    checksum: Digest
+
+
+@with_config(ConfigDict(extra="allow"))
+class Sealed(TypedDict, total=False):
+    """What the manifest says that decides which files are read and written."""
+
+    fingerprint: Digest
+    store: str
+    chunk: Count
+    arrays: dict[ArrayName, SealedArray]
+    attributes: dict[str, Any]
+    grid: tuple[int, int]
+    partial: bool
+    image_id: SealedIds
+    caption_id: SealedIds
+
+
+_REQUIRED = ("fingerprint", "store", "chunk", "arrays", "attributes")
+_SEALED = TypeAdapter(Sealed)
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The content of a sealed ``manifest.json``.
+
+    Raises:
+        UserError: it is not one, or of a format this version does not read.
+    """
+    return check_sealed(read_json(path), path)
+
+
+def check_sealed(content: Any, where: object) -> dict[str, Any]:
+    """``content`` of a manifest, if it is a sealed one.
+
+    Raises:
+        UserError: it is not, or of a format this version does not read.
+    """
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else None
+        raise UserError(
+            "not a sealed feature manifest", where=where, remedy=f"expected format {FORMAT}, found {found or 'none'}"
+        )
+    problem = _problem(content)
+    if problem is not None:
+        remedy = "seal the store again, or pull it again"
+        raise UserError(f"not a sealed feature manifest: {problem}", where=where, remedy=remedy)
+    return content
+
+
+def _problem(content: dict[str, Any]) -> str | None:
+    """The first thing that is wrong in a manifest."""
+    try:
+        _SEALED.validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    missing = [key for key in _REQUIRED if key not in content]
+    if missing:
+        return f"it has no '{missing[0]}'"
+    identities = [name for name in IDENTITIES if name in content]
+    if len(identities) != 1:
+        return f"it has {len(identities)} of {' and '.join(IDENTITIES)}"
+    rows = content[identities[0]]["shape"][0]
+    for name, array in content["arrays"].items():
+        if name in IDENTITIES or array["shape"][0] != rows:
+            return f"arrays.{name} has not one row for each of the {rows} ids"
+        if len(array["checksums"]) != -(-rows // content["chunk"]):
+            return f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows"
+    return None
