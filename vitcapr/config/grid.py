@@ -116,8 +116,9 @@ def _variant(
     try:
         check_name(name)
     except ValueError as error:
-        what = f"{key} would name a variant '{name}': {error}"
-        raise UserError(what, where=where, remedy="vary by plain words and numbers") from error
+        raise UserError(
+            f"{key} would name a variant '{name}': {error}", where=where, remedy="vary by plain words and numbers"
+        ) from error
     if name in values[kind]:
         raise UserError(f"{key} makes '{name}', which is there already", where=where, remedy=f"see {kind} and grid")
     values[kind][name] = definition

@@ -57,8 +57,9 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
     try:
         measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
     except (KeyError, ValueError, TypeError) as error:
-        what = f"not a table of scores by image: {error}"
-        raise UserError(what, where=per_image, remedy="score the captions again") from error
+        raise UserError(
+            f"not a table of scores by image: {error}", where=per_image, remedy="score the captions again"
+        ) from error
     for name, measure in measures.items():
         value = report["metrics"][name]["value"]
         if value is None or not abs(measure.value - value) <= 1e-6:

@@ -4,10 +4,14 @@ import io
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from PIL import Image
 
@@ -186,3 +190,55 @@ def test_the_command_refuses_a_mistyped_setting(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: unknown configuration key 'scenes.image'")
     assert "did you mean 'scenes.images'?" in done.stderr
+
+
+RENDERING = """
+import sys
+from pathlib import Path
+from vitcapr.data.scenes.dataset import write_scenes
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+try:
+    with Reporter() as reporter:
+        write_scenes(Path(sys.argv[1]), images=100_000, size=64, seed=1, validation=0.1, test=0.1, processes=2,
+                     reporter=reporter)
+except UserError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+@contextmanager
+def rendering(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
+    """A process that renders more than the test waits for, and its two workers, which have begun."""
+    command = [sys.executable, "-c", RENDERING, str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        workers: list[psutil.Process] = []
+        try:
+            while len(list(folder.glob("pictures/*"))) < 2:
+                assert process.poll() is None
+                time.sleep(0.05)
+            children = psutil.Process(process.pid).children(recursive=True)
+            workers = [child for child in children if any("spawn_main" in part for part in child.cmdline())]
+            yield process, workers
+        finally:
+            for each in (process, *workers):
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+
+
+def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
+    """As the kernel kills one when memory runs out; the rendering once waited for it for ever."""
+    with rendering(tmp_path) as (process, workers):
+        workers[0].kill()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("error: a process that rendered pictures was killed; run it again")
+    assert "Traceback" not in said
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    with rendering(tmp_path) as (process, workers):
+        process.kill()
+        process.wait()
+        _, alive = psutil.wait_procs(workers, timeout=60)
+    assert not alive
