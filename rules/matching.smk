@@ -150,12 +150,9 @@ rule score_languages:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.metrics.score_languages.settings,
-        made_from=experiment.metrics.score_languages.made_from,
+        **stages.score_languages(model=lambda wildcards: wildcards.matcher),
     shell:
-        "python -m vitcapr.cli.score_languages --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " --split {wildcards.split} --model {wildcards.matcher} --output {output.metrics:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule measure_information:
@@ -174,8 +171,6 @@ rule measure_information:
         mem_mb=4000,
         runtime=30,
     params:
-        made_from=experiment.matching.measure_information.made_from,
+        **stages.measure_information(model=lambda wildcards: wildcards.matcher),
     shell:
-        "python -m vitcapr.cli.measure_information --before {input.before:q} --after {input.after:q}"
-        " --manifest {input.manifest:q} --split {wildcards.split} --model {wildcards.matcher}"
-        " --output {output.metrics:q} --log {log:q}"
+        "{params.command} --log {log:q}"

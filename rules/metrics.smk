@@ -5,8 +5,11 @@ rule paraphrases:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        card="results/{experiment}/text/paraphrases/{split}/card.json",
-        table="results/{experiment}/text/paraphrases/{split}/table.gz",
+        paraphrases=multiext(
+            "results/{experiment}/text/paraphrases/{split}/",
+            "card.json",
+            "table.gz",
+        ),
     log:
         "results/{experiment}/logs/paraphrases/{split}.log",
     conda:
@@ -16,21 +19,17 @@ rule paraphrases:
         mem_mb=2000,
         runtime=20,
     params:
-        folder=subpath(output.card, parent=True),
-        settings=experiment.metrics.paraphrases.settings,
-        made_from=experiment.metrics.paraphrases.made_from,
+        **stages.paraphrases(),
     shell:
-        "python -m vitcapr.cli.paraphrases --manifest {input.manifest:q} --split {wildcards.split}"
-        " --output-dir {params.folder:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule score:
     input:
-        experiment.metrics.paraphrases_of,
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
+        paraphrases=experiment.metrics.paraphrases_of,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
@@ -46,15 +45,9 @@ rule score:
         mem_mb=4000,
         runtime=60,
     params:
-        paraphrases=experiment.metrics.paraphrases_option,
-        settings=experiment.metrics.score.settings,
-        made_from=experiment.metrics.score.made_from,
+        **stages.score(model=lambda wildcards: wildcards.captioner),
     shell:
-        "python -m vitcapr.cli.score --captions {input.captions:q} --manifest {input.manifest:q}"
-        " --vocabulary {input.vocabulary:q} {params.paraphrases} --split {wildcards.split}"
-        " --model {wildcards.captioner} --decoding {wildcards.decoding}"
-        " --output {output.metrics:q} --per-image {output.per_image:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule ground:
@@ -74,24 +67,19 @@ rule ground:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.metrics.ground.settings,
-        made_from=experiment.metrics.ground.made_from,
+        **stages.ground(model=lambda wildcards: wildcards.captioner),
     shell:
-        "python -m vitcapr.cli.ground --captions {input.captions:q} --attention {input.attention:q}"
-        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --split {wildcards.split}"
-        " --model {wildcards.captioner} --decoding {wildcards.decoding}"
-        " --output {output.metrics:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
-rule check_facts:
+rule check_claims:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
     output:
-        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/facts.json",
+        metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
     log:
-        "results/{experiment}/logs/check_facts/{captioner}.{decoding}.{split}.log",
+        "results/{experiment}/logs/check_claims/{captioner}.{decoding}.{split}.log",
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -99,12 +87,9 @@ rule check_facts:
         mem_mb=1000,
         runtime=10,
     params:
-        settings=experiment.metrics.check_facts.settings,
-        made_from=experiment.metrics.check_facts.made_from,
+        **stages.check_claims(model=lambda wildcards: wildcards.captioner),
     shell:
-        "python -m vitcapr.cli.check_facts --captions {input.captions:q} --manifest {input.manifest:q}"
-        " --split {wildcards.split} --model {wildcards.captioner} --decoding {wildcards.decoding}"
-        " --output {output.metrics:q} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule summary:
@@ -132,10 +117,9 @@ rule summary:
         mem_mb=1000,
         runtime=10,
     params:
-        made_from=experiment.metrics.summary.made_from,
+        **stages.summary(),
     shell:
-        "python -m vitcapr.cli.summary {input.metrics:q} --experiment {wildcards.experiment}"
-        " --output {output.summary:q} --table {output.table:q} --collect results/summary.csv --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule spread:
@@ -159,20 +143,17 @@ rule spread:
         mem_mb=1000,
         runtime=10,
     params:
-        settings=experiment.metrics.spread.settings,
-        made_from=experiment.metrics.spread.made_from,
+        **stages.spread(),
     shell:
-        "python -m vitcapr.cli.spread {input.summary:q} --output {output.spread:q} --pairs {output.pairs:q}"
-        " --table {output.table:q} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule compare:
     input:
         before=experiment.metrics.before,
-        after=[
-            "results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
-            "results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
-        ],
+        before_images=experiment.metrics.before_images,
+        after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
+        after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     output:
         comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
         table=report(
@@ -190,13 +171,9 @@ rule compare:
         mem_mb=2000,
         runtime=30,
     params:
-        settings=experiment.metrics.compare.settings,
-        made_from=experiment.metrics.compare.made_from,
+        **stages.compare(),
     shell:
-        "python -m vitcapr.cli.compare --before {input.before[0]:q} --before-images {input.before[1]:q}"
-        " --after {input.after[0]:q} --after-images {input.after[1]:q}"
-        " --output {output.comparison:q} --table {output.table:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule paper_tables:
@@ -233,12 +210,6 @@ rule paper_tables:
         mem_mb=1000,
         runtime=10,
     params:
-        folder=subpath(output.page, parent=True),
-        comparisons=experiment.metrics.comparisons_option,
-        cards=experiment.metrics.cards_option,
-        trainings=experiment.metrics.trainings_option,
-        ranks=experiment.metrics.ranks_option,
-        made_from=experiment.metrics.paper_tables.made_from,
+        **stages.paper_tables(sources=experiment.metrics.published),
     shell:
-        "python -m vitcapr.cli.paper_tables {input.summary:q} --paper {wildcards.paper} {params.comparisons}"
-        " {params.cards} {params.trainings} {params.ranks} --output-dir {params.folder:q} --log {log:q}"
+        "{params.command} --log {log:q}"

@@ -3,12 +3,12 @@
 
 rule tune_reranking:
     input:
-        experiment.reranking.retriever_of,
         captions=experiment.reranking.validation_candidates_of,
         features=experiment.reranking.features_of,
         views=experiment.reranking.views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
+        retriever=experiment.reranking.retriever_of,
     output:
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
     log:
@@ -18,29 +18,24 @@ rule tune_reranking:
         "../envs/gpu.yaml"
     threads: 4
     resources:
-        gpu=stages.embed.gpus,
+        gpu=stages.tune_reranking.gpus,
         mem_mb=8000,
         runtime=60,
     params:
-        retriever=subpath(input[0], parent=True),
-        views=experiment.reranking.views_option,
-        settings=experiment.reranking.tune.settings,
-        made_from=experiment.reranking.tune.made_from,
+        **stages.tune_reranking(),
     shell:
-        "python -m vitcapr.cli.tune_reranking --captions {input.captions:q} --features {input.features:q} {params.views}"
-        " --manifest {input.manifest:q} --vocabulary {input.vocabulary:q} --retriever {params.retriever:q}"
-        " --output {output.weight:q} --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule rerank:
     input:
-        experiment.reranking.retriever_of,
-        captions=experiment.reranking.candidates_of,
+        candidates=experiment.reranking.candidates_of,
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
         features=experiment.reranking.features_of,
         views=experiment.reranking.views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
+        retriever=experiment.reranking.retriever_of,
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
     log:
@@ -52,24 +47,18 @@ rule rerank:
         "../envs/gpu.yaml"
     threads: 4
     resources:
-        gpu=stages.embed.gpus,
+        gpu=stages.rerank.gpus,
         mem_mb=8000,
         runtime=60,
     params:
-        retriever=subpath(input[0], parent=True),
-        views=experiment.reranking.views_option,
-        settings=experiment.reranking.rerank.settings,
-        made_from=experiment.reranking.rerank.made_from,
+        **stages.rerank(),
     shell:
-        "python -m vitcapr.cli.rerank --captions {input.captions:q} --weight {input.weight:q}"
-        " --features {input.features:q} {params.views} --manifest {input.manifest:q} --vocabulary {input.vocabulary:q}"
-        " --retriever {params.retriever:q} --split {wildcards.split} --output {output.captions:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule rerank_oracle:
     input:
-        captions=experiment.reranking.candidates_of,
+        candidates=experiment.reranking.candidates_of,
         manifest="results/{experiment}/data/manifest.json",
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
@@ -85,9 +74,6 @@ rule rerank_oracle:
         mem_mb=4000,
         runtime=60,
     params:
-        settings=experiment.reranking.oracle.settings,
-        made_from=experiment.reranking.oracle.made_from,
+        **stages.rerank_oracle(),
     shell:
-        "python -m vitcapr.cli.rerank_oracle --captions {input.captions:q} --manifest {input.manifest:q}"
-        " --split {wildcards.split} --output {output.captions:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"

@@ -117,6 +117,7 @@ rule score_retrieval:
     input:
         embeddings=experiment.retrieval.scored_embeddings_of,
         query_bank=experiment.retrieval.query_bank_of,
+        bank_weight=experiment.retrieval.bank_weight_of,
         manifest="results/{experiment}/data/manifest.json",
     output:
         metrics="results/{experiment}/metrics/retrieval/{scored}/{split}/metrics.json",
@@ -130,20 +131,16 @@ rule score_retrieval:
         mem_mb=4000,
         runtime=60,
     params:
-        query_bank=experiment.retrieval.query_bank_option,
-        settings=experiment.metrics.score_retrieval.settings,
-        made_from=experiment.metrics.score_retrieval.made_from,
+        **stages.score_retrieval(model=lambda wildcards: wildcards.scored),
     shell:
-        "python -m vitcapr.cli.score_retrieval --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " {params.query_bank} --split {wildcards.split} --model {wildcards.scored}"
-        " --output {output.metrics:q} --ranks {output.ranks:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"
 
 
 rule score_pools:
     input:
         embeddings=experiment.retrieval.pooled_embeddings_of,
         query_bank=experiment.retrieval.query_bank_of,
+        bank_weight=experiment.retrieval.bank_weight_of,
         manifest="results/{experiment}/data/manifest.json",
         pools="results/{experiment}/data/pools.npz",
     output:
@@ -157,10 +154,6 @@ rule score_pools:
         mem_mb=4000,
         runtime=60,
     params:
-        query_bank=experiment.retrieval.query_bank_option,
-        settings=experiment.metrics.score_pools.settings,
-        made_from=experiment.metrics.score_pools.made_from,
+        **stages.score_pools(model=lambda wildcards: wildcards.scored),
     shell:
-        "python -m vitcapr.cli.score_pools --embeddings {input.embeddings:q} --manifest {input.manifest:q}"
-        " --pools {input.pools:q} {params.query_bank} --model {wildcards.scored} --output {output.metrics:q}"
-        " --settings {params.settings:q} --log {log:q}"
+        "{params.command} --log {log:q}"

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.summary import COLUMNS, write_summary
-from vitcapr.cli import paper_tables
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics.published.numbers import TABLE_NAMES
+from vitcapr.stages.paper_tables import paper_tables
 
 
 @pytest.fixture
@@ -25,8 +26,14 @@ def summary(tmp_path: Path) -> Path:
     return tmp_path / "summary.csv"
 
 
+def write(summary: Path, folder: Path, paper: str = "vitcap-r", log: Path | None = None) -> None:
+    endings = {"page": "md", "latex": "tex", "numbers": "csv"}
+    files = {name: folder / f"{paper}.{ending}" for name, ending in endings.items()}
+    run_stage(paper_tables, summary=summary, paper=paper, log=log, **files)
+
+
 def test_the_declared_files_and_no_other(summary: Path, tmp_path: Path) -> None:
-    paper_tables.main(summary, tmp_path / "tables", log=tmp_path / "log")
+    write(summary, tmp_path / "tables", log=tmp_path / "log")
     names = {f"{name}.{kind}" for name in (*TABLE_NAMES["vitcap-r"], "vitcap-r") for kind in ("md", "csv", "tex")}
     assert {path.name for path in (tmp_path / "tables").iterdir()} == names
     assert "10 tables beside vitcap-r" in (tmp_path / "log").read_text()
@@ -40,7 +47,7 @@ def test_the_declared_files_and_no_other(summary: Path, tmp_path: Path) -> None:
 
 
 def test_every_published_number_as_printed(summary: Path, tmp_path: Path) -> None:
-    paper_tables.main(summary, tmp_path)
+    write(summary, tmp_path)
     with (tmp_path / "vitcap-r.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     by_place = {(row["table"], row["system"], row["metric"]): row for row in rows}
@@ -53,26 +60,27 @@ def test_every_published_number_as_printed(summary: Path, tmp_path: Path) -> Non
 
 def test_the_same_bytes_again(summary: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        paper_tables.main(summary, tmp_path / folder)
+        write(summary, tmp_path / folder)
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
 def test_an_unknown_paper_writes_nothing(summary: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no numbers of a paper 'x'"):
-        paper_tables.main(summary, tmp_path / "tables", paper="x")
+        write(summary, tmp_path / "tables", paper="x")
     assert not (tmp_path / "tables").exists()
 
 
 def test_a_mistake_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "vitcapr.cli.paper_tables", str(tmp_path / "no.csv"), "--output-dir", "x"]
+    command = [sys.executable, "-m", "vitcapr", "stage", "paper_tables", "--summary", str(tmp_path / "no.csv")]
+    command += ["--page", "x.md", "--latex", "x.tex", "--numbers", "x.csv"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr == f"error: no such file ({tmp_path}/no.csv); run the stage that makes it\n"
 
 
 def test_the_second_paper_has_tables_of_its_own(summary: Path, tmp_path: Path) -> None:
-    paper_tables.main(summary, tmp_path / "tables", paper="blip2-flickr30k")
+    write(summary, tmp_path / "tables", paper="blip2-flickr30k")
     names = {
         f"{name}.{kind}"
         for name in (*TABLE_NAMES["blip2-flickr30k"], "blip2-flickr30k")

@@ -9,11 +9,14 @@ import pytest
 
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.building import cosines
-from vitcapr.cli import rerank, rerank_oracle, tune_reranking
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.retrieval import views
+from vitcapr.stages.rerank import rerank
+from vitcapr.stages.rerank_oracle import rerank_oracle
+from vitcapr.stages.tune_reranking import tune_reranking
 
 SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
 TRUTH = {
@@ -79,10 +82,11 @@ def files(tmp_path, monkeypatch):
 
 
 def tune(files, folder, settings="{}"):
-    tune_reranking.main(
+    run_stage(
+        tune_reranking,
         captions=folder / "validation.json",
         **files,
-        output=folder / "weight.json",
+        weight=folder / "weight.json",
         settings=settings,
         log=folder / "log",
     )
@@ -118,8 +122,9 @@ def test_meteor_may_decide(files, tmp_path, monkeypatch):
 
 
 def reranked(files, folder, **changes):
-    options = files | {"captions": folder / "test.json", "split": "test"} | changes
-    rerank.main(weight=folder / "weight.json", **options, output=folder / "reranked.json", log=folder / "log")
+    options = files | {"candidates": folder / "test.json", "split": "test"} | changes
+    written = {"captions": folder / "reranked.json", "log": folder / "log"}
+    run_stage(rerank, weight=folder / "weight.json", **options, **written)
     return json.loads((folder / "reranked.json").read_text())
 
 
@@ -139,8 +144,8 @@ def test_rerank_reorders_the_candidates(files, tmp_path):
 
 
 def test_the_oracle_marks_what_it_chose(files, tmp_path):
-    options = {"captions": tmp_path / "test.json", "manifest": files["manifest"], "split": "test"}
-    rerank_oracle.main(**options, output=tmp_path / "oracle.json", log=tmp_path / "log")
+    options = {"candidates": tmp_path / "test.json", "manifest": files["manifest"], "split": "test"}
+    run_stage(rerank_oracle, **options, captions=tmp_path / "oracle.json", log=tmp_path / "log")
     first, second = json.loads((tmp_path / "oracle.json").read_text())
     assert first["oracle"] == second["oracle"] == "sentence CIDEr against the references of the same image"
     assert first["caption"] == TRUTH["t0"]
@@ -153,7 +158,7 @@ def test_the_oracle_marks_what_it_chose(files, tmp_path):
 def test_mistakes_are_told(files, tmp_path, monkeypatch):
     tune(files, tmp_path)
     with pytest.raises(UserError, match="not the captions of the split"):
-        reranked(files, tmp_path, captions=tmp_path / "validation.json")
+        reranked(files, tmp_path, candidates=tmp_path / "validation.json")
     with pytest.raises(UserError, match="no trained retriever there"):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
     with monkeypatch.context() as patch:
@@ -161,7 +166,7 @@ def test_mistakes_are_told(files, tmp_path, monkeypatch):
         with pytest.raises(UserError, match="not those of the data set toys"):
             reranked(files, tmp_path)
     with pytest.raises(UserError, match="looks at 0 further views of an image, 1 are given; leave out --view"):
-        reranked(files, tmp_path, view=[tmp_path / "features.json"])
+        reranked(files, tmp_path, views=[tmp_path / "features.json"])
     (tmp_path / "best.safetensors").write_bytes(b"others")
     with pytest.raises(UserError, match=r"weight in .*weight\.json was chosen for another retriever"):
         reranked(files, tmp_path)

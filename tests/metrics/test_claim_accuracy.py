@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
-from vitcapr.cli import check_facts
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.data.scenes.reading import read_caption
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics.claim_accuracy import claim_accuracy
 from vitcapr.progress import Reporter
+from vitcapr.stages.check_claims import check_claims
 
 TRUTH = "On the grass, three small striped red balls are to the left of a big white house."
 
@@ -62,6 +63,11 @@ def test_over_captions() -> None:
     assert values(TRUTH, "four balls", "a house", "two houses")["facts_true"] == 0.5
 
 
+def check(folder: Path, manifest: Path) -> None:
+    captions, metrics = folder / "captions.json", folder / "claims.json"
+    run_stage(check_claims, captions=captions, manifest=manifest, split="test", metrics=metrics)
+
+
 def test_the_command(tmp_path: Path) -> None:
     with Reporter() as reporter:
         manifest = write_scenes(
@@ -75,8 +81,8 @@ def test_the_command(tmp_path: Path) -> None:
     written[first] = written[other]
     captions = [{"image_id": image, "caption": text} for image, text in written.items()]
     (tmp_path / "captions.json").write_text(json.dumps(captions), encoding="utf-8")
-    check_facts.main(tmp_path / "captions.json", manifest, "test", tmp_path / "facts.json")
-    metrics = json.loads((tmp_path / "facts.json").read_text())["metrics"]
+    check(tmp_path, manifest)
+    metrics = json.loads((tmp_path / "claims.json").read_text())["metrics"]
     assert metrics["facts_true"]["value"] == pytest.approx(1 - 1 / len(written))
     assert metrics["facts_true"]["n"] == len(written)
 
@@ -92,4 +98,4 @@ def test_another_data_set_is_refused(tmp_path: Path) -> None:
         tmp_path, dataset="toys", image_root=tmp_path, images=image, captions=caption, rejected=[]
     )
     with pytest.raises(UserError, match="checked on scenes, not on toys"):
-        check_facts.main(tmp_path / "captions.json", manifest, "test", tmp_path / "facts.json")
+        check(tmp_path, manifest)

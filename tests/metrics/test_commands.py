@@ -15,9 +15,12 @@ from vitcapr.artefacts import captions as captions_file
 from vitcapr.artefacts.captions import Candidate
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.cli import ground, score, summary
 from vitcapr.commands import table
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.ground import ground
+from vitcapr.stages.score import score
+from vitcapr.stages.summary import summary
 
 SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
 TEXTS = {
@@ -82,12 +85,13 @@ def write_attention(folder: Path, lengths: list[int], patches: int = 4) -> None:
 def run_score(
     folder: Path, settings: str = SETTINGS, output: str = "metrics.json", decoding: str = "beam"
 ) -> dict[str, dict[str, float]]:
-    score.main(
+    run_stage(
+        score,
         captions=folder / "captions.json",
         manifest=folder / "manifest.json",
         vocabulary=folder / "vocabulary.json",
         split="test",
-        output=folder / output,
+        metrics=folder / output,
         per_image=folder / "per_image.parquet",
         model="attention",
         decoding=decoding,
@@ -97,13 +101,14 @@ def run_score(
 
 
 def run_ground(folder: Path) -> dict[str, dict[str, float]]:
-    ground.main(
+    run_stage(
+        ground,
         captions=folder / "captions.json",
         attention=folder / "attention.npz",
         manifest=folder / "manifest.json",
         vocabulary=folder / "vocabulary.json",
         split="test",
-        output=folder / "grounding.json",
+        metrics=folder / "grounding.json",
         model="attention",
         decoding="beam",
         settings=SETTINGS,
@@ -159,10 +164,10 @@ def test_another_language_is_refused(folder: Path) -> None:
 
 def test_bad_captions_end_with_one_line_and_code_2(folder: Path) -> None:
     write_captions(folder, {"one.png": "a dog", "two.png": ""})
-    command = [sys.executable, "-m", "vitcapr.cli.score"]
+    command = [sys.executable, "-m", "vitcapr", "stage", "score"]
     for option in ("captions", "manifest", "vocabulary"):
         command += [f"--{option}", str(folder / f"{option}.json")]
-    command += ["--split", "test", "--output", str(folder / "metrics.json"), "--per-image", str(folder / "p.parquet")]
+    command += ["--split", "test", "--metrics", str(folder / "metrics.json"), "--per-image", str(folder / "p.parquet")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert answer.returncode == 2
     assert answer.stderr.splitlines()[0].startswith("error: an empty caption cannot be scored (image two.png)")
@@ -204,7 +209,8 @@ def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], mon
     results = folder / "results"
     for experiment in ("demo", "other"):
         home = results / experiment
-        summary.main(files, experiment, home / "summary.csv", home / "scores.md", results / "summary.csv")
+        written = {"summary": home / "summary.csv", "table": home / "scores.md"}
+        run_stage(summary, metrics=files, experiment=experiment, **written)
     collected = pd.read_csv(results / "summary.csv")
     assert sorted(collected["experiment"].unique()) == ["demo", "other"]
     assert "57.1" in (results / "demo" / "scores.md").read_text()

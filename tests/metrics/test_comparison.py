@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.metrics import write_metrics
-from vitcapr.cli import compare
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics import oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
@@ -14,6 +14,7 @@ from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
 from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.stages.compare import compare
 
 PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"
 REFERENCES = [[f"a dog number n{i} runs on the green grass"] for i in range(40)]
@@ -77,7 +78,9 @@ def test_the_same_system_twice_shows_no_difference(tmp_path):
 def test_the_command_writes_both_files(tmp_path):
     files = [*scored(tmp_path, "beam", WORSE), *scored(tmp_path, "my-oracle", BETTER, oracle.PROTOCOL + PROTOCOL)]
     outputs = tmp_path / "comparison.json", tmp_path / "comparison.md"
-    compare.main(*files, *outputs, settings='{"metrics": {"bootstrap_samples": 50}}', log=tmp_path / "log")
+    names = ("before", "before_images", "after", "after_images", "comparison", "table")
+    given = dict(zip(names, (*files, *outputs), strict=True))
+    run_stage(compare, **given, settings='{"metrics": {"bootstrap_samples": 50}}', log=tmp_path / "log")
     content, text = json.loads(outputs[0].read_text()), outputs[1].read_text()
     assert text == comparison_page(content)
     assert "### m, my-oracle against m, beam: toys, test split, 40 images" in text

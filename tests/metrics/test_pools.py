@@ -10,9 +10,10 @@ import pytest
 from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.pools import Pools, read_pools
-from vitcapr.cli import score_pools
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics.pools import rank_pools
+from vitcapr.stages.score_pools import score_pools
 
 IMAGES, EACH = 12, 3
 
@@ -94,11 +95,12 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     )
     np.savez(tmp_path / "embeddings.npz", **embeddings()._asdict())
     np.savez(tmp_path / "pools.npz", **POOLS._asdict())
-    score_pools.main(
-        tmp_path / "embeddings.npz",
-        tmp_path / "manifest.json",
-        tmp_path / "pools.npz",
-        tmp_path / "metrics.json",
+    run_stage(
+        score_pools,
+        embeddings=tmp_path / "embeddings.npz",
+        manifest=tmp_path / "manifest.json",
+        pools=tmp_path / "pools.npz",
+        metrics=tmp_path / "metrics.json",
         model="matcher",
         settings=json.dumps({"metrics": {"bootstrap_samples": 20}}),
     )

@@ -11,13 +11,14 @@ from vitcapr.artefacts.embeddings import read_embeddings
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.artefacts.weight import QueryBankWeight
-from vitcapr.cli import score_retrieval
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval_files import compare_files
+from vitcapr.stages.score_retrieval import score_retrieval
 
 OWNERS = [0, 0, 1, 2, 2, 2]
 TRUTH = Truth.of(OWNERS, 3)
@@ -153,11 +154,12 @@ def write_embeddings(folder: Path, name: str = "embeddings.npz", **changed: np.n
 
 
 def run(folder: Path, name: str = "embeddings.npz", output: str = "metrics.json", samples: int = 50) -> dict:
-    score_retrieval.main(
+    run_stage(
+        score_retrieval,
         embeddings=folder / name,
         manifest=folder / "manifest.json",
         split="test",
-        output=folder / output,
+        metrics=folder / output,
         ranks=folder / f"{Path(name).stem}-ranks.npz",
         model="dual",
         settings=json.dumps({"metrics": {"bootstrap_samples": samples}}),
@@ -195,17 +197,18 @@ def test_command_with_a_query_bank(folder: Path) -> None:
     weight.write(folder / "weight.json")
 
     def score(**corrected_by: Path) -> dict:
-        score_retrieval.main(
+        run_stage(
+            score_retrieval,
             embeddings=folder / "embeddings.npz",
             manifest=folder / "manifest.json",
             split="test",
-            output=folder / "metrics.json",
+            metrics=folder / "metrics.json",
             ranks=folder / "ranks.npz",
             **corrected_by,
         )
         return json.loads((folder / "metrics.json").read_text())
 
-    content = score(query_bank=folder / "train.npz", weight=folder / "weight.json")
+    content = score(query_bank=folder / "train.npz", bank_weight=folder / "weight.json")
     assert (
         "|query-bank:train 3images 6captions,inverse-temperature=10,weight=0.5 chosen on validation|ci:"
         in content["protocol"]
@@ -215,7 +218,7 @@ def test_command_with_a_query_bank(folder: Path) -> None:
     found = corrected(bank, bank, weight)
     expected = rank_matches(found.images, found.captions, found.caption_image)
     assert RankFile.read(folder / "ranks.npz").ranks.t2i.tolist() == expected.t2i.tolist()
-    with pytest.raises(UserError, match="give --query-bank and --weight"):
+    with pytest.raises(UserError, match="give --query-bank and --bank-weight"):
         score(query_bank=folder / "train.npz")
 
 

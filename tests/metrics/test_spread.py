@@ -10,9 +10,10 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from vitcapr.artefacts.summary import write_summary
-from vitcapr.cli import spread as command
+from vitcapr.declaration.run import run_stage
 from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
 from vitcapr.metrics.summary import tidy
+from vitcapr.stages.spread import spread as spread_stage
 from vitcapr.tables.markdown import to_page
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
@@ -89,8 +90,9 @@ def test_as_people_read_it() -> None:
 def test_the_command(tmp_path: Path) -> None:
     write_summary(tmp_path / "summary.csv", SCORES)
     seeded: dict[str, Any] = {name: model._asdict() for name, model in BOTH.items()}
-    files = {"output": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
-    command.main(tmp_path / "summary.csv", settings=json.dumps({"models": seeded}), **files)
-    assert pd.read_csv(files["output"])["model"].tolist() == ["linear", "mlp"]
+    files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
+    settings = json.dumps({"models": seeded})
+    run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
+    assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
     assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
     assert files["table"].read_text().startswith("## Over seeds")

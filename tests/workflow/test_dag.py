@@ -59,7 +59,7 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
         assert "gpu=1" in resources[1] or rule not in ("extract", "train_captioner", "decode", "train_backbone")
     written = re.findall(r"^    output: ([^,\n]+)", "\n".join(blocks), re.MULTILINE)
     # The scores of captions share a folder.
-    folders = [path.rpartition("/")[0] for path in written if not path.endswith(("/grounding.json", "/facts.json"))]
+    folders = [path.rpartition("/")[0] for path in written if not path.endswith(("/grounding.json", "/claims.json"))]
     assert len(folders) == len(set(folders)), "one output folder a job"
 
 

@@ -1,10 +1,10 @@
 """Which scores, and how sure of them to be."""
 
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, StageSettings
 from vitcapr.modules import modules_in
 
 
@@ -31,8 +31,22 @@ class MetricsConfig(Section):
     """Seconds after which a silent scorer is stopped with an error."""
 
 
-class ScoreSettings(Section):
-    """What the stages ``score`` and ``ground`` read."""
+SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
+"""Settings that only the scores of captions need: execution only where nothing but the intervals counts."""
+
+
+class ScoreSettings(StageSettings):
+    """What the stages that read captions and references need."""
 
     metrics: MetricsConfig = MetricsConfig()
     language: str = "en"
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(metrics=config.metrics, language=config.text.language)
+
+
+class IntervalSettings(StageSettings):
+    """What the other stages that score need: the resamples and their seed."""
+
+    metrics: MetricsConfig = MetricsConfig()

@@ -5,7 +5,6 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.metrics import MetricsConfig
 
 
 class WeighingConfig(Section):
@@ -37,18 +36,3 @@ class RerankingConfig(Section):
         if self.by == "oracle" and self.retriever is not None:
             raise ValueError("by oracle asks no retriever; leave out its name")
         return self
-
-
-class TuneRerankingSettings(Section):
-    """What the stage ``tune_reranking`` reads."""
-
-    weighing: WeighingConfig = WeighingConfig()
-    metrics: MetricsConfig = MetricsConfig()
-    language: str = "en"
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-
-
-class RerankSettings(Section):
-    """What the stage ``rerank`` reads; what the weight was chosen with is in its file."""
-
-    device: Literal["auto", "cpu", "cuda"] = "auto"

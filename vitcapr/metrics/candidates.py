@@ -1,11 +1,16 @@
 """What each of an image's candidates would contribute to a score of the split, if it were chosen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.metrics.bootstrap import Array, Measure
+from vitcapr.metrics.caption_metric import TokenisedCaptions
+from vitcapr.metrics.captions.cider import cider
+from vitcapr.metrics.captions.meteor import meteor_by_java
+from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.references import tokenize_all
 
 
 class CandidateScores:
@@ -37,3 +42,27 @@ class CandidateScores:
         """The score of each candidate of each image alone."""
         values = self._aggregate(self._statistics)
         return [row[:count] for row, count in zip(values, self.counts, strict=True)]
+
+
+def tokenize_candidates(
+    candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], timeout: float
+) -> tuple[list[list[str]], dict[str, list[str]]]:
+    """The words of each image's candidates, and those of each image's references.
+
+    Args:
+        candidates, references: by image.
+
+    Raises:
+        UserError: as for :func:`~vitcapr.metrics.references.tokenize_all`.
+    """
+    flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
+    words, reference_words = tokenize_all(flat, references, timeout)
+    rest = iter(words)
+    return [[next(rest) for _ in texts] for texts in candidates.values()], reference_words
+
+
+def scorer_of(name: str, references: Mapping[str, Sequence[str]], timeout: float) -> Callable[[Sequence[str]], Measure]:
+    """The measure of one tokenised caption an image: ``cider`` or ``meteor``, against tokenised references."""
+    if name == "meteor":
+        return lambda words: meteor_by_java(TokenisedCaptions(words, references, timeout=timeout))
+    return lambda words: cider(words, list(references.values()))

@@ -26,7 +26,7 @@ class TokenisedCaptions:
         references: the tokenised references of each image, by its id; N in the order of the captions.
         written: (N,) the captions as they were decoded.
         training: the captions of the training split as they were written.
-        paraphrases: card.json of METEOR's paraphrases of these references.
+        paraphrases: folder of METEOR's paraphrases of these references.
         timeout: seconds after which a silent program is stopped.
     """
 

@@ -1,11 +1,18 @@
 """Captions that find captions of the same picture in another language, through the space they share with pictures."""
 
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.metrics import Score
+from vitcapr.metrics.bootstrap import ratio_measure
 from vitcapr.metrics.ranks import read_rows
+from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.metrics.retrieval import DEPTHS
 
 _ROWS = 512
 
@@ -20,6 +27,37 @@ class CrossRanks(NamedTuple):
     ranks: npt.NDArray[np.int64]
     picture: npt.NDArray[np.int64]
     pool: int
+
+    def scores(self, name: str, samples: int, seed: int) -> dict[str, Score]:
+        """Recall and the median rank, named ``name_...``; resampling takes pictures with all their captions."""
+        _, place = np.unique(self.picture, return_inverse=True)
+        counts = np.bincount(place)
+        hits = {depth: np.bincount(place, weights=self.ranks <= depth) for depth in DEPTHS}
+        recalls = {
+            f"{name}_recall_{depth}": score_of(ratio_measure(hits[depth], counts), samples, seed) for depth in DEPTHS
+        }
+        return recalls | {f"{name}_median_rank": plain_score(float(np.median(self.ranks)), len(self.ranks))}
+
+    @property
+    def shown(self) -> str:
+        """One line for people."""
+        recalls = " / ".join(f"{100 * float(np.mean(self.ranks <= depth)):.1f}" for depth in DEPTHS)
+        return f"R@1/5/10 {recalls} among {self.pool} captions"
+
+
+def pairs_of_languages(
+    found: Embeddings, spoken: npt.NDArray[np.object_], languages: Sequence[str]
+) -> Iterator[tuple[str, CrossRanks]]:
+    """The ranks of each pair of languages that have captions of the same pictures, by names such as ``en_to_zh``.
+
+    Args:
+        spoken: (m,) the language of each caption that was embedded.
+    """
+    for asked, answering in permutations(languages, 2):
+        a, b = spoken == asked, spoken == answering
+        ranked = cross_ranks(found.captions[a], found.caption_image[a], found.captions[b], found.caption_image[b])
+        if len(ranked.ranks):
+            yield f"{asked}_to_{answering}", ranked
 
 
 def cross_ranks(

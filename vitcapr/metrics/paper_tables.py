@@ -50,16 +50,19 @@ def paper_tables(
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
 
 
-def write_paper_tables(folder: Path, paper: str, tables: Sequence[Table]) -> None:
-    """Each table as Markdown, CSV and LaTeX; all of them as a page and a document; the published numbers as CSV."""
+def write_paper_tables(paper: str, tables: Sequence[Table], *, page: Path, latex: Path, numbers: Path) -> None:
+    """All tables as a page and a document, the published numbers as CSV.
+
+    Each table stands beside the page as Markdown, CSV and LaTeX, too.
+    """
     published = read_published(paper)
     for table in tables:
         for ending, text in (("md", to_markdown(table)), ("csv", to_csv(table)), ("tex", to_latex(table))):
-            write_text(folder / f"{table.name}.{ending}", text)
+            write_text(page.with_name(f"{table.name}.{ending}"), text)
     title = f"{published.name}: paper, this build, literature"
-    write_text(folder / f"{paper}.md", to_page(tables, title, f"{published.title}. {published.citation}."))
-    write_text(folder / f"{paper}.tex", to_document(tables, title))
-    write_text(folder / f"{paper}.csv", frame_to_csv(published_numbers(published)))
+    write_text(page, to_page(tables, title, f"{published.title}. {published.citation}."))
+    write_text(latex, to_document(tables, title))
+    write_text(numbers, frame_to_csv(published_numbers(published)))
 
 
 def published_numbers(published: Published) -> pd.DataFrame:

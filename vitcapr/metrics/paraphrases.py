@@ -47,12 +47,13 @@ def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]], 
     return count
 
 
-def find_paraphrases(card: Path, references: Mapping[str, Sequence[str]]) -> Path:
-    """The table beside ``card``, which must have been made of these references.
+def find_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) -> Path:
+    """The table in ``directory``, which must have been made of these references.
 
     Raises:
         UserError: it is another file, or of other references, or the table is not the one that was written with it.
     """
+    card = directory / CARD
     content = read_json(card)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(f"not a card of paraphrases ({FORMAT})", where=card)
@@ -60,9 +61,9 @@ def find_paraphrases(card: Path, references: Mapping[str, Sequence[str]]) -> Pat
         raise UserError(
             "the paraphrases are of other references",
             where=card,
-            remedy="write them again (vitcapr paraphrases) from the same manifest, split and language",
+            remedy="write them again (vitcapr stage paraphrases) from the same manifest, split and language",
         )
-    table = card.parent / TABLE
+    table = directory / TABLE
     if not table.is_file() or content.get("table") != sha256_file(table):
         raise UserError("the paraphrases are missing or damaged", where=table, remedy="delete them and run again")
     return table

@@ -1,18 +1,23 @@
 """Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.metrics import Score
 from vitcapr.artefacts.pools import Pools
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.ranks import rank_matches
+from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS
 
 REMEDY = "run the data stage and embed the split again"
+SPLIT = "test"
+"""What queries and candidates are drawn from."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,28 @@ class PoolRanks:
         found = {f"i2t_recall_{depth}": mean_measure(self.i2t <= depth) for depth in DEPTHS}
         hits = {depth: np.bincount(place, weights=self.t2i <= depth) for depth in DEPTHS}
         return found | {f"t2i_recall_{depth}": ratio_measure(hits[depth], counts) for depth in DEPTHS}
+
+    def scores(self, samples: int, seed: int) -> dict[str, Score]:
+        """The measures with their intervals, and the median ranks."""
+        found = {name: score_of(measure, samples, seed) for name, measure in self.measures().items()}
+        found["i2t_median_rank"] = plain_score(float(np.median(self.i2t)), len(self.i2t))
+        # As everywhere, n counts images: here those that the query texts are of.
+        found["t2i_median_rank"] = plain_score(float(np.median(self.t2i)), len(np.unique(self.picture)))
+        return found
+
+    def protocol(self, languages: Sequence[str]) -> list[str]:
+        """Without these the numbers cannot be compared with anyone's."""
+        return [
+            f"i2t:{len(self.i2t)}images of {self.texts}captions,any own caption",
+            f"t2i:{len(self.t2i)}captions of {self.images}images",
+            *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
+        ]
+
+    def shown(self) -> Iterator[str]:
+        """A line for each direction."""
+        for name, ranks, pool in (("i2t", self.i2t, self.texts), ("t2i", self.t2i, self.images)):
+            recalls = " / ".join(f"{100 * float(np.mean(ranks <= depth)):.1f}" for depth in DEPTHS)
+            yield f"{name}: R@1/5/10 {recalls}, {len(ranks):,} queries among {pool:,} candidates"
 
 
 def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:

@@ -72,6 +72,21 @@ def corrected(found: Embeddings, bank: Embeddings, weight: QueryBankWeight) -> E
     return without_hubness(found, hubness(found, bank, weight.inverse_temperature), weight.weight)
 
 
+class Correction(NamedTuple):
+    """A query bank, and the weight that was chosen with it."""
+
+    bank: Embeddings
+    weight: QueryBankWeight
+
+    def applied(self, found: Embeddings) -> Embeddings:
+        """See :func:`corrected`."""
+        return corrected(found, self.bank, self.weight)
+
+    @property
+    def protocol(self) -> str:
+        return self.weight.protocol
+
+
 def weigh(
     found: Embeddings, bank: Embeddings, inverse_temperatures: Sequence[float], weights: Sequence[float]
 ) -> QueryBankWeight:

@@ -1,14 +1,16 @@
-"""Scores of a table of ranks, two tables compared, and embeddings checked against their split."""
+"""What scores of retrieval are made from: tables of ranks, query banks, and embeddings checked against their split."""
 
 from pathlib import Path
 
 import numpy as np
 
-from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.ranks import RankFile
+from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Comparison, Measure, compare
+from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.retrieval import measures
 
@@ -28,6 +30,19 @@ def compare_files(a: Path, b: Path, metric: str, samples: int, seed: int) -> Com
         if not np.array_equal(getattr(first, name), getattr(second, name)):
             raise UserError(f"the ranks are of other images or captions than those of {a}", where=b)
     return compare(measures_of(first)[metric], measures_of(second)[metric], samples, seed)
+
+
+def read_correction(query_bank: Path | None, weight: Path | None) -> Correction | None:
+    """Raises:
+    UserError: one of the files is not given, missing, or does not fit.
+    """
+    if query_bank is None and weight is None:
+        return None
+    if query_bank is None or weight is None:
+        raise UserError(
+            "a query bank needs a weight, and a weight a bank", remedy="give --query-bank and --bank-weight"
+        )
+    return Correction(read_embeddings(query_bank), QueryBankWeight.read(weight))
 
 
 def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from vitcapr.workflow.features import FeatureStages
+from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import Selection
-from vitcapr.workflow.stage import Wildcards
 from vitcapr.workflow.text import TextStages
 
 

@@ -1,15 +1,14 @@
 """The stages of matchers: tokenizers, fine-tuning on decoded pictures, embeddings by language, and what they hold."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from vitcapr.config.matcher import MatcherConfig
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import unique
+from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import Selection
-from vitcapr.workflow.stage import Stage, Wildcards
 
 
 @dataclass(frozen=True)
@@ -18,10 +17,6 @@ class MatchingStages:
 
     chosen: Selection
     features: FeatureStages
-
-    @cached_property
-    def measure_information(self) -> Stage:
-        return Stage("measure_information")
 
     def _config(self, wildcards: Wildcards) -> MatcherConfig:
         return self.chosen.config.matchers[wildcards.matcher]

@@ -1,14 +1,11 @@
 """The stages that put the candidates of a decoding in a new order."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
-from vitcapr.config.metrics import ScoreSettings
-from vitcapr.config.reranking import RerankingConfig, RerankSettings, TuneRerankingSettings
+from vitcapr.config.reranking import RerankingConfig
 from vitcapr.workflow.features import FeatureStages
-from vitcapr.workflow.names import options
+from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import VALIDATION, Selection
-from vitcapr.workflow.stage import Stage, Wildcards
 
 
 @dataclass(frozen=True)
@@ -17,36 +14,6 @@ class RerankingStages:
 
     chosen: Selection
     features: FeatureStages
-
-    @cached_property
-    def tune(self) -> Stage:
-        return Stage("tune_reranking", self._tune_settings, incidental=frozenset({"device", "metrics"}))
-
-    @cached_property
-    def rerank(self) -> Stage:
-        return Stage(
-            "rerank",
-            lambda _: RerankSettings(device=self.chosen.config.embed.device),
-            incidental=frozenset({"device"}),
-        )
-
-    @cached_property
-    def oracle(self) -> Stage:
-        config = self.chosen.config
-        return Stage(
-            "rerank_oracle",
-            lambda _: ScoreSettings(metrics=config.metrics, language=config.text.language),
-            incidental=frozenset({"metrics"}),
-        )
-
-    def _tune_settings(self, wildcards: Wildcards) -> TuneRerankingSettings:
-        config = self.chosen.config
-        return TuneRerankingSettings(
-            weighing=self._config(wildcards).weighing,
-            metrics=config.metrics,
-            language=config.text.language,
-            device=config.embed.device,
-        )
 
     def _config(self, wildcards: Wildcards) -> RerankingConfig:
         return self.chosen.config.rerankings[wildcards.reranking]
@@ -74,6 +41,3 @@ class RerankingStages:
         """The sealed features of the retriever's further views."""
         name = self._config(wildcards).retriever
         return [self.features.sealed_of(view) for view in self.chosen.config.retrievers[name].views] if name else []
-
-    def views_option(self, wildcards: Wildcards) -> str:
-        return options("view", self.views_of(wildcards))

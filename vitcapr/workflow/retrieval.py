@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.config.dataset import find_data
+from vitcapr.config.scored import RANKED
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
-from vitcapr.workflow.names import options
-from vitcapr.workflow.selection import RANKED, TEST, TRAIN, Selection
-from vitcapr.workflow.stage import Wildcards
+from vitcapr.workflow.rule import Wildcards
+from vitcapr.workflow.selection import TEST, TRAIN, Selection
 from vitcapr.workflow.text import TextStages
 
 
@@ -56,13 +56,13 @@ class RetrievalStages:
         return self.chosen.embeddings(self.chosen.banked.get(wildcards.scored, wildcards.scored), TEST)
 
     def query_bank_of(self, wildcards: Wildcards) -> list[str]:
-        """The embeddings of the bank and its weight, for scores that are corrected."""
-        if (model := self.chosen.banked.get(wildcards.scored)) is None:
-            return []
-        return [self.chosen.embeddings(model, TRAIN), f"{self.chosen.root}/query_banks/{model}/weight.json"]
+        """The embeddings of the query bank, for scores that are corrected."""
+        model = self.chosen.banked.get(wildcards.scored)
+        return [] if model is None else [self.chosen.embeddings(model, TRAIN)]
 
-    def query_bank_option(self, wildcards: Wildcards) -> str:
-        return " ".join(map(options, ("query-bank", "weight"), ([path] for path in self.query_bank_of(wildcards))))
+    def bank_weight_of(self, wildcards: Wildcards) -> list[str]:
+        model = self.chosen.banked.get(wildcards.scored)
+        return [] if model is None else [f"{self.chosen.root}/query_banks/{model}/weight.json"]
 
     def files(self, folder: str, *files: str) -> list[str]:
         """``files`` under ``folder`` for every retriever and split that is shown."""

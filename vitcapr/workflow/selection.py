@@ -4,22 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.config.grid import VariantConfig
+from vitcapr.config.scored import RANKED, ScoredModels
 from vitcapr.workflow.names import unique
-from vitcapr.workflow.stage import RESULTS
+from vitcapr.workflow.rule import RESULTS
 
 TRAINED = "trained"
-RANKED = ("retrievers", "matchers")
-"""The sections of models that find images by captions and captions by images."""
 PAIRS = "training.pairs"
 """The setting of a retriever whose values a learning curve runs over."""
-QUERY_BANK = "query_bank"
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """Everything is tuned on the second."""
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(ScoredModels):
     """The names that the rules' wildcards take."""
 
     config: ExperimentConfig
@@ -31,10 +28,6 @@ class Selection:
     @property
     def root(self) -> str:
         return f"{RESULTS}/{self.name}"
-
-    @property
-    def captioners(self) -> list[str]:
-        return unique(self.config.run.captioners)
 
     @property
     def trained_captioners(self) -> list[str]:
@@ -70,11 +63,6 @@ class Selection:
         return [*self.decodings, *self.rerankings]
 
     @property
-    def retrievers(self) -> list[str]:
-        """Those that are shown and scored."""
-        return unique(self.config.run.retrievers)
-
-    @property
     def compared(self) -> dict[str, dict[str, str]]:
         """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
         found: dict[str, dict[str, str]] = {}
@@ -87,29 +75,6 @@ class Selection:
     def _spoken(self, model: str) -> list[str]:
         """The languages of the captions that a retriever or matcher embeds."""
         return self.config.matchers[model].languages if model in self.matchers else [self.config.text.language]
-
-    def variants(self, *kinds: str) -> dict[str, VariantConfig]:
-        """What a grid made, by the names under which it is scored.
-
-        For one language of a matcher, that language is one more setting, and so is a query bank; these have keys
-        without a word, so that they name themselves.
-
-        Args:
-            kinds: sections of the configuration.
-        """
-        made = {name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()}
-        for matcher in self.config.variants.get("matchers", {}) if "matchers" in kinds else {}:
-            for name, language in self._by_language(matcher).items():
-                made[name] = VariantConfig(of=made[matcher].of, vary={**made[matcher].vary, "": language})
-        for name, model in self.banked.items():
-            if model in made:
-                made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
-        return made
-
-    def system_of(self, model: str) -> str:
-        """What a scored retriever or matcher is one training of: its name, without the seed if a grid varied that."""
-        variant = self.variants(*RANKED).get(model)
-        return model if variant is None else variant.without("seed")
 
     def is_on_a_curve(self, retriever: str) -> bool:
         """Whether a grid varied its number of training pairs."""
@@ -135,49 +100,13 @@ class Selection:
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     @property
-    def matchers(self) -> list[str]:
-        """Those that are embedded and scored."""
-        return unique(self.config.run.matchers)
-
-    @property
     def needed_matchers(self) -> list[str]:
         """Those that are scored, and those whose losses are drawn."""
         return unique([*self.matchers, *(name for names in self.config.run.losses.values() for name in names)])
 
-    @property
-    def matched(self) -> list[str]:
-        """The names under which embeddings of matchers lie: all languages together, and each apart."""
-        return [name for matcher in self.matchers for name in self._embedded_as(matcher)]
-
-    def _embedded_as(self, model: str) -> list[str]:
-        """The names of a model's embeddings."""
-        return [model, *self._by_language(model)] if model in self.matchers else [model]
-
-    def _by_language(self, matcher: str) -> dict[str, str]:
-        """The name of each language's embeddings, where the matcher reads several, and the language."""
-        spoken = self.config.matchers[matcher].languages
-        return {f"{matcher}-{language}": language for language in spoken} if len(spoken) > 1 else {}
-
-    @property
-    def ranked(self) -> list[str]:
-        """All whose embeddings are scored and shown."""
-        return [*self.retrievers, *self.matched]
-
-    @property
-    def banked(self) -> dict[str, str]:
-        """Those scored with a query bank as well: the name of these scores, and that of the model's embeddings."""
-        models = unique(self.config.run.query_banks)
-        names = [name for model in models for name in self._embedded_as(model)]
-        return {f"{name}-{QUERY_BANK}": name for name in names}
-
     def embeddings(self, model: str, split: str) -> str:
         """The embeddings of a split by a model, or by a matcher in one language."""
         return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
-
-    @property
-    def scored(self) -> list[str]:
-        """The names of all scores that are made of embeddings alone."""
-        return [*self.ranked, *self.banked]
 
     @property
     def languages(self) -> list[str]:

@@ -12,8 +12,8 @@ from vitcapr.metrics.paraphrases import find_paraphrases
 
 def meteor_by_java(captions: TokenisedCaptions) -> Measure:
     """METEOR of captions, by Java's program."""
-    card = captions.paraphrases
-    table = None if card is None else find_paraphrases(card, captions.references)
+    folder = captions.paraphrases
+    table = None if folder is None else find_paraphrases(folder, captions.references)
     return meteor(java.meteor(captions.named, captions.reference_words, captions.timeout, paraphrases=table))
 
 

@@ -1,0 +1,124 @@
+"""The names under which models are scored, and which of them are the same but for their seed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from vitcapr.config.base import Section
+from vitcapr.config.grid import VariantConfig
+
+RANKED = ("retrievers", "matchers")
+"""The sections of models that find images by captions and captions by images."""
+QUERY_BANK = "query_bank"
+
+
+class SeededModel(Section):
+    of: str
+    """The definition it was made from."""
+    vary: str
+    """What else was varied in it, as its name says; empty for nothing."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class ScoredModels:
+    """The models that an experiment scores, by name.
+
+    Attributes:
+        config: an :class:`~vitcapr.config.experiment.ExperimentConfig`. Stages whose settings are made here must not
+            depend on all of the configuration, so its type is not imported.
+    """
+
+    config: Any
+
+    @property
+    def captioners(self) -> list[str]:
+        return _unique(self.config.run.captioners)
+
+    @property
+    def retrievers(self) -> list[str]:
+        """Those that are shown and scored."""
+        return _unique(self.config.run.retrievers)
+
+    @property
+    def matchers(self) -> list[str]:
+        """Those that are embedded and scored."""
+        return _unique(self.config.run.matchers)
+
+    @property
+    def matched(self) -> list[str]:
+        """The names under which embeddings of matchers lie: all languages together, and each apart."""
+        return [name for matcher in self.matchers for name in self._embedded_as(matcher)]
+
+    @property
+    def ranked(self) -> list[str]:
+        """All whose embeddings are scored and shown."""
+        return [*self.retrievers, *self.matched]
+
+    @property
+    def banked(self) -> dict[str, str]:
+        """Those scored with a query bank as well: the name of these scores, and that of the model's embeddings."""
+        models = _unique(self.config.run.query_banks)
+        names = [name for model in models for name in self._embedded_as(model)]
+        return {f"{name}-{QUERY_BANK}": name for name in names}
+
+    @property
+    def scored(self) -> list[str]:
+        """The names of all scores that are made of embeddings alone."""
+        return [*self.ranked, *self.banked]
+
+    def variants(self, *kinds: str) -> dict[str, VariantConfig]:
+        """What a grid made, by the names under which it is scored.
+
+        For one language of a matcher, that language is one more setting, and so is a query bank; these have keys
+        without a word, so that they name themselves.
+
+        Args:
+            kinds: sections of the configuration.
+        """
+        made: dict[str, VariantConfig] = {
+            name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()
+        }
+        for matcher in self.config.variants.get("matchers", {}) if "matchers" in kinds else {}:
+            for name, language in self._by_language(matcher).items():
+                made[name] = VariantConfig(of=made[matcher].of, vary={**made[matcher].vary, "": language})
+        for name, model in self.banked.items():
+            if model in made:
+                made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
+        return made
+
+    def system_of(self, model: str) -> str:
+        """What a scored retriever or matcher is one training of: its name, without the seed if a grid varied that."""
+        variant = self.variants(*RANKED).get(model)
+        return model if variant is None else variant.without("seed")
+
+    @property
+    def systems(self) -> dict[str, str]:
+        """The system of each scored model that is one seed of it."""
+        return {name: system for name in self.scored if (system := self.system_of(name)) != name}
+
+    @property
+    def seeded(self) -> dict[str, SeededModel]:
+        """The models scored that a grid gave seeds of their own."""
+        captioners, ranked = self.variants("captioners"), self.variants(*RANKED)
+        made = {name: captioners[name] for name in self.captioners if name in captioners}
+        made |= {name: ranked[name] for name in self.scored if name in ranked}
+        seeded = {}
+        for name, variant in made.items():
+            if isinstance(seed := variant.vary.get("seed"), int):
+                vary = variant.without("seed").removeprefix(variant.of).removeprefix("-")
+                seeded[name] = SeededModel(of=variant.of, vary=vary, seed=seed)
+        return seeded
+
+    def _embedded_as(self, model: str) -> list[str]:
+        """The names of a model's embeddings."""
+        return [model, *self._by_language(model)] if model in self.matchers else [model]
+
+    def _by_language(self, matcher: str) -> dict[str, str]:
+        """The name of each language's embeddings, where the matcher reads several, and the language."""
+        spoken = self.config.matchers[matcher].languages
+        return {f"{matcher}-{language}": language for language in spoken} if len(spoken) > 1 else {}
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))

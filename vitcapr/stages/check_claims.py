@@ -1,0 +1,52 @@
+"""What captions of scenes say, against what their references say: counts, colours, relations."""
+
+from vitcapr.config.metrics import SCORERS, ScoreSettings
+from vitcapr.declaration.kinds import CaptionsFile, ManifestFile, MetricsFile
+from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only=SCORERS)
+def check_claims(
+    captions: In[CaptionsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: ScoreSettings,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    model: ModelName = "",
+    decoding: DecodingName = "",
+) -> None:
+    """Count which claims of the captions are right."""
+    from vitcapr.artefacts.captions import read_results
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.data.scenes.dataset import DATASET
+    from vitcapr.data.scenes.reading import read_caption
+    from vitcapr.metrics.claim_accuracy import claim_accuracy
+    from vitcapr.metrics.inputs import check_candidates
+    from vitcapr.metrics.report import interval_protocol, score_of
+
+    data = read_manifest(manifest)
+    if data.dataset != DATASET:
+        raise UserError(f"claims can be checked on {DATASET}, not on {data.dataset}", where=manifest)
+    images = data.images["image_id"].iloc[data.rows(split)].tolist()
+    written = {image: result.caption for image, result in read_results(captions).items()}
+    told = [read_caption(caption) for caption in check_candidates(written, images)]
+    # Every reference of a scene tells all of it: any one will do.
+    reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
+    truth = [read_caption(reference[image]) for image in images]
+    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
+    scores = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(told, truth).items()}
+    protocol = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}", *interval_protocol(samples, seed)]
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding=decoding,
+        metrics=scores,
+        protocol="|".join(protocol),
+    )
+    report.line(f"check_claims: {scores['facts_true']['value']:.1%} of {len(told)} captions are true throughout")

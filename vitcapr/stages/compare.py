@@ -1,0 +1,32 @@
+"""Two scored systems on the same images: what changed in every score."""
+
+from typing import Annotated
+
+from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.declaration.kinds import ComparisonFile, MetricsFile, PerImageFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only=SCORERS)
+def compare(
+    before: Annotated[In[MetricsFile], "metrics.json of one system"],
+    before_images: Annotated[In[PerImageFile], "per_image.parquet of the same system"],
+    after: Annotated[In[MetricsFile], "metrics.json of the other system"],
+    after_images: Annotated[In[PerImageFile], "per_image.parquet of the other system"],
+    settings: IntervalSettings,
+    report: Reporter,
+    comparison: Out[ComparisonFile],
+    table: Annotated[Out[TableFile], "comparison.md: the same for people"],
+) -> None:
+    """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
+    from vitcapr.artefacts.comparison import write_comparison
+    from vitcapr.files import write_text
+    from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
+
+    systems = read_scored(before, before_images), read_scored(after, after_images)
+    content = compare_systems(*systems, settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed)
+    write_comparison(comparison, content)
+    write_text(table, comparison_page(content))
+    for name, row in content["metrics"].items():
+        report.line(f"compare: {name} {row['before']:.4f} to {row['after']:.4f}, {row['verdict']}")

@@ -1,0 +1,60 @@
+"""Attention against the masks of the objects: does the captioner look at what it names?"""
+
+from vitcapr.config.metrics import SCORERS, ScoreSettings
+from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, ManifestFile, MetricsFile, VocabularyFile
+from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only=SCORERS)
+def ground(
+    captions: In[CaptionsFile],
+    attention: In[AttentionFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    split: Split,
+    settings: ScoreSettings,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    model: ModelName = "",
+    decoding: DecodingName = "",
+) -> None:
+    """Measure how much of the attention of each object word falls on the object, where the data set has masks."""
+    from vitcapr.artefacts.captions import read_captions
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.metrics.grounding import measures
+    from vitcapr.metrics.grounding_files import attention_by_image, object_words, read_pictures
+    from vitcapr.metrics.inputs import check_candidates
+    from vitcapr.metrics.report import interval_protocol, score_of
+
+    data = read_manifest(manifest)
+    nouns = object_words(data, manifest)
+    rows = data.rows(split)
+    images = data.images["image_id"].iloc[rows].tolist()
+    written = read_captions(captions)
+    check_candidates({image: entry.caption for image, entry in written.items()}, images)
+    words = [list(written[image].tokens) for image in images]
+    weights, grid = attention_by_image(attention, rows, words)
+    found = measures(words, weights, read_pictures(data, images, report), nouns, grid)
+    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
+    scores = {name: score_of(measure, samples, seed) for name, measure in found.items()}
+    parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{grid[0]}x{grid[1]}"]
+    parts += [f"images:{len(images)}", f"split:{split}", *interval_protocol(samples, seed)]
+    parts.append(Vocabulary.read(vocabulary).signature)
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding=decoding,
+        metrics=scores,
+        protocol="|".join(parts),
+    )
+    for name in ("grounding", "pointing_game"):
+        value, chance = scores[name]["value"], scores[f"{name}_chance"]["value"]
+        if value is None or chance is None:
+            report.line(f"ground: {name}: no caption names an object of its picture")
+        else:
+            report.line(f"ground: {name} {value:.3f}, by chance {chance:.3f}")

@@ -1,0 +1,46 @@
+"""What training changes in the features of pictures and captions: entropy and mutual information, in bits."""
+
+from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@stage()
+def measure_information(
+    before: In[EmbeddingsFile],
+    after: In[EmbeddingsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    model: ModelName = "",
+) -> None:
+    """Measure the embeddings of a split by an untrained and by the trained model; names of the first end in _before."""
+    from vitcapr.artefacts.embeddings import read_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.metrics.embedding_information import PROTOCOL, embedding_information
+    from vitcapr.metrics.information import NEIGHBOURS
+    from vitcapr.metrics.report import plain_score
+    from vitcapr.metrics.retrieval_files import check_pool
+
+    data = read_manifest(manifest)
+    values: dict[str, float] = {}
+    for path, ending in ((before, "_before"), (after, "")):
+        found = read_embeddings(path)
+        check_pool(found, data, split, path)
+        if len(found.images) <= NEIGHBOURS:
+            raise UserError(f"{len(found.images)} pictures are too few to measure what features share", where=path)
+        values |= {f"{name}{ending}": value for name, value in embedding_information(found).items()}
+    for name in [name for name in values if not name.endswith("_before")]:
+        report.line(f"measure_information: {name} {values[f'{name}_before']:.3f} -> {values[name]:.3f} bits")
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding="",
+        metrics={name: plain_score(value, len(data.rows(split))) for name, value in values.items()},
+        protocol=f"{PROTOCOL}|split:{split}",
+    )

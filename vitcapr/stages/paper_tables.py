@@ -1,0 +1,56 @@
+"""A paper's numbers, this build's and the literature's, side by side: Markdown, CSV and LaTeX."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.scored import ScoredModels
+from vitcapr.declaration.kinds import CardFile, ComparisonFile, RanksFile, SummaryFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class PaperTablesSettings(StageSettings):
+    systems: dict[str, str] = Field(default_factory=dict)
+    """The system of each model that is one seed of it."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(systems=ScoredModels(config).systems)
+
+
+@stage()
+def paper_tables(
+    summary: In[SummaryFile],
+    settings: PaperTablesSettings,
+    report: Reporter,
+    page: Annotated[Out[TableFile], "PAPER.md: all tables; each also stands beside it as .md, .csv and .tex"],
+    latex: Annotated[Out[TableFile], "PAPER.tex: all tables for LaTeX"],
+    numbers: Annotated[Out[TableFile], "PAPER.csv: every published number"],
+    comparisons: list[In[ComparisonFile]] | None = None,
+    cards: list[In[CardFile]] | None = None,
+    ranks: list[In[RanksFile]] | None = None,
+    paper: Annotated[str, "Whose numbers: vitcap-r, blip2-flickr30k or bert-vit"] = "vitcap-r",
+) -> None:
+    """Set the paper's numbers, this build's and the literature's side by side.
+
+    Rows are matched by name. For vitcap-r: the captioners ``baseline`` and ``patch_attention`` under the decodings
+    ``greedy``, ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. For
+    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the matcher ``fine_tuned`` and the
+    retriever ``devise``. What has another name is a row of its own.
+    """
+    from vitcapr.artefacts.summary import read_summary
+    from vitcapr.metrics.paper_tables import paper_tables as tables_of
+    from vitcapr.metrics.paper_tables import write_paper_tables
+
+    tables = tables_of(
+        paper,
+        read_summary(summary),
+        systems=settings.systems,
+        comparisons=comparisons or [],
+        cards=cards or [],
+        ranks=ranks or [],
+    )
+    write_paper_tables(paper, tables, page=page, latex=latex, numbers=numbers)
+    report.line(f"paper_tables: {len(tables)} tables beside {paper} in {page.parent}")

@@ -1,0 +1,27 @@
+"""The paraphrases of METEOR that the references of a split can use: cut once, read by every score."""
+
+from vitcapr.config.metrics import ScoreSettings
+from vitcapr.declaration.kinds import ManifestFile, ParaphrasesFolder
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(cached=True, execution_only={"metrics"})
+def paraphrases(
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: ScoreSettings,
+    report: Reporter,
+    paraphrases: Out[ParaphrasesFolder],
+) -> None:
+    """Cut METEOR's table of paraphrases down to the references of a split."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.metrics.paraphrases import write_paraphrases
+    from vitcapr.metrics.references import references_of, tokenize_all
+
+    timeout = settings.metrics.scorer_timeout
+    references = references_of(read_manifest(manifest), split, settings.language)
+    _, words = tokenize_all([], references, timeout)
+    report.line(f"paraphrases: of {sum(map(len, words.values()))} references")
+    count = write_paraphrases(paraphrases, words, timeout)
+    report.line(f"paraphrases: {count} entries")

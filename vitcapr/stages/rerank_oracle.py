@@ -1,0 +1,44 @@
+"""The ceiling of a reranking: the candidates of a split in the order that its references would give them."""
+
+from typing import Annotated
+
+from vitcapr.config.metrics import ScoreSettings
+from vitcapr.declaration.kinds import CaptionsFile, ManifestFile
+from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only={"metrics"})
+def rerank_oracle(
+    candidates: Annotated[In[CaptionsFile], "captions.json of the split, with candidates"],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: ScoreSettings,
+    report: Reporter,
+    captions: Annotated[Out[CaptionsFile], "captions.json, every entry marked as the oracle's"],
+) -> None:
+    """Put the candidate first that the references like best: the ceiling of any reranking, and no result.
+
+    The references that choose are those that score, so the scores of these captions say only how much a perfect
+    reranking of the same candidates could gain.
+    """
+    import numpy as np
+
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.decoding.rerank import read_n_best, write_reordered
+    from vitcapr.metrics import oracle
+    from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+    from vitcapr.metrics.references import references_of
+
+    timeout = settings.metrics.scorer_timeout
+    references = references_of(read_manifest(manifest), split, settings.language)
+    found = read_n_best(candidates, list(references))
+    by_image = {n_best.image_id: n_best.captions for n_best in found}
+    words, reference_words = tokenize_candidates(by_image, references, timeout)
+    ciders = CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate
+    write_reordered(captions, found, ciders, oracle=oracle.CHOSEN_BY)
+    changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
+    report.line(
+        f"rerank_oracle: a ceiling, no result; the references prefer another caption for {changed} of "
+        f"{len(found)} images"
+    )

@@ -1,0 +1,81 @@
+"""Scores of captions: BLEU, METEOR, ROUGE-L, CIDEr, diversity, each with its interval."""
+
+from vitcapr.config.metrics import ScoreSettings
+from vitcapr.declaration.kinds import (
+    CaptionsFile,
+    ManifestFile,
+    MetricsFile,
+    ParaphrasesFolder,
+    PerImageFile,
+    VocabularyFile,
+)
+from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(cached=True, execution_only={"metrics.scorer_timeout"})
+def score(
+    captions: In[CaptionsFile],
+    manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
+    split: Split,
+    settings: ScoreSettings,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    per_image: Out[PerImageFile],
+    paraphrases: In[ParaphrasesFolder] | None = None,
+    model: ModelName = "",
+    decoding: DecodingName = "",
+) -> None:
+    """Score the captions of a split against the references of its manifest.
+
+    Without the paraphrases, METEOR reads its whole table.
+    """
+    from vitcapr.artefacts.captions import read_results
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.artefacts.per_image import write_per_image
+    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.metrics import java, oracle
+    from vitcapr.metrics.inputs import check_candidates
+    from vitcapr.metrics.references import references_of
+    from vitcapr.metrics.scoring import score_captions, wanted_metrics
+
+    options = settings.metrics
+    wanted = wanted_metrics(options.metrics)
+    data = read_manifest(manifest)
+    signature = Vocabulary.read(vocabulary).signature
+    references = references_of(data, split, settings.language)
+    results = read_results(captions)
+    written = check_candidates({image: result.caption for image, result in results.items()}, list(references))
+    by_oracle = oracle.is_oracle(results.values())
+    if by_oracle:
+        oracle.check_name(decoding, captions)
+    report.line(
+        f"score: {len(written)} captions against {sum(map(len, references.values()))} references "
+        f"with {java.find_java()}"
+    )
+    scored = score_captions(
+        wanted,
+        written,
+        references,
+        split=split,
+        language=settings.language,
+        training=lambda: data.captions_of("train", settings.language)["text"].tolist(),
+        paraphrases=paraphrases,
+        timeout=options.scorer_timeout,
+        samples=options.bootstrap_samples,
+        seed=options.bootstrap_seed,
+    )
+    write_per_image(per_image, scored.per_image)
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding=decoding,
+        metrics=scored.scores,
+        protocol=(oracle.PROTOCOL if by_oracle else "") + f"{scored.protocol}|{signature}",
+    )
+    shown = (f"{name} {value['value']:.4f}" for name, value in scored.scores.items() if value["low"] is not None)
+    report.line(f"score: {', '.join(shown)}")

@@ -1,0 +1,47 @@
+"""Retrieval across languages: captions in one find captions of the same picture in another."""
+
+from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only=SCORERS)
+def score_languages(
+    embeddings: In[EmbeddingsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: IntervalSettings,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    model: ModelName = "",
+) -> None:
+    """Rank the captions of each language for each caption of every other."""
+    from vitcapr.artefacts.embeddings import read_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import Score, write_metrics
+    from vitcapr.metrics.languages import pairs_of_languages
+    from vitcapr.metrics.retrieval_files import check_pool
+
+    options = settings.metrics
+    data, found = read_manifest(manifest), read_embeddings(embeddings)
+    languages = check_pool(found, data, split, embeddings)
+    if len(languages) < 2:
+        raise UserError("captions of one language only were embedded", where=embeddings)
+    spoken = data.captions["language"].to_numpy()[found.caption_row]
+    scores: dict[str, Score] = {}
+    pools = []
+    for name, ranked in pairs_of_languages(found, spoken, languages):
+        scores |= ranked.scores(name, options.bootstrap_samples, options.bootstrap_seed)
+        pools.append(f"{name}:{len(ranked.ranks)}of{ranked.pool}captions")
+        report.line(f"score_languages: {name}: {ranked.shown}")
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding="",
+        metrics=scores,
+        protocol="|".join([*pools, "hit:any caption of the picture", "ties:pessimistic", f"split:{split}"]),
+    )

@@ -1,0 +1,63 @@
+"""Retrieval in both directions: Recall@K, ranks, mAP@R, each with its interval, and the ranks themselves."""
+
+from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.declaration.kinds import (
+    EmbeddingsFile,
+    ManifestFile,
+    MetricsFile,
+    QueryBankFile,
+    RanksFile,
+    WeightFile,
+)
+from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
+from vitcapr.progress import Reporter
+
+
+@stage(execution_only=SCORERS)
+def score_retrieval(
+    embeddings: In[EmbeddingsFile],
+    manifest: In[ManifestFile],
+    split: Split,
+    settings: IntervalSettings,
+    report: Reporter,
+    metrics: Out[MetricsFile],
+    ranks: Out[RanksFile],
+    query_bank: In[QueryBankFile] | None = None,
+    bank_weight: In[WeightFile] | None = None,
+    model: ModelName = "",
+) -> None:
+    """Rank all captions of a split for each of its images and all its images for each caption.
+
+    With a query bank and its weight, the scores are corrected for hubness.
+    """
+    from vitcapr.artefacts.embeddings import read_embeddings
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.metrics.retrieval_files import check_pool, read_correction
+    from vitcapr.metrics.retrieval_scoring import score_embeddings, shown_recalls
+
+    data, found = read_manifest(manifest), read_embeddings(embeddings)
+    languages = check_pool(found, data, split, embeddings)
+    correction = read_correction(query_bank, bank_weight)
+    with report.track("score_retrieval", len(found.images) * len(found.captions), "scores") as tracker:
+        scored = score_embeddings(
+            found,
+            correction,
+            split=split,
+            languages=languages,
+            samples=settings.metrics.bootstrap_samples,
+            seed=settings.metrics.bootstrap_seed,
+            advance=tracker.advance,
+        )
+    scored.ranks.write(ranks)
+    write_metrics(
+        metrics,
+        dataset=data.dataset,
+        split=split,
+        model=model,
+        decoding="",
+        metrics=scored.scores,
+        protocol=scored.protocol,
+    )
+    for line in shown_recalls(scored.scores):
+        report.line(f"score_retrieval: {line}")

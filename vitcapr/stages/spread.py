@@ -1,0 +1,44 @@
+"""Scores over seeds: mean, standard deviation and range of each model, and one model against another seed by seed."""
+
+from typing import Annotated, Any, Self
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.scored import ScoredModels, SeededModel
+from vitcapr.declaration.kinds import SummaryFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class SpreadSettings(StageSettings):
+    models: dict[str, SeededModel]
+    """By the names under which they are scored."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(models=ScoredModels(config).seeded)
+
+
+@stage()
+def spread(
+    summary: In[SummaryFile],
+    settings: SpreadSettings,
+    report: Reporter,
+    spread: Annotated[Out[TableFile], "spread.csv: each score of each model over its seeds"],
+    pairs: Annotated[Out[TableFile], "spread_pairs.csv: models in pairs, seed by seed"],
+    table: Annotated[Out[TableFile], "spread.md: both for people"],
+) -> None:
+    """Say how far scores lie apart over seeds, and which models differ by more."""
+    from vitcapr.artefacts.summary import read_summary
+    from vitcapr.files import write_text
+    from vitcapr.metrics import spread as over_seeds
+    from vitcapr.tables.csv import frame_to_csv
+    from vitcapr.tables.markdown import to_page
+
+    models = {name: over_seeds.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
+    scores = read_summary(summary)
+    seed_average, one_against_other = over_seeds.spread(scores, models), over_seeds.paired(scores, models)
+    write_text(spread, frame_to_csv(seed_average))
+    write_text(pairs, frame_to_csv(one_against_other))
+    write_text(table, to_page(over_seeds.spread_tables(seed_average, one_against_other), "Over seeds"))
+    groups = seed_average[["model", "decoding"]].drop_duplicates()
+    report.line(f"spread: {len(groups)} models over seeds in {table}")

@@ -1,0 +1,29 @@
+"""The metrics files of an experiment as one tidy CSV and one table for people."""
+
+from typing import Annotated
+
+from vitcapr.declaration.kinds import MetricsFile, SummaryFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage()
+def summary(
+    metrics: list[In[MetricsFile]],
+    experiment: Annotated[str, "Name of the experiment"],
+    report: Reporter,
+    summary: Out[SummaryFile],
+    table: Annotated[Out[TableFile], "scores.md: the same for people"],
+) -> None:
+    """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
+    from vitcapr.artefacts.metrics import read_metrics
+    from vitcapr.artefacts.summary import write_summary
+    from vitcapr.files import write_text
+    from vitcapr.metrics.score_tables import scores_page
+    from vitcapr.metrics.summary import collect, tidy
+
+    rows = tidy([read_metrics(path) for path in metrics], experiment)
+    write_summary(summary, rows)
+    write_text(table, scores_page(rows))
+    collect(summary.parent.parent / "summary.csv", rows, experiment)
+    report.line(f"summary: {len(rows)} scores of {len(metrics)} files in {summary}")
