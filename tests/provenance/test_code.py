@@ -85,7 +85,7 @@ def test_a_version_has_no_build_label(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_stage_is_a_users_error() -> None:
     with pytest.raises(UserError, match="no such stage module"):
-        stage_code("vitcapr.cli.no_such_stage")
+        stage_code("vitcapr.stages.no_such_stage")
 
 
 def test_a_package_is_hashed_but_not_followed(tmp_path: Path) -> None:

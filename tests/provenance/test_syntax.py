@@ -171,7 +171,6 @@ READ_TEXTS = {
     "features/store/remote_folder.py": "the text of fsspec becomes a message",
     "data/coco.py": "the text becomes a message",
     "training/gpu_use.py": "NVML's error",
-    "cli/parts/stage.py": "printed",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
 }

@@ -118,7 +118,7 @@ EDITS = (
     Edit("a line in the log of a stage", replace("vitcapr/stages/decode.py", "images, {method}", "images"), ()),
     Edit("how errors are printed", append("vitcapr/errors.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
-    Edit("the records that jobs leave", append("vitcapr/cli/parts/recorded.py"), ()),
+    Edit("the records that jobs leave", append("vitcapr/declaration/run.py"), ()),
     Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
     Edit("the Slurm profile", append("profiles/slurm/profile.yaml", "\n# A remark.\n"), ()),
     Edit("a comment in config.yaml", append("config.yaml", "\n# A remark.\n"), ()),

@@ -65,9 +65,7 @@ HARMLESS = {
 NOT_INSTALLED = "not installed"
 """The release of a library that is not there, for instance of the optional hanlp."""
 
-USER_FACING = tuple(
-    f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration", "cli.parts.stage", "cli.parts.options")
-)
+USER_FACING = tuple(f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration"))
 """Modules and packages that only talk to the user: a better error message or progress bar makes nothing stale."""
 
 
@@ -78,7 +76,7 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
     Two equal dictionaries mean that the stage computes the same; the differing keys name what was edited.
 
     Args:
-        module: for instance ``vitcapr.cli.decode``.
+        module: for instance ``vitcapr.stages.decode``.
         remembered: a file of :class:`~vitcapr.provenance.syntax.TreeDigests`, so that a job need not parse the whole
             package.
 

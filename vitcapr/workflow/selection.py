@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.scored import RANKED, ScoredModels
+from vitcapr.workflow.machine import RESULTS
 from vitcapr.workflow.names import unique
-from vitcapr.workflow.rule import RESULTS
 
 TRAINED = "trained"
 PAIRS = "training.pairs"
