@@ -16,12 +16,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 
 RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
 COMPARED = frozenset({"score", "compare", "summary"})
-AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_facts"}
+AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
 AFTER_ATTENTION = frozenset({"ground", "draw_attention", "draw_rollout"})
 DECODING = frozenset({"decode", "decode_attentively"}) | AFTER_CAPTIONS | AFTER_ATTENTION
 EMBEDDED = frozenset({"embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"})
 CURVES = frozenset({"draw_curves", "draw_gpu"})
-RETRIEVAL = EMBEDDED | CURVES | {"train_retriever"} | RERANKING | COMPARED | {"draw_captions", "check_facts"}
+RETRIEVAL = EMBEDDED | CURVES | {"train_retriever"} | RERANKING | COMPARED | {"draw_captions", "check_claims"}
 CAPTIONING = CURVES | {"train_captioner"} | DECODING
 TRAINING = CAPTIONING | RETRIEVAL
 FEATURES = TRAINING | {"extract", "seal"}
@@ -30,7 +30,7 @@ TEXT = TRAINING | WORDS | {"vocabulary"}
 ALL = FEATURES | TEXT | {"data", "train_backbone", "paraphrases"}
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = frozenset({"score_retrieval", "draw_retrieved", "draw_recall", "summary"})
-SCORES = COMPARED | RANKED | {"ground", "check_facts"}
+SCORES = COMPARED | RANKED | {"ground", "check_claims"}
 EXAMPLES = frozenset(
     {f"draw_{name}" for name in ("attention", "captions", "embeddings", "reranked", "retrieved", "rollout")}
 )
@@ -39,13 +39,13 @@ DRAWN = EXAMPLES | CURVES | WORDS | {"draw_recall"}
 
 # Photographs have no masks: nothing is grounded or checked, no backbone trained, and no greedy decoding keeps its
 # attention.
-MASKED = AFTER_ATTENTION | {"check_facts", "train_backbone", "decode_attentively"}
+MASKED = AFTER_ATTENTION | {"check_claims", "train_backbone", "decode_attentively"}
 PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 
 ORDER = (
     *("data", "train_backbone", "extract", "seal", "vocabulary", "word_vectors", "train_captioner"),
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
-    *("paraphrases", "score", "ground", "check_facts", "score_retrieval", "compare", "summary"),
+    *("paraphrases", "score", "ground", "check_claims", "score_retrieval", "compare", "summary"),
 )
 
 
@@ -143,7 +143,7 @@ EDITS = (
     Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
     Edit("code of grounding", append("vitcapr/metrics/grounding.py"), {"ground", "summary"}),
-    Edit("how captions are checked", append("vitcapr/metrics/claim_accuracy.py"), {"check_facts", "summary"}),
+    Edit("how captions are checked", append("vitcapr/metrics/claim_accuracy.py"), {"check_claims", "summary"}),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/figures/curves.py"), {"draw_curves"}),
     Edit(
@@ -168,7 +168,7 @@ EDITS = (
     Edit(
         "the steps of the reranking weight",
         configure(rerankings__reranked__weighing={"grid_steps": 5}),
-        RERANKING | COMPARED | {"draw_captions", "check_facts"},
+        RERANKING | COMPARED | {"draw_captions", "check_claims"},
     ),
     Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES),
     Edit("examples in the figures", configure(figures={"examples": 3}), EXAMPLES),
