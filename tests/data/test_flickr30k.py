@@ -8,8 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.data.collect import ListedImage, Listing
-from vitcapr.data.flickr30k import SIZES, with_splits
 from vitcapr.data.images import ImageSource
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
@@ -147,14 +145,16 @@ def test_the_papers_reading_is_one_caption_an_image(tmp_path: Path, pictures: di
     assert manifest.captions["caption_id"].tolist() == ["9.jpg#0", "10.jpg#1", "2.jpg#0", "3.jpg#0", "4.jpg#0"]
 
 
-def test_without_splits_the_paper_takes_the_rows_in_order() -> None:
-    names = [f"{number}.jpg" for number in range(31783)]
-    listing = Listing([ListedImage(name, name, "none") for name in names], [])
-    splits = [image.split for image in with_splits(listing, {}, "paper", 0, Path()).images]
-    assert [splits.count(split) for split in ("train", "validation", "test", "none")] == [*SIZES, 769]
-    assert splits[28999:29001] == ["train", "validation"]
-    assert splits[30014] == "test"
-    assert splits[31014] == "none"
+def test_without_splits_the_papers_reading_is_refused(tmp_path: Path, pictures: dict[str, bytes]) -> None:
+    """Rows in the order of the file are no split of the literature."""
+    one = tmp_path / "test-00000-of-00001.parquet"
+    pq.write_table(release(pictures), one)
+    with pytest.raises(UserError, match=r"nothing here names the splits .*lists to dataset_flickr30k\.json") as error:
+        run(tmp_path / "out", one, splits="paper")
+    assert "\n" not in str(error.value)
+    manifest = run(tmp_path / "out", one, splits="paper", lists=karpathy(tmp_path / "dataset_flickr30k.json"))
+    assert split_of(manifest) == CLEAN
+    assert len(manifest.captions) == len(CLEAN)
 
 
 def test_random_splits_are_drawn_by_the_seed(tmp_path: Path, pictures: dict[str, bytes]) -> None:

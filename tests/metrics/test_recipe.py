@@ -21,7 +21,7 @@ PAGES = {
     "blip2-flickr30k": "blip2-flickr30k",
 }
 NO_CLAIM = re.compile(
-    r"experiment|run\..*|features\..*|data\.dataset|data\.\w+\.(images|text|karpathy)"
+    r"experiment|run\..*|features\..*|data\.dataset|data\.\w+\.(images|text|lists|karpathy)"
     r"|.*\.(backbone|encoder|image\.pool)|rerankings\..*"
 )
 """Keys of an experiment file that name files and definitions, or say how something is computed."""

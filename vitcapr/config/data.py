@@ -66,8 +66,8 @@ class Flickr30kConfig(DatasetConfig):
     lists: str | None = None
     """dataset_flickr30k.json, for its splits alone, where images and text name none."""
     splits: Literal["karpathy", "paper", "random"] = "karpathy"
-    """karpathy: 29,000 / 1,014 / 1,000 as the files or the lists have them; random: the same sizes, seeded; paper: as
-    the BLIP-2 report reads the release, one caption an image, and without splits in the files the rows in order."""
+    """karpathy: 29,000 / 1,014 / 1,000 as the files or the lists have them; paper: the same, one caption an image (the
+    BLIP-2 report); random: the same sizes, seeded."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
     limit: int | None = Field(None, ge=1)

@@ -76,28 +76,26 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
 
     Args:
         given: image id -> split, as far as a file says so.
-        splits: ``karpathy``: as given. ``random``: the same sizes, drawn from the images that have captions.
-            ``paper``: the first caption of each image alone, the splits as given; where none are given, the rows in
-            order: 29,000 for train, the next 1,014 for validation, the next 1,000 for test.
+        splits: ``karpathy``: as given. ``paper``: as given, the first caption of each image alone. ``random``: the same
+            sizes, drawn from the images that have captions.
 
     Raises:
         UserError: splits should be given and are not.
     """
-    captions = listing.captions
-    if splits == "karpathy":
-        if not given:
-            raise UserError(
-                "data.flickr30k.splits: nothing here names the splits",
-                where=where,
-                remedy="set data.flickr30k.lists to dataset_flickr30k.json, or splits to paper or random",
-            )
-        split_of = given
-    elif splits == "random":
+    captions = _first_of_each_image(listing.captions) if splits == "paper" else listing.captions
+    if splits == "random":
         captioned = {caption.image_id for caption in captions}
-        split_of = random_splits([i.image_id for i in listing.images if i.image_id in captioned], seed, SIZES)
+        split_of: Mapping[str, str] = random_splits(
+            [i.image_id for i in listing.images if i.image_id in captioned], seed, SIZES
+        )
+    elif given:
+        split_of = given
     else:
-        captions = _first_of_each_image(captions)
-        split_of = given or _in_order([image.image_id for image in listing.images])
+        raise UserError(
+            "data.flickr30k.splits: nothing here names the splits",
+            where=where,
+            remedy="set data.flickr30k.lists to dataset_flickr30k.json, or splits to random",
+        )
     images = [ListedImage(image.image_id, image.path, split_of.get(image.image_id, "none")) for image in listing.images]
     return Listing(images, captions, listing.rejected)
 
@@ -109,11 +107,6 @@ def _first_of_each_image(captions: Sequence[ListedCaption]) -> list[ListedCaptio
         if caption.text.strip():
             first.setdefault(caption.image_id, caption)
     return list(first.values())
-
-
-def _in_order(names: Sequence[str]) -> dict[str, str]:
-    order = [split for split, size in zip(("train", "validation", "test"), SIZES, strict=True) for _ in range(size)]
-    return dict(zip(names, order, strict=False))
 
 
 def _parse_tokens(file: Path) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
