@@ -1,5 +1,6 @@
 """A matcher trained on real pictures by its stages: resumption, chunks, tokens, embeddings."""
 
+import copy
 import csv
 import json
 from pathlib import Path
@@ -9,8 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
-from transformers import ViTConfig, ViTModel
+from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
 from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
@@ -192,6 +194,50 @@ def test_a_reader_comes_back_from_its_description() -> None:
     ids, starts = again.read(["a dog a dog a dog"])[0]
     assert len(ids) == 5
     assert starts == [-1, 0, 2, 6, -1]
+
+
+def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:
+    """experiments/bert-vit.yaml as it stands, with other checkpoints: equation 4, tags, augmentation, pairs."""
+    experiments = Path(__file__).parents[2] / "experiments"
+    wanted = copy.deepcopy(yaml.safe_load((experiments / "bert-vit.yaml").read_text())["matchers"]["fine_tuned"])
+    wanted["text"]["both"]["source"] = str(_tiny_bert(tmp_path / "bert"))
+    wanted["training"]["phases"][0]["epochs"] = 3
+    data = read_manifest(folder / "data" / "manifest.json")
+    english = [[(0, 7, "NOUN")] if language == "en" else [] for language in data.captions["language"]]
+    TagTable.of(english).write(tmp_path / "tags.npz")
+    output = tmp_path / "matcher"
+    run_stage(
+        train_matcher,
+        settings=json.dumps({"matcher": wanted}),
+        pixels=folder / "pixels.json",
+        manifest=folder / "data" / "manifest.json",
+        source=str(folder / "vit"),
+        tags=tmp_path / "tags.npz",
+        matcher=output,
+    )
+    with (output / "history.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 3
+    assert all(float(row["train_loss"]) > 0 for row in rows), "the shift keeps equation 4 positive"
+    weights = load_file(output / "best.safetensors")
+    tagged = {name: tensor for name, tensor in weights.items() if "tag" in name}
+    assert tagged
+    for tensor in tagged.values():
+        moved = tensor.abs().sum(-1).nonzero().flatten().tolist()
+        assert moved == [0, TAGS.index("NOUN") + 1], "it starts at zero; nouns and words without a tag were seen"
+
+
+def _tiny_bert(folder: Path) -> Path:
+    """A BERT with random weights as wide as the ViT, and a tokenizer of single letters."""
+    letters = sorted(set("picturenumberofmany0123456789第张图片"))
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}).save_pretrained(folder)
+    torch.manual_seed(1)
+    shape = BertConfig(
+        vocab_size=len(pieces), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16
+    )
+    BertModel(shape, add_pooling_layer=False).save_pretrained(folder)
+    return folder
 
 
 def test_tags_go_to_the_tokens_of_their_words() -> None:
