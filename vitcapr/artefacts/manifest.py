@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_file, write_json, write_text
@@ -226,12 +227,12 @@ def read_manifest(path: Path) -> Manifest:
 def _read_table(file: Path, schema: "pa.Schema") -> pd.DataFrame:
     remedy = "run the data stage again"
     try:
-        table = pq.read_table(file)
+        table = read_parquet(file)
     except (OSError, pa.ArrowException) as error:
         raise UserError("not a whole Parquet file", where=file, remedy=remedy) from error
     if not table.schema.equals(schema):
         raise UserError(f"its columns are not those of {FORMAT}", where=file, remedy=remedy)
-    frame: pd.DataFrame = table.to_pandas()
+    frame: pd.DataFrame = table.to_pandas(use_threads=False)
     return frame
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
 
@@ -23,7 +24,7 @@ def read_per_image(path: Path) -> pd.DataFrame:
     """
     what, remedy = "not a table of scores by image", "score the captions"
     try:
-        table = pd.read_parquet(path)
+        table: pd.DataFrame = read_parquet(path).to_pandas(use_threads=False)
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy=remedy) from error
     except (OSError, ValueError, pa.ArrowException) as error:

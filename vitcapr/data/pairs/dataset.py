@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.artefacts.pools import write_pools
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
@@ -106,7 +107,7 @@ def read_pairs(file: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
     """
     if not file.is_file():
         raise UserError("the data set is not one of pairs", where=file, remedy="set data.dataset: pairs")
-    table: pd.DataFrame = pq.read_table(file).to_pandas()
+    table: pd.DataFrame = read_parquet(file).to_pandas(use_threads=False)
     if table["caption_id"].tolist() != list(caption_ids):
         raise UserError("pairs.parquet belongs to another manifest", where=file, remedy="run the data stage again")
     return table

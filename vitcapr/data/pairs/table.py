@@ -152,5 +152,5 @@ def _json_lines(file: Path) -> Iterator[dict[str, Any]]:
 
 def _parquet(file: Path) -> Iterator[dict[str, Any]]:
     with pq.ParquetFile(file) as table:
-        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE):
+        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
             yield from batch.to_pylist()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.errors import UserError
 
 _SPLITS = ("train", "validation", "test")
@@ -44,7 +45,8 @@ def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed:
         UserError: it is no such table, or names what the stores have not.
     """
     try:
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
+        is_parquet = path.suffix == ".parquet"
+        table = read_parquet(path).to_pandas(use_threads=False) if is_parquet else pd.read_csv(path, dtype=str)
     except (OSError, ValueError) as error:
         raise UserError("not a table of pairs", where=path, remedy=f"give Parquet or CSV ({error})") from error
     if not {"image_id", "caption_id"} <= set(table.columns):

@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pandas as pd
 
+from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.errors import UserError
 
 Row = Callable[[int], np.ndarray]
@@ -129,7 +130,7 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
         raise UserError(what, where=source, remedy="clip-retrieval writes as many of one as of the other")
     arrays, ids = [_mapped(path) for path in parts], []
     for array, path in zip(arrays, tables, strict=True):
-        found = _ids_of(pd.read_parquet(path), path, of)
+        found = _ids_of(read_parquet(path).to_pandas(use_threads=False), path, of)
         if len(found) != len(array):
             raise UserError(f"{len(found)} rows of metadata for {len(array)} vectors", where=path)
         ids += found
