@@ -1,9 +1,12 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 
 
@@ -79,3 +82,42 @@ def test_chosen_captions_are_those_of_the_table() -> None:
     assert [chosen[number].tolist() for number in range(2)] == [[1, 5, 2], [1, 7, 8, 2]]
     assert chosen.image_row.tolist() == [0, 1]
     assert chosen.caption_row.tolist() == [4, 6]
+
+
+def data_set(folder):
+    """Three images, the first with two captions."""
+    images = pd.DataFrame({"image_id": ["a", "b", "c"]})
+    return Manifest("tiny", folder, images, pd.DataFrame({"image_id": ["a", "a", "b", "c"]}))
+
+
+def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
+    data, path = data_set(tmp_path), tmp_path / "tokens.npz"
+    words = Vocabulary.build([["cat", "dog"]], min_count=1, unknown=False)
+    ids, offsets = np.array([1, 3, 2, 1, 4, 2, 1, 4, 3, 2], np.int32), np.array([0, 3, 6, 10], np.int64)
+    image_row, caption_row = np.array([0, 1, 2], np.int32), np.array([1, 2, 3], np.int32)
+
+    def read(**changed):
+        arrays = {"ids": ids, "offsets": offsets, "image_row": image_row, "caption_row": caption_row}
+        np.savez(path, **{name: np.asarray(changed.get(name, array), array.dtype) for name, array in arrays.items()})
+        return TokenTable.read_of(path, data, words)
+
+    assert len(read()) == 3
+    for changed, message in (
+        ({"image_row": [1, 2, 2]}, "a caption belongs to another image"),
+        ({"image_row": [2, 0, 1]}, "a caption belongs to another image"),
+        ({"caption_row": [2, 3, 4]}, "leave captions.parquet"),
+        ({"caption_row": [3, 1, 2]}, "do not increase"),
+        ({"offsets": [0, 4, 6, 10]}, "does not go from <start> to <end>"),
+        ({"ids": np.roll(ids, 1)}, "does not go from <start> to <end>"),
+        ({"ids": np.where(ids == 4, 5, ids)}, "a number is not among the 5 of the vocabulary"),
+    ):
+        with pytest.raises(UserError, match=message) as caught:
+            read(**changed)
+        assert str(path) in str(caught.value)
+        assert caught.value.remedy == "run the vocabulary stage again"
+
+
+def test_a_table_without_captions_is_one(tmp_path):
+    TokenTable.build([], [], []).write(tmp_path / "tokens.npz")
+    words = Vocabulary.build([["cat"]], min_count=1)
+    assert len(TokenTable.read_of(tmp_path / "tokens.npz", data_set(tmp_path), words)) == 0

@@ -142,6 +142,17 @@ def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> N
     assert not (tmp_path / "results").exists()
 
 
+def test_a_damaged_input_stops_the_job(toys: Toys) -> None:
+    weights = toys.run(0.5) / "weights"
+    weights.write_text("0.26 data")
+    read = {"model": weights}
+    with pytest.raises(UserError, match="not as train/model wrote it"):
+        run_stage(toys.copy, log=Path("results/a/logs/copy.log"), read=read, target=Path("results/a/out/copy"))
+    toys.run(0.5)
+    assert toys.trainings == 2  # The result cache shares the damaged file.
+    assert Path("results/a/out/copy").read_text() == "0.25 data"
+
+
 def test_results_may_lie_anywhere(toys: Toys) -> None:
     """As in a workflow that uses this one as a module with a prefix."""
     toys.run(0.5, results=Path("study/results"))

@@ -9,14 +9,18 @@ from torch import Tensor
 
 from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card, write_card
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
+from vitcapr.files import atomic_path, sha256_file
+
+DIGEST = "weights_sha256"
+"""In the card: the digest of the weights that it was written with."""
+_REMEDY = "train the model again"
 
 
 def write_model(folder: Path, weights: dict[str, Tensor], card: dict[str, Any]) -> None:
     """Write the weights, then the card: a folder with a card is whole."""
     with atomic_path(folder / WEIGHTS) as temporary:
         save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
-    write_card(folder, card)
+    write_card(folder, {**card, DIGEST: sha256_file(folder / WEIGHTS)})
 
 
 def read_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -26,7 +30,10 @@ def read_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         UserError: the folder holds no trained model, or a damaged one.
     """
     card = read_card(folder / CARD)
+    weights = folder / WEIGHTS
     try:
-        return load_file(folder / WEIGHTS), card
+        if sha256_file(weights) != card.get(DIGEST):
+            raise UserError(f"damaged weights: {CARD} was written with others", where=weights, remedy=_REMEDY)
+        return load_file(weights), card
     except (OSError, SafetensorError) as error:
-        raise UserError(f"damaged weights: {error}", where=folder / WEIGHTS, remedy="train the model again") from error
+        raise UserError(f"damaged weights: {error}", where=weights, remedy=_REMEDY) from error

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.artefacts.arrays import read_arrays, write_arrays
+from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 
+_WHAT, _REMEDY = "a table of captions", "run the vocabulary stage"
 _DTYPES = {"ids": np.int32, "offsets": np.int64, "image_row": np.int32, "caption_row": np.int32}
 
 
@@ -55,18 +58,49 @@ class TokenTable:
         """Raises:
         UserError: the file is missing or is not such a table.
         """
-        what, remedy = "a table of captions", "run the vocabulary stage"
-        arrays = read_arrays(path, _DTYPES, what, remedy)
+        arrays = read_arrays(path, _DTYPES, _WHAT, _REMEDY)
         try:
             for name, dtype in _DTYPES.items():
                 if arrays[name].dtype != dtype or arrays[name].ndim != 1:
                     raise ValueError(f"{name} is {arrays[name].dtype} with {arrays[name].ndim} axes")
             return cls(**arrays)
         except ValueError as error:
-            raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
+            raise UserError(f"not {_WHAT}: {error}", where=path, remedy=f"{_REMEDY} again") from error
+
+    @classmethod
+    def read_of(cls, path: Path, data: Manifest, words: Vocabulary | None = None) -> Self:
+        """The captions of ``data``, in the numbers of ``words`` where that is given.
+
+        Raises:
+            UserError: as :meth:`read`, or the captions are of another data set or vocabulary.
+        """
+        table = cls.read(path)
+        try:
+            table._check_rows(data)
+            if words is not None:
+                table._check_numbers(words)
+        except ValueError as error:
+            raise UserError(
+                f"not the captions of this data set: {error}", where=path, remedy=f"{_REMEDY} again"
+            ) from error
+        return table
 
     def write(self, path: Path) -> None:
         write_arrays(path, {name: getattr(self, name) for name in _DTYPES})
+
+    def _check_rows(self, data: Manifest) -> None:
+        owners = data.rows_of(data.captions["image_id"].tolist())
+        if (np.diff(self.caption_row) <= 0).any() or self.caption_row[-1:].sum() >= len(owners):
+            raise ValueError("the rows of captions do not increase, or leave captions.parquet")
+        if (owners[self.caption_row] != self.image_row).any():
+            raise ValueError("a caption belongs to another image")
+
+    def _check_numbers(self, words: Vocabulary) -> None:
+        if (self.ids >= len(words)).any():
+            raise ValueError(f"a number is not among the {len(words)} of the vocabulary")
+        first, last = self.offsets[:-1], self.offsets[1:] - 1
+        if (self.lengths < 2).any() or (self.ids[first] != words.start).any() or (self.ids[last] != words.end).any():
+            raise ValueError("a caption does not go from <start> to <end>")
 
     def __len__(self) -> int:
         return len(self.image_row)

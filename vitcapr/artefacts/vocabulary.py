@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
-from vitcapr.files import write_json
+from vitcapr.files import canonical_json, sha256_bytes, write_json
 
 FORMAT = "vitcapr-vocabulary-1"
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
@@ -100,22 +100,26 @@ class Vocabulary:
         """
         content = read_record(path, _CONTENT, f"a vocabulary of format {FORMAT}", _REMEDY)
         try:
-            return cls(content.words, content.counts, content.signature, content.rare, content.recipe)
+            found = cls(content.words, content.counts, content.signature, content.rare, content.recipe)
+            if _digest(found._content()) != content.sha256:
+                raise ValueError("its content has changed since it was written")
         except ValueError as error:
             raise UserError(f"damaged vocabulary: {error}", where=path, remedy=f"{_REMEDY} again") from error
+        return found
 
     def write(self, path: Path) -> None:
-        write_json(
-            path,
-            {
-                "format": FORMAT,
-                "words": list(self.words),
-                "counts": list(self.counts),
-                "rare": {str(count): words for count, words in self.rare.items()},
-                "recipe": dict(self.recipe),
-                "signature": self.signature,
-            },
-        )
+        content = self._content()
+        write_json(path, {**content, "sha256": _digest(content)})
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "words": list(self.words),
+            "counts": list(self.counts),
+            "rare": {str(count): words for count, words in self.rare.items()},
+            "recipe": dict(self.recipe),
+            "signature": self.signature,
+        }
 
     def __len__(self) -> int:
         return len(self.words)
@@ -172,6 +176,10 @@ class Vocabulary:
         return " ".join(words)
 
 
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256_bytes(canonical_json(content).encode())
+
+
 _Count = Annotated[int, Field(ge=0)]
 
 
@@ -184,6 +192,8 @@ class _Content(BaseModel):
     rare: dict[_Count, _Count]
     recipe: dict[str, Any]
     signature: str
+    sha256: str
+    """Of the canonical JSON of everything else."""
 
 
 _CONTENT = TypeAdapter(_Content)

@@ -24,6 +24,7 @@ from vitcapr.files import write_json
 from vitcapr.progress import Reporter
 from vitcapr.provenance.code import LIBRARIES, code_hash, stage_code
 from vitcapr.provenance.energy import Meter
+from vitcapr.provenance.intact import check_as_written
 from vitcapr.provenance.records import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
 from vitcapr.provenance.result_cache import ResultCache, key_of, result_cache_of
 
@@ -158,6 +159,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 def _run_recorded(job: Job, experiment: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
     code, inputs = job.code, job.inputs  # before the stage runs, which takes hours in which files may change
+    check_as_written(inputs)
     cache = result_cache_of(experiment.parent) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
     if entry is not None:

@@ -30,8 +30,9 @@ def draw_caption_lengths(
     from vitcapr.figures.style import save_pictures
     from vitcapr.figures.text import caption_lengths
 
-    table = TokenTable.read(tokens)
-    split_of = read_manifest(manifest).images["split"].to_numpy()[table.image_row]
+    data = read_manifest(manifest)
+    table = TokenTable.read_of(tokens, data)
+    split_of = data.images["split"].to_numpy()[table.image_row]
     # The table counts start and end, which are no words.
     figure = caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})
     save_pictures({"lengths": figure}, pictures, report)

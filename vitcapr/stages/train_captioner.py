@@ -70,7 +70,8 @@ def train_captioner(
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     images, store = read_manifest(manifest), open_features(features)
-    words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
+    words = Vocabulary.read(vocabulary)
+    table = TokenTable.read_of(tokens, images, words)
     inputs = {
         "features": store.fingerprint,
         "tokens": sha256_file(tokens),

@@ -69,7 +69,8 @@ def train_retriever(
     data = read_manifest(manifest)
     stores = open_views(data, wanted.views, features, views)
     store = stores[0]
-    words, table = Vocabulary.read(vocabulary), TokenTable.read(tokens)
+    words = Vocabulary.read(vocabulary)
+    table = TokenTable.read_of(tokens, data, words)
     sentences = open_text_features(text_features, data, wanted)
     inputs = {
         "features": store.fingerprint,
