@@ -1,4 +1,4 @@
-# The candidates of a decoding in a new order. The weight of the retriever is chosen on the validation split.
+# The candidates of a decoding in a new order. The weight of the retriever is fixed, or chosen on the validation split.
 
 
 rule tune_reranking:
@@ -30,7 +30,7 @@ rule tune_reranking:
 rule rerank:
     input:
         candidates=experiment.reranking.candidates_of,
-        weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
+        weight=experiment.reranking.weight_of,
         features=experiment.reranking.features_of,
         views=experiment.reranking.views_of,
         manifest="results/{experiment}/data/manifest.json",
@@ -41,7 +41,7 @@ rule rerank:
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.chosen.tuned_rerankings),
+        reranking=one_of(experiment.chosen.retriever_rerankings),
     priority: 20
     conda:
         "../envs/gpu.yaml"

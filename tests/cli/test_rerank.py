@@ -143,6 +143,17 @@ def test_rerank_reorders_the_candidates(files, tmp_path):
     assert (tmp_path / "reranked.json").read_bytes() == once
 
 
+def test_a_fixed_weight_of_one_orders_by_the_cosine_alone(files, tmp_path):
+    """ViTCap-R, IV-A.2. Nothing is tuned, so there is no file of a weight."""
+    options = files | {"candidates": tmp_path / "test.json", "split": "test", "log": tmp_path / "log"}
+    run_stage(rerank, **options, settings='{"weight": 1.0}', captions=tmp_path / "reranked.json")
+    first, _ = json.loads((tmp_path / "reranked.json").read_text())
+    assert [(c["caption"], c["score"]) for c in first["candidates"]] == [(TRUTH["t0"], 1.0), (WRONG, 0.0)]
+    for settings, weight in (("{}", None), ('{"weight": 1.0}', tmp_path / "weight.json")):
+        with pytest.raises(UserError, match="either a fixed weight or a file"):
+            run_stage(rerank, **options, settings=settings, weight=weight, captions=tmp_path / "again.json")
+
+
 def test_the_oracle_marks_what_it_chose(files, tmp_path):
     options = {"candidates": tmp_path / "test.json", "manifest": files["manifest"], "split": "test"}
     run_stage(rerank_oracle, **options, captions=tmp_path / "oracle.json", log=tmp_path / "log")

@@ -15,6 +15,13 @@ def test_a_retriever_is_needed_unless_it_is_the_oracle():
         parse(RerankingConfig, {"decoding": "beam", "by": "oracle", "retriever": "dual"}, "here")
 
 
+def test_a_fixed_weight_is_a_retrievers():
+    fixed = {"decoding": "beam", "retriever": "dual", "weight": 1.0}
+    assert parse(RerankingConfig, fixed, "here").weight == 1.0
+    with pytest.raises(UserError, match="by oracle has no weight"):
+        parse(RerankingConfig, {"decoding": "beam", "by": "oracle", "weight": 1.0}, "here")
+
+
 def test_a_mistyped_key_is_told():
     with pytest.raises(UserError, match=r"did you mean 'weighing.select_by'"):
         parse_settings(TuneRerankingSettings, '{"weighing": {"select": "cider"}}')

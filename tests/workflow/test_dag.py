@@ -93,3 +93,18 @@ def test_the_default_profile_takes_nothing_from_slurm() -> None:
     slurm = yaml.safe_load((REPOSITORY / "slurm/profile.yaml").read_text(encoding="utf-8"))
     assert set(default) <= {"rerun-incomplete", "show-failed-logs", "printshellcmds"}
     assert all(slurm[key] == default[key] for key in set(default) & set(slurm))
+
+
+def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
+    """ViTCap-R reorders by the similarity alone: the validation split is not even captioned."""
+    reranking = {"reranked": {"weight": 1.0}}
+    (fresh.root / "fixed.yaml").write_text(
+        yaml.safe_dump({"rerankings": reranking, "run": {"rerankings": ["reranked"]}}), encoding="utf-8"
+    )
+    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "fixed.yaml")
+    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    assert "rerank" in rules
+    assert "tune_reranking" not in rules
+    (command,) = (line for line in text.splitlines() if "vitcapr stage rerank " in line)
+    assert "--weight" not in command
+    assert "captions/attention/beam/validation" not in text

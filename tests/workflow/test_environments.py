@@ -26,7 +26,7 @@ def test_an_environment_is_that_of_the_dependencies(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_environment_names_no_other_file(name: str) -> None:
-    """Each line is an option with a URL or a pinned package that satisfies pyproject.toml, and all of these are there."""
+    """Each line is an option with a URL or a pinned package, and all packages of pyproject.toml are there."""
     content = yaml.safe_load((REPOSITORY / "envs" / f"{name}.yaml").read_text(encoding="utf-8"))
     (lines,) = (part["pip"] for part in content["dependencies"] if isinstance(part, dict))
     options = [line for line in lines if line.startswith("-")]

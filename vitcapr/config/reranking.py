@@ -27,6 +27,8 @@ class RerankingConfig(Section):
     result, so that its name must contain 'oracle'."""
     retriever: str | None = None
     """The name of an entry of retrievers."""
+    weight: float | None = Field(None, ge=0, le=1)
+    """A fixed weight of the retriever: 1 orders by the cosine alone, as ViTCap-R does; null chooses it by weighing."""
     weighing: WeighingConfig = WeighingConfig()
 
     @model_validator(mode="after")
@@ -35,4 +37,6 @@ class RerankingConfig(Section):
             raise ValueError("by retriever needs the name of a retriever")
         if self.by == "oracle" and self.retriever is not None:
             raise ValueError("by oracle asks no retriever; leave out its name")
+        if self.by == "oracle" and self.weight is not None:
+            raise ValueError("by oracle has no weight; leave it out")
         return self

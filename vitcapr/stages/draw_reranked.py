@@ -16,7 +16,7 @@ def _tuned(experiment: Experiment) -> list[Wildcards]:
     return [
         {"captioner": captioner, "reranking": reranking, "split": split}
         for captioner in chosen.captioners
-        for reranking in chosen.tuned_rerankings
+        for reranking in chosen.retriever_rerankings
         for split in chosen.splits
     ]
 

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Literal, Self
 
+from pydantic import Field
+
 from vitcapr.config.base import StageSettings
 from vitcapr.declaration.kinds import (
     CaptionsFile,
@@ -17,27 +19,32 @@ from vitcapr.progress import Reporter
 
 
 class RerankSettings(StageSettings):
-    """The rest of what the weight was chosen with stands in its file."""
+    """A weight that was chosen stands in its file, with what it was chosen with."""
 
+    weight: float | None = Field(None, ge=0, le=1)
+    length_penalty: float = Field(1.0, ge=0)
+    """Of the likelihood; with a fixed weight only."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        return cls(device=config.embed.device)
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        reranking = config.rerankings[wildcards.reranking]
+        fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
+        return cls(weight=reranking.weight, device=config.embed.device, **fixed)
 
 
 @stage(device="device")
 def rerank(
     candidates: Annotated[In[CaptionsFile], "captions.json of the split, with candidates"],
-    weight: In[WeightFile],
     features: In[FeaturesFile],
     manifest: In[ManifestFile],
     vocabulary: In[VocabularyFile],
-    retriever: Annotated[In[ModelFolder], "Folder of the retriever that the weight was chosen for"],
+    retriever: Annotated[In[ModelFolder], "Folder of the retriever, the one that a chosen weight is for"],
     split: Split,
     settings: RerankSettings,
     report: Reporter,
     captions: Out[CaptionsFile],
+    weight: In[WeightFile] | None = None,
     views: list[In[FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
@@ -49,13 +56,19 @@ def rerank(
     from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
 
-    tuned = RerankingWeight.read(weight)
-    if tuned.retriever != digest_of(retriever):
-        raise UserError(
-            f"the weight in {weight} was chosen for another retriever",
-            where=retriever,
-            remedy="run tune_reranking again",
-        )
+    if (weight is None) == (settings.weight is None):
+        raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")
+    share, length_penalty = settings.weight, settings.length_penalty
+    if weight is not None:
+        tuned = RerankingWeight.read(weight)
+        if tuned.retriever != digest_of(retriever):
+            raise UserError(
+                f"the weight in {weight} was chosen for another retriever",
+                where=retriever,
+                remedy="run tune_reranking again",
+            )
+        share, length_penalty = tuned.weight, tuned.length_penalty
+    assert share is not None
     data = read_manifest(manifest)
     found = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
     cosines = split_cosines(
@@ -69,8 +82,8 @@ def rerank(
         device=settings.device,
         reporter=report,
     )
-    terms = Terms(found, cosines, tuned.length_penalty)
-    scores = list(terms.scores(tuned.weight))
+    terms = Terms(found, cosines, length_penalty)
+    scores = list(terms.scores(share))
     write_reordered(captions, found, scores, of_candidates=[{"cosine": of_image} for of_image in cosines])
-    changed = int(np.count_nonzero(terms.best(tuned.weight)))
-    report.line(f"rerank: weight {tuned.weight:g}, another caption for {changed} of {len(found)} images")
+    changed = int(np.count_nonzero(terms.best(share)))
+    report.line(f"rerank: weight {share:g}, another caption for {changed} of {len(found)} images")

@@ -28,6 +28,11 @@ class RerankingStages:
     def validation_candidates_of(self, wildcards: Wildcards) -> str:
         return self._captions(wildcards, VALIDATION)
 
+    def weight_of(self, wildcards: Wildcards) -> list[str]:
+        """The weight chosen on the validation split; none where it is fixed."""
+        folder = f"{self.chosen.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
+        return [f"{folder}/weight.json"] if self._config(wildcards).weight is None else []
+
     def retriever_of(self, wildcards: Wildcards) -> list[str]:
         folder = f"{self.chosen.root}/retrievers/{self._config(wildcards).retriever}"
         return [f"{folder}/best.safetensors", f"{folder}/card.json"]

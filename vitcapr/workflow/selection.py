@@ -44,9 +44,14 @@ class Selection(ScoredModels):
         return unique(self.config.run.rerankings)
 
     @property
+    def retriever_rerankings(self) -> list[str]:
+        """All but the oracles."""
+        return [name for name in self.rerankings if self.config.rerankings[name].by == "retriever"]
+
+    @property
     def tuned_rerankings(self) -> list[str]:
         """Those whose weight is chosen on the validation split."""
-        return [name for name in self.rerankings if self.config.rerankings[name].by == "retriever"]
+        return [name for name in self.retriever_rerankings if self.config.rerankings[name].weight is None]
 
     @property
     def oracles(self) -> list[str]:
