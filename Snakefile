@@ -53,8 +53,8 @@ rule all:
     input:
         rules.metrics.input,
         rules.figures.input,
-        f"{experiment.chosen.root}/summary.csv",
-        f"{experiment.chosen.root}/tables/scores.md",
+        f"{experiment.selection.root}/summary.csv",
+        f"{experiment.selection.root}/tables/scores.md",
         experiment.metrics.comparisons,
         experiment.metrics.spreads,
         experiment.metrics.paper_pages,

@@ -4,21 +4,23 @@
 
 
 wildcard_constraints:
-    experiment=experiment.chosen.name,
-    backbone=one_of(experiment.chosen.backbones),
-    vectors=one_of(experiment.chosen.word_vectors),
-    captioner=one_of(experiment.chosen.trained_captioners),
-    decoding=one_of(experiment.chosen.needed_decodings + experiment.chosen.rerankings),
-    reranking=one_of(experiment.chosen.rerankings),
-    encoder=one_of(experiment.chosen.text_encoders),
-    retriever=one_of(experiment.chosen.needed_retrievers),
-    tokenizer=one_of(experiment.chosen.tokenizers),
-    matcher=one_of(experiment.chosen.needed_matchers),
-    language=one_of(experiment.chosen.languages),
+    experiment=experiment.selection.name,
+    backbone=one_of(experiment.selection.backbones),
+    vectors=one_of(experiment.text.word_vectors),
+    captioner=one_of(experiment.selection.trained_captioners),
+    decoding=one_of(
+        experiment.selection.needed_decodings + experiment.selection.rerankings
+    ),
+    reranking=one_of(experiment.selection.rerankings),
+    encoder=one_of(experiment.retrieval.text_encoders),
+    retriever=one_of(experiment.selection.needed_retrievers),
+    tokenizer=one_of(experiment.matching.tokenizers),
+    matcher=one_of(experiment.matching.needed),
+    language=one_of(experiment.matching.languages),
     losses=one_of(list(experiment.config.run.losses)),
-    scored=one_of(experiment.chosen.scored),
-    banked=one_of(list(experiment.chosen.banked.values())),
-    split=one_of(experiment.chosen.needed_splits),
+    scored=one_of(experiment.selection.scored),
+    banked=one_of(list(experiment.selection.banked.values())),
+    split=one_of(experiment.selection.needed_splits),
     paper=r"[a-z0-9-]+",
     task=r"\d+",
 
@@ -42,8 +44,8 @@ rule captioners:
     input:
         expand(
             "results/{experiment}/captioners/{captioner}/best.safetensors",
-            experiment=experiment.chosen.name,
-            captioner=experiment.chosen.trained_captioners,
+            experiment=experiment.selection.name,
+            captioner=experiment.selection.trained_captioners,
         ),
 
 
@@ -56,8 +58,8 @@ rule retrievers:
     input:
         expand(
             "results/{experiment}/retrievers/{retriever}/best.safetensors",
-            experiment=experiment.chosen.name,
-            retriever=experiment.chosen.needed_retrievers,
+            experiment=experiment.selection.name,
+            retriever=experiment.selection.needed_retrievers,
         ),
 
 

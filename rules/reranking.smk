@@ -41,7 +41,7 @@ rule rerank:
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.chosen.retriever_rerankings),
+        reranking=one_of(experiment.reranking.by_retriever),
     priority: 20
     conda:
         "../envs/gpu.yaml"
@@ -65,7 +65,7 @@ rule rerank_oracle:
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.chosen.oracles),
+        reranking=one_of(experiment.reranking.oracles),
     priority: 20
     conda:
         "../envs/cpu.yaml"

@@ -15,9 +15,9 @@ EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
 def invent(experiment: Experiment) -> None:
     """A file or a folder with one file for everything that the experiment reads, below the working folder."""
     files = experiment.data.files(None)
-    for name in experiment.chosen.word_vectors:
+    for name in experiment.text.word_vectors:
         files |= experiment.text.vector_files(name)
-    for name in experiment.chosen.text_encoders:
+    for name in experiment.retrieval.text_encoders:
         files |= experiment.retrieval.vector_files(name)
     for path in files.values():
         file = path if path.suffix else path / "file"
@@ -39,6 +39,6 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
-    assert ("train_matcher" in rules) == bool(experiment.chosen.needed_matchers)
-    assert ("train_captioner" in rules) == bool(experiment.chosen.trained_captioners)
-    assert ("train_retriever" in rules) == bool(experiment.chosen.needed_retrievers)
+    assert ("train_matcher" in rules) == bool(experiment.matching.needed)
+    assert ("train_captioner" in rules) == bool(experiment.selection.trained_captioners)
+    assert ("train_retriever" in rules) == bool(experiment.selection.needed_retrievers)

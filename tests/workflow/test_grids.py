@@ -59,18 +59,18 @@ def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) 
     models = spread(seeds)
     assert models["small-seed4-zh"] == {"of": "small", "vary": "zh", "seed": 4}
     assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
-    assert seeds.chosen.system_of("small-seed4-zh") == "small-zh"
-    assert seeds.chosen.system_of("found") == "found"
+    assert seeds.selection.system_of("small-seed4-zh") == "small-zh"
+    assert seeds.selection.system_of("found") == "found"
 
 
 def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) -> None:
     each = [f"small-seed{seed}{language}" for seed in (4, 5) for language in ("", "-en", "-zh")]
-    assert seeds.chosen.banked == {f"{name}-query_bank": name for name in [*each, "found"]}
+    assert seeds.selection.banked == {f"{name}-query_bank": name for name in [*each, "found"]}
     models = spread(seeds)
     assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
-    assert seeds.chosen.system_of("small-seed4-query_bank") == "small-query_bank"
+    assert seeds.selection.system_of("small-seed4-query_bank") == "small-query_bank"
     assert "found-query_bank" not in models
-    assert {"train", "validation"} <= set(seeds.chosen.needed_splits)
+    assert {"train", "validation"} <= set(seeds.selection.needed_splits)
     asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})
     assert seeds.retrieval.scored_embeddings_of(asked) == "results/demo/embeddings/found/test/embeddings.npz"
     assert seeds.retrieval.query_bank_option(asked) == (
@@ -83,10 +83,10 @@ def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) 
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
-    drawn = seeds.chosen.drawn(seeds.chosen.ranked, "matchers", "retrievers")
+    drawn = seeds.selection.drawn(seeds.selection.ranked, "matchers", "retrievers")
     each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
     assert drawn == ["found", "words-seed4", *each]
-    assert seeds.chosen.compared == {
+    assert seeds.retrieval.compared == {
         "en": {"small-seed4": "small-seed4-en", "words-seed4": "words-seed4", "found": "found"},
         "zh": {"small-seed4": "small-seed4-zh"},
     }

@@ -26,9 +26,10 @@ def check(configfile: Configfiles = None) -> None:
     """Check a configuration: its keys, its values, and that the files it names exist."""
     experiment = load_experiment(*(configfile or []))
     runs = len(experiment.captioning.files("captions", "captions.json"))
+    selection = experiment.selection
     print(
-        f"{experiment.chosen.name}: {experiment.config.data.dataset}, {len(experiment.chosen.backbones)} backbone(s), "
-        f"{len(experiment.chosen.captioners)} captioner(s), {runs} set(s) of captions"
+        f"{selection.name}: {experiment.config.data.dataset}, {len(selection.backbones)} backbone(s), "
+        f"{len(selection.captioners)} captioner(s), {runs} set(s) of captions"
     )
 
 

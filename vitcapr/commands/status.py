@@ -38,7 +38,7 @@ def main(
 ) -> None:
     """Say which stages a run would compute again and why; computes nothing."""
     files = configfile or []
-    name = load_experiment(*files).chosen.name
+    name = load_experiment(*files).selection.name
     jobs = parse_jobs(dry_run(files))
     print("\n".join(describe(name, jobs, verbose)))
 

@@ -9,12 +9,15 @@ from vitcapr.progress import Reporter
 
 def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
     """By picture, the history of every model that it shows."""
-    chosen = experiment.chosen
-    captioners = chosen.drawn(chosen.trained_captioners, "captioners")
-    backbone = {"trained": f"{chosen.root}/backbones/trained/history.csv"} if chosen.trains_backbone else {}
+    selection = experiment.selection
+    retrievers = experiment.retrieval.drawn_retrievers
+    captioners = selection.drawn(selection.trained_captioners, "captioners")
+    backbone = {"trained": f"{selection.root}/backbones/trained/history.csv"} if experiment.trains_backbone else {}
     return {
-        "curves": {name: f"{chosen.root}/captioners/{name}/history.csv" for name in captioners},
-        "retrievers": {name: f"{chosen.root}/retrievers/{name}/history.csv" for name in chosen.drawn_retrievers},
+        "curves": {name: f"{selection.root}/captioners/{name}/history.csv" for name in captioners},
+        "retrievers": {
+            name: f"{selection.root}/retrievers/{name}/history.csv" for name in experiment.retrieval.drawn_retrievers
+        },
         "backbone": backbone,
     }
 

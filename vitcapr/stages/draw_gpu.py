@@ -8,20 +8,20 @@ from vitcapr.progress import Reporter
 
 def _trained(experiment: Experiment) -> list[str]:
     """The folders of all models that are trained, as ``captioners/plain``."""
-    chosen = experiment.chosen
+    selection = experiment.selection
     models = {
-        "captioners": chosen.trained_captioners,
-        "retrievers": chosen.needed_retrievers,
-        "matchers": chosen.needed_matchers,
+        "captioners": selection.trained_captioners,
+        "retrievers": selection.needed_retrievers,
+        "matchers": experiment.matching.needed,
     }
-    return [f"{section}/{name}" for section, names in models.items() for name in chosen.drawn(names, section)]
+    return [f"{section}/{name}" for section, names in models.items() for name in selection.drawn(names, section)]
 
 
 @stage(
     figure=Figure(
         files=lambda _: ["gpu/gpu"],
         inputs=lambda experiment: {
-            "uses": [f"{experiment.chosen.root}/{model}/gpu.csv" for model in _trained(experiment)],
+            "uses": [f"{experiment.selection.root}/{model}/gpu.csv" for model in _trained(experiment)],
         },
         bound=lambda experiment: {"uses": _trained(experiment)},
         caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "

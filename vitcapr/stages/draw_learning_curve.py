@@ -9,16 +9,16 @@ from vitcapr.progress import Reporter
 
 def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
     """The system and the name of every training whose number of pairs a grid varied."""
-    return [(system, name) for system, names in experiment.chosen.pair_families.items() for name in names]
+    return [(system, name) for system, names in experiment.retrieval.pair_families.items() for name in names]
 
 
 @stage(
     figure=Figure(
         files=lambda _: ["learning_curve/{split}/learning_curve"],
         inputs=lambda experiment: {
-            "cards": [f"{experiment.chosen.root}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
+            "cards": [f"{experiment.selection.root}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
             "metrics": [
-                f"{experiment.chosen.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                f"{experiment.selection.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
                 for _, name in _trainings(experiment)
             ],
             "manifest": experiment.manifest,
@@ -28,7 +28,7 @@ def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
             "metrics": [system for system, _ in _trainings(experiment)],
             "language": experiment.config.text.language,
         },
-        each=lambda experiment: [{"split": split} for split in experiment.chosen.splits if _trainings(experiment)],
+        each=lambda experiment: [{"split": split} for split in experiment.selection.splits if _trainings(experiment)],
         caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
         "the seeds, a standard deviation each way as a band, and every training as a dot.",
         category="Retrieval",

@@ -11,7 +11,7 @@ from vitcapr.progress import Reporter
         files=lambda _: ["losses/{losses}"],
         inputs=lambda experiment: {
             "histories": lambda wildcards: [
-                f"{experiment.chosen.root}/matchers/{name}/history.csv"
+                f"{experiment.selection.root}/matchers/{name}/history.csv"
                 for name in experiment.config.run.losses[wildcards.losses]
             ],
         },

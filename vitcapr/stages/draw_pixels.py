@@ -12,7 +12,7 @@ SHOWN = 4
 
 def _backbones(experiment: Experiment) -> list[Wildcards]:
     """Those that are trained further on decoded pictures of pairs."""
-    names = experiment.chosen.pixel_backbones if experiment.config.data.dataset == "pairs" else []
+    names = experiment.matching.pixel_backbones if experiment.config.data.dataset == "pairs" else []
     return [{"backbone": name} for name in names]
 
 

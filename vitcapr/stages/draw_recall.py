@@ -9,11 +9,11 @@ from vitcapr.progress import Reporter
 
 def _scored(experiment: Experiment) -> list[str]:
     """The names of the scores: every model, and after it the same model with its query bank."""
-    chosen = experiment.chosen
+    selection = experiment.selection
     # Those of a learning curve are drawn as such, unless there are no others.
-    others = [name for name in chosen.ranked if not chosen.is_on_a_curve(name)]
-    banks = {model: name for name, model in chosen.banked.items()}
-    return [each for name in others or chosen.ranked for each in (name, banks.get(name)) if each is not None]
+    others = [name for name in selection.ranked if not experiment.retrieval.is_on_a_curve(name)]
+    banks = {model: name for name, model in selection.banked.items()}
+    return [each for name in others or selection.ranked for each in (name, banks.get(name)) if each is not None]
 
 
 @stage(
@@ -21,12 +21,14 @@ def _scored(experiment: Experiment) -> list[str]:
         files=lambda _: ["recall/{split}/recall"],
         inputs=lambda experiment: {
             "metrics": [
-                f"{experiment.chosen.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                f"{experiment.selection.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
                 for name in _scored(experiment)
             ],
         },
-        bound=lambda experiment: {"metrics": [experiment.chosen.system_of(name) for name in _scored(experiment)]},
-        each=lambda experiment: [{"split": split} for split in experiment.chosen.splits if experiment.chosen.ranked],
+        bound=lambda experiment: {"metrics": [experiment.selection.system_of(name) for name in _scored(experiment)]},
+        each=lambda experiment: [
+            {"split": split} for split in experiment.selection.splits if experiment.selection.ranked
+        ],
         caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
         "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
         "any of an image's captions is a hit. The dotted line is what a random order gives.",

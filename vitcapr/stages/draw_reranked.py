@@ -12,12 +12,12 @@ TOKENIZER_TIMEOUT = 300.0
 
 def _tuned(experiment: Experiment) -> list[Wildcards]:
     """Every reranking but the oracles."""
-    chosen = experiment.chosen
+    selection = experiment.selection
     return [
         {"captioner": captioner, "reranking": reranking, "split": split}
-        for captioner in chosen.captioners
-        for reranking in chosen.retriever_rerankings
-        for split in chosen.splits
+        for captioner in selection.captioners
+        for reranking in experiment.reranking.by_retriever
+        for split in selection.splits
     ]
 
 

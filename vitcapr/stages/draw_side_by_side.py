@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 
 def _each(experiment: Experiment) -> list[Wildcards]:
-    chosen = experiment.chosen
-    return [{"language": language, "split": split} for language in chosen.compared for split in chosen.splits]
+    selection = experiment.selection
+    return [
+        {"language": language, "split": split}
+        for language in experiment.retrieval.compared
+        for split in selection.splits
+    ]
 
 
 @stage(
@@ -25,13 +29,13 @@ def _each(experiment: Experiment) -> list[Wildcards]:
         tables={"found": "side_by_side/{language}/{split}/found.md"},
         inputs=lambda experiment: {
             "embeddings": lambda wildcards: [
-                experiment.chosen.embeddings(name, wildcards.split)
-                for name in experiment.chosen.compared[wildcards.language].values()
+                experiment.selection.embeddings(name, wildcards.split)
+                for name in experiment.retrieval.compared[wildcards.language].values()
             ],
             "manifest": experiment.manifest,
         },
         bound=lambda experiment: {
-            "embeddings": lambda wildcards: list(experiment.chosen.compared[wildcards.language]),
+            "embeddings": lambda wildcards: list(experiment.retrieval.compared[wildcards.language]),
         },
         each=_each,
         caption="Models beside one another on the {split} split, with captions in the language {language}. "

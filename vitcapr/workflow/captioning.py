@@ -12,25 +12,39 @@ from vitcapr.workflow.text import TextStages
 class CaptioningStages:
     """Features and word numbers -> captioners -> captions."""
 
-    chosen: Selection
+    selection: Selection
     features: FeatureStages
     text: TextStages
 
+    @property
+    def ways(self) -> list[str]:
+        """All that captions come from: decodings, then rerankings."""
+        return [*self.selection.decodings, *self.selection.rerankings]
+
+    @property
+    def attentive_captioners(self) -> list[str]:
+        return [name for name in self.selection.captioners if self.selection.config.captioners[name].attends]
+
+    @property
+    def attentive_decodings(self) -> list[str]:
+        """Of those that are shown."""
+        return [name for name in self.selection.decodings if self.selection.config.decodings[name].attention]
+
     def backbone_of(self, wildcards: Wildcards) -> str:
-        return self.chosen.config.captioners[wildcards.captioner].backbone
+        return self.selection.config.captioners[wildcards.captioner].backbone
 
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed features that a captioner looks at."""
         return self.features.sealed_of(self.backbone_of(wildcards))
 
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
-        return self.text.vectors_named(self.chosen.config.captioners[wildcards.captioner].word_vectors)
+        return self.text.vectors_named(self.selection.config.captioners[wildcards.captioner].word_vectors)
 
     def start_of(self, wildcards: Wildcards) -> list[str]:
         """The weights and the card of the captioner that training starts from, if it starts from one."""
-        name = self.chosen.config.captioners[wildcards.captioner].start_from
+        name = self.selection.config.captioners[wildcards.captioner].start_from
         files = ("best.safetensors", "card.json")
-        return [] if name is None else [f"{self.chosen.root}/captioners/{name}/{file}" for file in files]
+        return [] if name is None else [f"{self.selection.root}/captioners/{name}/{file}" for file in files]
 
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
         """What every captioner and every decoding and reranking writes for one split."""
@@ -43,38 +57,38 @@ class CaptioningStages:
     @property
     def captioned_splits(self) -> list[dict[str, str]]:
         """The splits that are captioned, as wildcards."""
-        return [{"split": split} for split in self.chosen.splits if self.chosen.captioners]
+        return [{"split": split} for split in self.selection.splits if self.selection.captioners]
 
     def _by_name(self, split: str) -> dict[str, str]:
         return {
-            f"{captioner}/{decoding}": f"{self.chosen.root}/captions/{captioner}/{decoding}/{split}/captions.json"
-            for captioner in self.chosen.drawn(self.chosen.captioners, "captioners")
-            for decoding in self.chosen.ways
+            f"{captioner}/{decoding}": f"{self.selection.root}/captions/{captioner}/{decoding}/{split}/captions.json"
+            for captioner in self.selection.drawn(self.selection.captioners, "captioners")
+            for decoding in self.ways
         }
 
     def files(self, folder: str, *files: str) -> list[str]:
         """``files`` under ``folder`` for every captioner, decoding or reranking, and split."""
-        return self._files(self.chosen.captioners, self.chosen.ways, folder, files)
+        return self._files(self.selection.captioners, self.ways, folder, files)
 
     def attentive_files(self, folder: str, *files: str) -> list[str]:
         """As :meth:`files`, for those that keep their attention."""
-        return self._files(self.chosen.attentive_captioners, self.chosen.attentive_decodings, folder, files)
+        return self._files(self.attentive_captioners, self.attentive_decodings, folder, files)
 
     @property
     def attended(self) -> list[dict[str, str]]:
         """The captions that keep their attention, as wildcards."""
         return [
             {"captioner": captioner, "decoding": decoding, "split": split}
-            for captioner in self.chosen.attentive_captioners
-            for decoding in self.chosen.attentive_decodings
-            for split in self.chosen.splits
+            for captioner in self.attentive_captioners
+            for decoding in self.attentive_decodings
+            for split in self.selection.splits
         ]
 
     def _files(self, captioners: list[str], decodings: list[str], folder: str, files: tuple[str, ...]) -> list[str]:
         return [
-            f"{self.chosen.root}/{folder}/{captioner}/{decoding}/{split}/{file}"
+            f"{self.selection.root}/{folder}/{captioner}/{decoding}/{split}/{file}"
             for captioner in captioners
             for decoding in decodings
-            for split in self.chosen.splits
+            for split in self.selection.splits
             for file in files
         ]

@@ -55,7 +55,7 @@ class Experiment:
     @property
     def manifest(self) -> str:
         """The manifest of the data set."""
-        return f"{self.chosen.root}/data/manifest.json"
+        return f"{self.selection.root}/data/manifest.json"
 
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
@@ -63,7 +63,7 @@ class Experiment:
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
     @cached_property
-    def chosen(self) -> Selection:
+    def selection(self) -> Selection:
         return Selection(self.config)
 
     @cached_property
@@ -72,48 +72,53 @@ class Experiment:
 
     @cached_property
     def text(self) -> TextStages:
-        return TextStages(self.chosen)
+        return TextStages(self.selection)
 
     @cached_property
     def features(self) -> FeatureStages:
-        return FeatureStages(self.chosen, self.results)
+        return FeatureStages(self.selection, self.results)
 
     @cached_property
     def pairs(self) -> PairStages:
-        return PairStages(self.chosen)
+        return PairStages(self.selection)
 
     @cached_property
     def captioning(self) -> CaptioningStages:
-        return CaptioningStages(self.chosen, self.features, self.text)
+        return CaptioningStages(self.selection, self.features, self.text)
 
     @cached_property
     def retrieval(self) -> RetrievalStages:
-        return RetrievalStages(self.chosen, self.features, self.text)
+        return RetrievalStages(self.selection, self.features, self.text)
 
     @cached_property
     def reranking(self) -> RerankingStages:
-        return RerankingStages(self.chosen, self.features)
+        return RerankingStages(self.selection, self.features)
 
     @cached_property
     def matching(self) -> MatchingStages:
-        return MatchingStages(self.chosen, self.features)
+        return MatchingStages(self.selection, self.features)
 
     @cached_property
     def metrics(self) -> MetricStages:
-        return MetricStages(self.chosen, self.captioning, self.retrieval, self.matching)
+        return MetricStages(self.selection, self.captioning, self.retrieval, self.matching)
+
+    @property
+    def trains_backbone(self) -> bool:
+        """Whether a wanted model looks through the backbone that the experiment trains."""
+        return any(map(self.selection.is_trained, [*self.selection.backbones, *self.matching.pixel_backbones]))
 
     def _check(self) -> None:
-        trained = [name for name in self.chosen.backbones if self.chosen.is_trained(name)]
-        if trained and not self.chosen.has_objects:
+        trained = [name for name in self.selection.backbones if self.selection.is_trained(name)]
+        if trained and not self.selection.has_objects:
             raise UserError(
                 f"backbones.{trained[0]} is to be trained here, which needs pictures whose objects are known",
                 where=f"data.dataset: {self.config.data.dataset}",
                 remedy="name a hub id or a folder as its source",
             )
         files = self.data.files(None)
-        for name in self.chosen.word_vectors:
+        for name in self.text.word_vectors:
             files |= self.text.vector_files(name)
-        for name in self.chosen.text_encoders:
+        for name in self.retrieval.text_encoders:
             files |= self.retrieval.vector_files(name)
         for key, path in files.items():
             if not path.exists():

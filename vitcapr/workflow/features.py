@@ -14,38 +14,38 @@ from vitcapr.workflow.selection import TRAINED, Selection
 class FeatureStages:
     """Pictures -> sealed feature stores."""
 
-    chosen: Selection
+    selection: Selection
     results: Path
 
     @property
     def sealed(self) -> list[str]:
-        return [self.sealed_of(name) for name in self.chosen.backbones]
+        return [self.sealed_of(name) for name in self.selection.backbones]
 
     def sealed_of(self, backbone: str) -> str:
-        return f"{self.chosen.root}/features/{backbone}/manifest.json"
+        return f"{self.selection.root}/features/{backbone}/manifest.json"
 
     def is_adopted(self, backbone: str) -> bool:
-        return self.chosen.config.backbones[backbone].is_adopted
+        return self.selection.config.backbones[backbone].is_adopted
 
     @property
     def adopted(self) -> list[str]:
-        return [name for name in self.chosen.backbones if self.is_adopted(name)]
+        return [name for name in self.selection.backbones if self.is_adopted(name)]
 
     @property
     def extracted(self) -> list[str]:
-        return [name for name in self.chosen.backbones if not self.is_adopted(name)]
+        return [name for name in self.selection.backbones if not self.is_adopted(name)]
 
     def adopted_store(self, wildcards: Wildcards) -> str:
         """The sealed manifest of the store that a backbone names."""
         return str(
-            find_store(self.chosen.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results)
+            find_store(self.selection.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results)
         )
 
     def backbone_files(self, name: str) -> dict[str, Path]:
         """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
-        if self.chosen.is_trained(name):
+        if self.selection.is_trained(name):
             return {}
-        folder = find_backbone(self.chosen.config.backbones[name].source)
+        folder = find_backbone(self.selection.config.backbones[name].source)
         return {f"backbones.{name}.source": folder} if folder.is_dir() else {}
 
     def files_of(self, wildcards: Wildcards) -> dict[str, Path]:
@@ -53,23 +53,23 @@ class FeatureStages:
 
     def trained_backbone(self, name: str) -> list[str]:
         """The weights that the DAG trains, for the backbones that are these."""
-        if not self.chosen.is_trained(name):
+        if not self.selection.is_trained(name):
             return []
-        return [f"{self.chosen.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files]
+        return [f"{self.selection.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files]
 
     def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
         return self.trained_backbone(wildcards.backbone)
 
     def source_of(self, name: str) -> str:
         """A hub id or a folder."""
-        if self.chosen.is_trained(name):
-            return f"{self.chosen.root}/backbones/{TRAINED}"
-        return self.chosen.config.backbones[name].source
+        if self.selection.is_trained(name):
+            return f"{self.selection.root}/backbones/{TRAINED}"
+        return self.selection.config.backbones[name].source
 
     def stores(self, _: Wildcards) -> str:
         """The folder of all stores."""
         return str(stores_root(self.results))
 
     def parts_of(self, wildcards: Wildcards) -> list[str]:
-        tasks = range(self.chosen.config.features.tasks)
-        return [f"{self.chosen.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
+        tasks = range(self.selection.config.features.tasks)
+        return [f"{self.selection.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]

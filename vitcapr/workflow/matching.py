@@ -15,11 +15,36 @@ from vitcapr.workflow.selection import Selection
 class MatchingStages:
     """Pixels and captions -> matchers -> embeddings."""
 
-    chosen: Selection
+    selection: Selection
     features: FeatureStages
 
+    @property
+    def needed(self) -> list[str]:
+        """Those that are scored, and those whose losses are drawn."""
+        return unique(
+            [*self.selection.matchers, *(name for names in self.selection.config.run.losses.values() for name in names)]
+        )
+
+    @property
+    def languages(self) -> list[str]:
+        """Those that matchers read."""
+        return unique(
+            language for name in self.selection.matchers for language in self.selection.config.matchers[name].languages
+        )
+
+    @property
+    def tokenizers(self) -> list[str]:
+        """Those that a wanted matcher reads with."""
+        texts = (text for name in self.needed for text in self.selection.config.matchers[name].text.values())
+        return unique(text.tokenizer for text in texts if text.tokenizer is not None)
+
+    @property
+    def pixel_backbones(self) -> list[str]:
+        """Those that are trained further, on decoded pictures."""
+        return unique(self.selection.config.matchers[name].image.backbone for name in self.needed)
+
     def _config(self, wildcards: Wildcards) -> MatcherConfig:
-        return self.chosen.config.matchers[wildcards.matcher]
+        return self.selection.config.matchers[wildcards.matcher]
 
     def checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folders of checkpoints that lie on this machine."""
@@ -32,7 +57,7 @@ class MatchingStages:
 
     def pixels_of(self, wildcards: Wildcards) -> str:
         """The sealed pixels that a matcher is trained on."""
-        return f"{self.chosen.root}/pixels/{self._config(wildcards).image.backbone}/manifest.json"
+        return f"{self.selection.root}/pixels/{self._config(wildcards).image.backbone}/manifest.json"
 
     def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
         return self.features.trained_backbone(self._config(wildcards).image.backbone)
@@ -49,21 +74,21 @@ class MatchingStages:
 
     def _tokenizers(self, wildcards: Wildcards) -> dict[str, str]:
         named = unique(text.tokenizer for text in self._config(wildcards).text.values() if text.tokenizer is not None)
-        return {name: f"{self.chosen.root}/tokenizers/{name}/tokenizer.json" for name in named}
+        return {name: f"{self.selection.root}/tokenizers/{name}/tokenizer.json" for name in named}
 
     def tags_of(self, wildcards: Wildcards) -> list[str]:
         """The parts of speech, for a matcher that adds them."""
         wanted = any(text.tags for text in self._config(wildcards).text.values())
-        return [f"{self.chosen.root}/text/tags/tags.npz"] if wanted else []
+        return [f"{self.selection.root}/text/tags/tags.npz"] if wanted else []
 
     @property
     def files(self) -> list[str]:
         """Scores of matchers beside those of retrieval: across languages, and information before and after training."""
-        root, config = self.chosen.root, self.chosen.config
+        root, config = self.selection.root, self.selection.config
         return [
             f"{root}/metrics/{kind}/{name}/{split}/metrics.json"
-            for name in self.chosen.matchers
-            for split in self.chosen.splits
+            for name in self.selection.matchers
+            for split in self.selection.splits
             for kind in ("languages", "information")
             if (split != "train" if kind == "information" else len(config.matchers[name].languages) > 1)
         ]

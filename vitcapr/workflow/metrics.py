@@ -15,15 +15,15 @@ from vitcapr.workflow.selection import Selection
 class MetricStages:
     """Captions -> scores -> one tidy table."""
 
-    chosen: Selection
+    selection: Selection
     captioning: CaptioningStages
     retrieval: RetrievalStages
     matching: MatchingStages
 
     @property
     def files(self) -> list[str]:
-        grounded = self.captioning.attentive_files("metrics", "grounding.json") if self.chosen.has_objects else []
-        checked = self.captioning.files("metrics", "claims.json") if self.chosen.checks_claims else []
+        grounded = self.captioning.attentive_files("metrics", "grounding.json") if self.selection.has_objects else []
+        checked = self.captioning.files("metrics", "claims.json") if self.selection.checks_claims else []
         return [
             *self.captioning.files("metrics", "metrics.json"),
             *grounded,
@@ -36,32 +36,34 @@ class MetricStages:
 
     def paraphrases_of(self, wildcards: Wildcards) -> list[str]:
         """METEOR's paraphrases of the split, where METEOR is wanted."""
-        if "meteor" not in self.chosen.config.metrics.metrics:
+        if "meteor" not in self.selection.config.metrics.metrics:
             return []
-        folder = f"{self.chosen.root}/text/paraphrases/{wildcards.split}"
+        folder = f"{self.selection.root}/text/paraphrases/{wildcards.split}"
         return [f"{folder}/card.json", f"{folder}/table.gz"]
 
     @property
     def pools(self) -> list[str]:
         """Scores of the queries that pairs set apart, where they are wanted."""
-        names = self.chosen.scored if self.chosen.config.run.pools else []
-        return [f"{self.chosen.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
+        names = self.selection.scored if self.selection.config.run.pools else []
+        return [f"{self.selection.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
 
     @property
     def comparisons(self) -> list[str]:
         """What is compared: a reranking with its decoding, and a captioner with the one that it starts from."""
-        config = self.chosen.config
+        config = self.selection.config
         started = [
-            name for name in self.chosen.captioners if config.captioners[name].start_from in self.chosen.captioners
+            name
+            for name in self.selection.captioners
+            if config.captioners[name].start_from in self.selection.captioners
         ]
         pairs = [
-            *((captioner, way) for captioner in self.chosen.captioners for way in self.chosen.rerankings),
-            *((captioner, way) for captioner in started for way in self.chosen.decodings),
+            *((captioner, way) for captioner in self.selection.captioners for way in self.selection.rerankings),
+            *((captioner, way) for captioner in started for way in self.selection.decodings),
         ]
         return [
-            f"{self.chosen.root}/comparisons/{captioner}/{way}/{split}/comparison.json"
+            f"{self.selection.root}/comparisons/{captioner}/{way}/{split}/comparison.json"
             for captioner, way in pairs
-            for split in self.chosen.splits
+            for split in self.selection.splits
         ]
 
     def before(self, wildcards: Wildcards) -> str:
@@ -73,11 +75,11 @@ class MetricStages:
 
     def _before(self, wildcards: Wildcards) -> str:
         captioner, way = wildcards.captioner, wildcards.decoding
-        if way in self.chosen.rerankings:
-            way = self.chosen.config.rerankings[way].decoding
+        if way in self.selection.rerankings:
+            way = self.selection.config.rerankings[way].decoding
         else:
-            captioner = self.chosen.config.captioners[captioner].start_from
-        return f"{self.chosen.root}/metrics/{captioner}/{way}/{wildcards.split}"
+            captioner = self.selection.config.captioners[captioner].start_from
+        return f"{self.selection.root}/metrics/{captioner}/{way}/{wildcards.split}"
 
     def published(self, wildcards: Wildcards) -> dict[str, Path]:
         """The files of a paper's numbers."""
@@ -86,14 +88,16 @@ class MetricStages:
     @property
     def paper_pages(self) -> list[str]:
         """The tables beside the numbers of a paper, where one is wanted."""
-        paper = self.chosen.config.run.paper
-        return [] if paper is None else [f"{self.chosen.root}/tables/{paper}/{paper}.md"]
+        paper = self.selection.config.run.paper
+        return [] if paper is None else [f"{self.selection.root}/tables/{paper}/{paper}.md"]
 
     @property
     def cards(self) -> list[str]:
-        captioners = [f"{self.chosen.root}/captioners/{name}/card.json" for name in self.chosen.trained_captioners]
+        captioners = [
+            f"{self.selection.root}/captioners/{name}/card.json" for name in self.selection.trained_captioners
+        ]
         return captioners + [
-            f"{self.chosen.root}/retrievers/{name}/card.json" for name in self.chosen.needed_retrievers
+            f"{self.selection.root}/retrievers/{name}/card.json" for name in self.selection.needed_retrievers
         ]
 
     @property
@@ -103,5 +107,5 @@ class MetricStages:
     @property
     def spreads(self) -> list[str]:
         """The table of scores over seeds, where any models differ in their seed."""
-        groups = [(model.of, model.vary) for model in self.chosen.seeded.values()]
-        return [f"{self.chosen.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []
+        groups = [(model.of, model.vary) for model in self.selection.seeded.values()]
+        return [f"{self.selection.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []

@@ -9,13 +9,13 @@ from vitcapr.workflow.selection import Selection
 class PairStages:
     """Pictures -> decoded pixels; pairs -> tags and tables."""
 
-    chosen: Selection
+    selection: Selection
 
     @property
     def files(self) -> list[str]:
         """What is made of pairs whatever is trained on them, and tags where they are wanted for themselves."""
-        root = self.chosen.root
-        tags = [f"{root}/text/tags/tags.npz"] if self.chosen.config.run.tags else []
-        if self.chosen.config.data.dataset != "pairs":
+        root = self.selection.root
+        tags = [f"{root}/text/tags/tags.npz"] if self.selection.config.run.tags else []
+        if self.selection.config.data.dataset != "pairs":
             return tags
         return [*tags, f"{root}/tables/claims.md"]

@@ -12,15 +12,24 @@ from vitcapr.workflow.selection import VALIDATION, Selection
 class RerankingStages:
     """Candidates and a retriever -> captions."""
 
-    chosen: Selection
+    selection: Selection
     features: FeatureStages
 
+    @property
+    def by_retriever(self) -> list[str]:
+        """All but the oracles."""
+        return [name for name in self.selection.rerankings if self.selection.config.rerankings[name].by == "retriever"]
+
+    @property
+    def oracles(self) -> list[str]:
+        return [name for name in self.selection.rerankings if self.selection.config.rerankings[name].by == "oracle"]
+
     def _config(self, wildcards: Wildcards) -> RerankingConfig:
-        return self.chosen.config.rerankings[wildcards.reranking]
+        return self.selection.config.rerankings[wildcards.reranking]
 
     def _captions(self, wildcards: Wildcards, split: str) -> str:
         decoding = self._config(wildcards).decoding
-        return f"{self.chosen.root}/captions/{wildcards.captioner}/{decoding}/{split}/captions.json"
+        return f"{self.selection.root}/captions/{wildcards.captioner}/{decoding}/{split}/captions.json"
 
     def candidates_of(self, wildcards: Wildcards) -> str:
         return self._captions(wildcards, wildcards.split)
@@ -30,19 +39,19 @@ class RerankingStages:
 
     def weight_of(self, wildcards: Wildcards) -> list[str]:
         """The weight chosen on the validation split; none where it is fixed."""
-        folder = f"{self.chosen.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
+        folder = f"{self.selection.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
         return [f"{folder}/weight.json"] if self._config(wildcards).weight is None else []
 
     def retriever_of(self, wildcards: Wildcards) -> list[str]:
-        folder = f"{self.chosen.root}/retrievers/{self._config(wildcards).retriever}"
+        folder = f"{self.selection.root}/retrievers/{self._config(wildcards).retriever}"
         return [f"{folder}/best.safetensors", f"{folder}/card.json"]
 
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed image features that the retriever looks at."""
         name = self._config(wildcards).retriever
-        return self.features.sealed_of(self.chosen.config.retrievers[name].backbone) if name else ""
+        return self.features.sealed_of(self.selection.config.retrievers[name].backbone) if name else ""
 
     def views_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed features of the retriever's further views."""
         name = self._config(wildcards).retriever
-        return [self.features.sealed_of(view) for view in self.chosen.config.retrievers[name].views] if name else []
+        return [self.features.sealed_of(view) for view in self.selection.config.retrievers[name].views] if name else []

@@ -7,83 +7,134 @@ from vitcapr.config.dataset import find_data
 from vitcapr.config.scored import RANKED
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
+from vitcapr.workflow.names import unique
 from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import TEST, TRAIN, Selection
 from vitcapr.workflow.text import TextStages
+
+PAIRS = "training.pairs"
+"""The setting of a retriever whose values a learning curve runs over."""
 
 
 @dataclass(frozen=True)
 class RetrievalStages:
     """Features and captions -> retrievers -> embeddings."""
 
-    chosen: Selection
+    selection: Selection
     features: FeatureStages
     text: TextStages
+
+    @property
+    def text_encoders(self) -> list[str]:
+        """Those whose features a wanted retriever reads."""
+        wanted = (self.selection.config.retrievers[name].text.encoder for name in self.selection.needed_retrievers)
+        return unique(name for name in wanted if name is not None)
+
+    @property
+    def drawn_retrievers(self) -> list[str]:
+        """Those whose training is drawn: one of every seed, and none that has nothing to learn."""
+        drawn = self.selection.drawn(self.selection.needed_retrievers, "retrievers")
+        return [name for name in drawn if self.selection.config.retrievers[name].learns]
+
+    @property
+    def compared(self) -> dict[str, dict[str, str]]:
+        """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
+        found: dict[str, dict[str, str]] = {}
+        for name in self.selection.drawn(unique(self.selection.config.run.compared), *RANKED):
+            spoken = self._spoken(name)
+            for language in spoken:
+                found.setdefault(language, {})[name] = f"{name}-{language}" if len(spoken) > 1 else name
+        return found
+
+    def _spoken(self, model: str) -> list[str]:
+        """The languages of the captions that a retriever or matcher embeds."""
+        return (
+            self.selection.config.matchers[model].languages
+            if model in self.selection.matchers
+            else [self.selection.config.text.language]
+        )
+
+    def is_on_a_curve(self, retriever: str) -> bool:
+        """Whether a grid varied its number of training pairs."""
+        variant = self.selection.config.variants.get("retrievers", {}).get(retriever)
+        return variant is not None and PAIRS in variant.vary
+
+    @property
+    def pair_families(self) -> dict[str, list[str]]:
+        """The shown retrievers of each definition of which a grid varied the number of training pairs."""
+        made = self.selection.config.variants.get("retrievers", {})
+        varied = {variant.of for variant in made.values() if PAIRS in variant.vary}
+        families: dict[str, list[str]] = {}
+        for name in self.selection.retrievers:
+            family = made[name].of if name in made else name
+            if family in varied:
+                families.setdefault(family, []).append(name)
+        return families
 
     def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folder of a text encoder that lies on this machine, or its file of word vectors."""
         name = wildcards.encoder
-        folder = find_backbone(self.chosen.config.text_encoders[name].source)
+        folder = find_backbone(self.selection.config.text_encoders[name].source)
         return self.vector_files(name) or ({f"text_encoders.{name}.source": folder} if folder.is_dir() else {})
 
     def vector_files(self, encoder: str) -> dict[str, Path]:
         """The file of a text encoder that is word vectors."""
-        config = self.chosen.config.text_encoders[encoder]
+        config = self.selection.config.text_encoders[encoder]
         return {f"text_encoders.{encoder}.source": find_data(config.source)} if config.output == "word_vectors" else {}
 
     def features_of(self, wildcards: Wildcards) -> str:
         """The sealed image features that a retriever looks at."""
-        return self.features.sealed_of(self.chosen.config.retrievers[wildcards.retriever].backbone)
+        return self.features.sealed_of(self.selection.config.retrievers[wildcards.retriever].backbone)
 
     def views_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed features of its further views."""
-        return [self.features.sealed_of(name) for name in self.chosen.config.retrievers[wildcards.retriever].views]
+        return [self.features.sealed_of(name) for name in self.selection.config.retrievers[wildcards.retriever].views]
 
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed text features that a retriever reads, if it reads any."""
-        encoder = self.chosen.config.retrievers[wildcards.retriever].text.encoder
-        return [] if encoder is None else [f"{self.chosen.root}/text_features/{encoder}/manifest.json"]
+        encoder = self.selection.config.retrievers[wildcards.retriever].text.encoder
+        return [] if encoder is None else [f"{self.selection.root}/text_features/{encoder}/manifest.json"]
 
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
-        return self.text.vectors_named(self.chosen.config.retrievers[wildcards.retriever].text.word_vectors)
+        return self.text.vectors_named(self.selection.config.retrievers[wildcards.retriever].text.word_vectors)
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """What is scored under the name of a model, with or without its query bank."""
-        model = self.chosen.banked.get(wildcards.scored, wildcards.scored)
-        return self.chosen.embeddings(model, wildcards.split)
+        model = self.selection.banked.get(wildcards.scored, wildcards.scored)
+        return self.selection.embeddings(model, wildcards.split)
 
     def pooled_embeddings_of(self, wildcards: Wildcards) -> str:
-        return self.chosen.embeddings(self.chosen.banked.get(wildcards.scored, wildcards.scored), TEST)
+        return self.selection.embeddings(self.selection.banked.get(wildcards.scored, wildcards.scored), TEST)
 
     def query_bank_of(self, wildcards: Wildcards) -> list[str]:
         """The embeddings of the query bank, for scores that are corrected."""
-        model = self.chosen.banked.get(wildcards.scored)
-        return [] if model is None else [self.chosen.embeddings(model, TRAIN)]
+        model = self.selection.banked.get(wildcards.scored)
+        return [] if model is None else [self.selection.embeddings(model, TRAIN)]
 
     def bank_weight_of(self, wildcards: Wildcards) -> list[str]:
-        model = self.chosen.banked.get(wildcards.scored)
-        return [] if model is None else [f"{self.chosen.root}/query_banks/{model}/weight.json"]
+        model = self.selection.banked.get(wildcards.scored)
+        return [] if model is None else [f"{self.selection.root}/query_banks/{model}/weight.json"]
 
     def files(self, folder: str, *files: str) -> list[str]:
         """``files`` under ``folder`` for every retriever and split that is shown."""
         return [
-            f"{self.chosen.root}/{folder}/{retriever}/{split}/{file}"
-            for retriever in self.chosen.ranked
-            for split in self.chosen.splits
+            f"{self.selection.root}/{folder}/{retriever}/{split}/{file}"
+            for retriever in self.selection.ranked
+            for split in self.selection.splits
             for file in files
         ]
 
     @property
     def drawn(self) -> list[dict[str, str]]:
         """Every model and split that is shown, as wildcards; of models that differ in their seed alone the first."""
-        models = self.chosen.drawn(self.chosen.ranked, *RANKED)
-        return [{"retriever": model, "split": split} for model in models for split in self.chosen.splits]
+        models = self.selection.drawn(self.selection.ranked, *RANKED)
+        return [{"retriever": model, "split": split} for model in models for split in self.selection.splits]
 
     def rescored(self, folder: str, *files: str) -> list[str]:
         """As :meth:`files`, for everything that is scored with a query bank as well."""
         return [
-            f"{self.chosen.root}/{folder}/{name}/{split}/{file}"
-            for name in self.chosen.banked
-            for split in self.chosen.splits
+            f"{self.selection.root}/{folder}/{name}/{split}/{file}"
+            for name in self.selection.banked
+            for split in self.selection.splits
             for file in files
         ]

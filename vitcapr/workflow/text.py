@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.config.dataset import find_data
+from vitcapr.workflow.names import unique
 from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import Selection
 
@@ -12,15 +13,24 @@ from vitcapr.workflow.selection import Selection
 class TextStages:
     """Captions -> vocabulary, word numbers and initial word vectors."""
 
-    chosen: Selection
+    selection: Selection
+
+    @property
+    def word_vectors(self) -> list[str]:
+        """Those that a wanted model starts from."""
+        captioners = (self.selection.config.captioners[name].word_vectors for name in self.selection.trained_captioners)
+        retrievers = (
+            self.selection.config.retrievers[name].text.word_vectors for name in self.selection.needed_retrievers
+        )
+        return unique(name for name in [*captioners, *retrievers] if name is not None)
 
     def files_of(self, wildcards: Wildcards) -> dict[str, Path]:
         """The file of word vectors that the job reads, by its key."""
         return self.vector_files(wildcards.vectors)
 
     def vector_files(self, name: str) -> dict[str, Path]:
-        return {f"word_vectors.{name}.path": find_data(self.chosen.config.word_vectors[name].path)}
+        return {f"word_vectors.{name}.path": find_data(self.selection.config.word_vectors[name].path)}
 
     def vectors_named(self, name: str | None) -> list[str]:
         """The stage's output for a model that starts from ``name``; nothing for one that starts from random numbers."""
-        return [] if name is None else [f"{self.chosen.root}/text/word_vectors/{name}/vectors.npy"]
+        return [] if name is None else [f"{self.selection.root}/text/word_vectors/{name}/vectors.npy"]
