@@ -1,11 +1,11 @@
 """What a grid of seeds makes of every kind of model: each is trained and scored, and one of them is drawn."""
 
-import json
 from typing import Any
 
 import pytest
 
 from vitcapr.config.matcher import TrainMatcherSettings
+from vitcapr.stages.spread import SpreadSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.workflow.experiment import Experiment
 
@@ -43,8 +43,8 @@ def seeds() -> Experiment:
 
 
 def spread(experiment: Experiment) -> dict[str, Any]:
-    settings: dict[str, Any] = json.loads(experiment.metrics.spread.settings(None, 1))["models"]
-    return settings
+    models: dict[str, Any] = SpreadSettings.of(experiment.config, None).canonical()["models"]
+    return models
 
 
 def test_every_kind_of_model_is_in_the_table_of_seeds(seeds: Experiment) -> None:
@@ -73,12 +73,11 @@ def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) 
     assert {"train", "validation"} <= set(seeds.selection.needed_splits)
     asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})
     assert seeds.retrieval.scored_embeddings_of(asked) == "results/demo/embeddings/found/test/embeddings.npz"
-    assert seeds.retrieval.query_bank_option(asked) == (
-        "--query-bank results/demo/embeddings/found/train/embeddings.npz"
-        " --weight results/demo/query_banks/found/weight.json"
-    )
+    assert seeds.retrieval.query_bank_of(asked) == ["results/demo/embeddings/found/train/embeddings.npz"]
+    assert seeds.retrieval.bank_weight_of(asked) == ["results/demo/query_banks/found/weight.json"]
     asked.scored = "found"
-    assert seeds.retrieval.query_bank_option(asked) == ""
+    assert seeds.retrieval.query_bank_of(asked) == []
+    assert seeds.retrieval.bank_weight_of(asked) == []
     assert "results/demo/metrics/retrieval/found-query_bank/test/metrics.json" in seeds.metrics.files
 
 

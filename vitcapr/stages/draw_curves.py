@@ -15,9 +15,7 @@ def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
     backbone = {"trained": f"{selection.root}/backbones/trained/history.csv"} if experiment.trains_backbone else {}
     return {
         "curves": {name: f"{selection.root}/captioners/{name}/history.csv" for name in captioners},
-        "retrievers": {
-            name: f"{selection.root}/retrievers/{name}/history.csv" for name in experiment.retrieval.drawn_retrievers
-        },
+        "retrievers": {name: f"{selection.root}/retrievers/{name}/history.csv" for name in retrievers},
         "backbone": backbone,
     }
 
