@@ -26,8 +26,8 @@ def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "views.yaml")
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
-        assert f"--output {features}/{name}/parts/0.json" in text
-        assert f"--output {features}/{name}/manifest.json" in text
+        assert f"--part {features}/{name}/parts/0.json" in text
+        assert f"--sealed {features}/{name}/manifest.json" in text
     both = f"--features {features}/vit/manifest.json --view {features}/mirrored/manifest.json"
     asking = re.findall(r"python -m vitcapr\.cli\.(\w+) [^\n]*" + re.escape(both), text)
     assert set(asking) == {"train_retriever", "embed", "tune_reranking", "rerank"}
@@ -53,4 +53,4 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
     assert "adopt" in rules
     assert rules.isdisjoint({"extract", "seal", "train_backbone", "draw_rollout"})
     assert "draw_attention" in rules
-    assert "adopt results/stores/0123456789abcdef/manifest.json" in text
+    assert "stage adopt --store results/stores/0123456789abcdef/manifest.json " in text
