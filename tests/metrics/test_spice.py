@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,13 +27,37 @@ def test_missing_models_are_an_error_that_says_what_to_run(monkeypatch: pytest.M
 def test_scores_go_to_their_images(
     monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], tmp_path: Path
 ) -> None:
-    """The fifth argument is the request, the ninth the file to answer in."""
+    """The request comes after the jar; the last file named is the one to answer in."""
     asked = tmp_path / "asked.json"
-    program = fake_java(f'cp "$5" {asked}; echo \'{ANSWER}\' > "$9"')
+    program = fake_java(
+        'while [ "$1" != "-jar" ]; do shift; done\n'
+        f'cp "$3" {asked}; shift 3\n'
+        f'while [ "$1" != "-out" ]; do shift; done; echo \'{ANSWER}\' > "$2"'
+    )
     monkeypatch.setattr(java, "find_java", lambda: program)
     measure = spice.spice(CAPTIONS, REFERENCES, timeout=20)
     assert measure.per_image.tolist() == [0.25, 0.5]
     assert '"test": "a cat", "refs": ["the cat", "a kitten"]' in asked.read_text()
+
+
+def test_the_release_starts_on_the_java_that_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its models are a download, so that it ends where it loads them; an older Stanford jar stands in for its classes.
+
+    Without the opened packages it ends before, as its serializer is made: java.lang.ExceptionInInitializerError.
+    """
+    package = java.spice_folder()
+    (tmp_path / "lib").mkdir()
+    shutil.copy(package / "spice-1.0.jar", tmp_path)  # Java looks for the other jars beside the real file
+    for file in (package / "lib").glob("*.jar"):
+        (tmp_path / "lib" / file.name).symlink_to(file)
+    classes = package.parent / "tokenizer" / "stanford-corenlp-3.4.1.jar"
+    missing = tmp_path / "lib" / "stanford-corenlp-3.6.0.jar"
+    if missing.exists():
+        pytest.skip("the models are here")
+    missing.symlink_to(classes)
+    monkeypatch.setattr(java, "spice_folder", lambda: tmp_path)
+    with pytest.raises(UserError, match=r"SPICE .*it said 'Parsing reference captions'"):
+        java.run_spice('[{"image_id": 0, "test": "a dog", "refs": ["the dog"]}]', CAPTIONS[0], timeout=120)
 
 
 @pytest.mark.parametrize(

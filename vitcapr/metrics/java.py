@@ -39,6 +39,11 @@ _SHORT_LIVED = ["-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UseSerialGC", "-XX:Tie
 """Half the processor time of METEOR without its whole table: its thorough compiler costs more than it saves."""
 
 
+_OPENED = ("java.lang", "java.math", "java.net", "java.text", "java.util", "java.util.concurrent")
+_SPICE_OPENS = ["-XX:+IgnoreUnrecognizedVMOptions", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED)]
+"""SPICE's serializer looks into private fields of these packages, which every Java since 16 refuses by default."""
+
+
 class MeteorResult(NamedTuple):
     """What the METEOR jar says of N segments."""
 
@@ -165,7 +170,8 @@ def run_spice(request: str, first: Caption, timeout: float, java: str | None = N
         source, output, cache_folder = Path(folder, "in.json"), Path(folder, "out.json"), Path(folder, "cache")
         source.write_text(request, encoding="utf-8")
         cache_folder.mkdir()
-        command = [java or find_java(), _UTF8, "-Xmx8G", "-jar", str(spice_folder() / "spice-1.0.jar"), str(source)]
+        jar = str(spice_folder() / "spice-1.0.jar")
+        command = [java or find_java(), _UTF8, *_SPICE_OPENS, "-Xmx8G", "-jar", jar, str(source)]
         command += ["-cache", str(cache_folder), "-out", str(output), "-subset", "-silent"]
         with _running(command, folder, stdout=subprocess.DEVNULL) as process:
             problem = _problem(process, timeout)
@@ -254,7 +260,9 @@ def _scorer_error(program: str, problem: str, caption: Caption, folder: str) -> 
 
 
 def _said(folder: str) -> str:
-    errors = Path(folder, "errors.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    """What the program said, without the warnings that Java writes before it starts."""
+    lines = Path(folder, "errors.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    errors = [line for line in lines if not line.startswith("WARNING:")]
     return f"it said '{errors[0][:200]}'" if errors else "if it was only slow, raise metrics.scorer_timeout"
 
 
