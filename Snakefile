@@ -1,5 +1,5 @@
-# The whole DAG. `snakemake` makes everything that the configuration asks for; `snakemake features` (captions, metrics,
-# figures) stops there. Another experiment: `snakemake --configfile experiments/NAME.yaml`.
+# The whole DAG. `snakemake` runs everything in the configuration. A target (`snakemake features`, captions, metrics,
+# figures) stops there. To run another experiment: `snakemake --configfile experiments/NAME.yaml`.
 
 import sys
 

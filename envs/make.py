@@ -12,8 +12,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
 HEADS = {
-    "cpu": ("# What the rules without a GPU run in, for --software-deployment-method conda.", True),
-    "gpu": ("# What the rules that can use a GPU run in, for --software-deployment-method conda.", False),
+    "cpu": ("# Environment of the rules without a GPU, for --software-deployment-method conda.", True),
+    "gpu": ("# Environment of the rules that can use a GPU, for --software-deployment-method conda.", False),
 }
 """The first line of each file, and whether it has torch without CUDA."""
 
@@ -24,7 +24,7 @@ def environment(name: str) -> str:
     index = ["--extra-index-url https://download.pytorch.org/whl/cpu"] if without_cuda else []
     lines = [
         head,
-        "# Made by envs/make.py from pyproject.toml and constraints.txt; `make venv` does without conda.",
+        "# envs/make.py writes this file from pyproject.toml and constraints.txt. `make venv` needs no conda.",
         "channels:",
         "  - conda-forge",
         "  - nodefaults",

@@ -1,6 +1,6 @@
-# What every rule shares: which values the wildcards may take, and the targets to name on the command line.
-# Where cores are few, rules with a priority go first: a long chain of jobs waits for them, and for figures none does; the
-# figures that take longest come first, so that none is drawn alone at the end.
+# For all rules: the allowed values of the wildcards, and the targets of the command line.
+# Rules with a priority run first if there are few cores, because a long chain of jobs waits for them. No job waits for a
+# figure. Slow figures run before fast ones, so that no core is idle at the end.
 
 
 wildcard_constraints:

@@ -1,4 +1,4 @@
-# Pictures and captions, whatever their source, become one manifest.
+# The images and captions of any data set -> one manifest.
 
 
 dataset = getattr(stages, experiment.data.stage)

@@ -1,4 +1,4 @@
-# A captioner writes captions; where the decoding asks for it, with the attention behind every word.
+# A captioner -> captions, and the attention for every word if the decoding has attention: true.
 
 
 rule decode:

@@ -1,6 +1,5 @@
-# Pictures become features, once for each backbone. The store itself lies under a fingerprinted path in results/stores,
-# or in VITCAPR_STORES, that no rule declares: Snakemake would delete it before a re-run, and what is finished of it must
-# survive.
+# Images -> features, once for each backbone. The store is in a folder named by its fingerprint, in results/stores or
+# VITCAPR_STORES. No rule declares this folder, because Snakemake would delete its finished chunks before a re-run.
 
 
 rule train_backbone:

@@ -1,4 +1,4 @@
-# Figures for the report and for print. Each is a stage that declares its rule: vitcapr/stages/draw_*.py.
+# One rule for each stage that declares a figure: vitcapr/stages/draw_*.py.
 
 for figure in experiment.figure_rules:
 

@@ -1,4 +1,4 @@
-# Captions become scores, scores become tables.
+# Captions -> scores -> tables.
 
 
 rule paraphrases:

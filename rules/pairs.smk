@@ -1,5 +1,4 @@
-# Pictures become decoded pixels, for models that are trained through their backbone. As with features, the store lies
-# under a fingerprinted path that no rule declares.
+# Images -> decoded pixels, for models that fine-tune their backbone. As with features, no rule declares the store.
 
 
 rule extract_pixels:

@@ -1,4 +1,4 @@
-# The candidates of a decoding in a new order. The weight of the retriever is fixed, or chosen on the validation split.
+# Reranks the candidates of a decoding. The weight of the retriever is fixed, or the validation split selects it.
 
 
 rule tune_reranking:

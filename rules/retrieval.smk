@@ -1,4 +1,4 @@
-# Images and captions in one space: text features, dual encoders, their embeddings and how well those find one another.
+# Image-text retrieval: text features, dual encoders, embeddings, scores.
 
 
 rule extract_text:
@@ -92,7 +92,7 @@ rule embed:
         "{params.command} --log {log:q}"
 
 
-# How much of what everyone is near to is taken off a model's scores; the bank is the training split.
+# Selects the weight of a query bank, which corrects scores for hubness. The bank is the training split.
 rule weigh_query_bank:
     input:
         embeddings="results/{experiment}/embeddings/{banked}/validation/embeddings.npz",

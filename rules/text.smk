@@ -1,4 +1,4 @@
-# Captions become word numbers, and words become vectors to start from.
+# Captions -> vocabulary and word numbers. Word-vector files -> initial embeddings.
 
 
 rule vocabulary:

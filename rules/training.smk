@@ -1,5 +1,5 @@
-# A captioner learns from stored features. Its folder last/, from which a stopped training continues, is not declared:
-# Snakemake would delete it.
+# Trains a captioner on stored features. A stopped training continues from its folder last/. The rule does not declare this
+# folder, because Snakemake would delete it.
 
 
 rule train_captioner:
