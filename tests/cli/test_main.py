@@ -80,7 +80,7 @@ def test_version() -> None:
     ("words", "message"),
     [
         (["captoin"], "error: no command 'captoin'; did you mean 'caption'?\n"),
-        (["stage", "decoed"], "error: no stage 'decoed'; did you mean 'decode'?\n"),
+        (["stage", "decoed"], "error: unknown stage 'decoed'; did you mean 'decode'?\n"),
         (["xyzzy"], "error: no command 'xyzzy'; vitcapr --help lists the commands\n"),
     ],
 )

@@ -44,11 +44,11 @@ def test_one_line(values: dict[str, object], line: str) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"run": {"captioners": ["none"]}}, "run.captioners asks for 'none', which is not among ['attention']"),
-        ({"captioners": {"attention": {"backbone": "x"}}}, "backbone asks for 'x', which is not among ['vit']"),
+        ({"run": {"captioners": ["none"]}}, "run.captioners names 'none', which is not defined"),
+        ({"captioners": {"attention": {"backbone": "x"}}}, "backbone names 'x', which is not defined"),
         (
             {"captioners": {"attention": {"backbone": "vit", "word_vectors": "g"}}},
-            "word_vectors asks for 'g', which is not among []",
+            "word_vectors names 'g', which is not defined",
         ),
         ({"features": {"chunk": 64, "batch": 48}}, "features.batch 48 does not divide features.chunk 64"),
         (
@@ -57,12 +57,12 @@ def test_one_line(values: dict[str, object], line: str) -> None:
                     "a": {"backbone": "vit", "training": {"phases": [{"epochs": 1, "objective": "self_critical"}]}}
                 }
             },
-            "configuration key 'captioners.a.training': with select_by loss no epoch of a self_critical phase",
+            "configuration key 'captioners.a.training': select_by loss would never select an epoch of",
         ),
         ({"data": {"dataset": "flickr8k"}}, "data.flickr8k.images and data.flickr8k.text must name"),
         ({"data": {"dataset": "coco"}}, "data.coco.images and either data.coco.annotations"),
-        ({"decodings": {"beam": {"beam_size": 2, "n_best": 3}}}, "n_best 3 is more than beam_size 2"),
-        ({"decodings": {"beam": {"min_length": 9, "max_length": 8}}}, "min_length 9 is more than max_length 8"),
+        ({"decodings": {"beam": {"beam_size": 2, "n_best": 3}}}, "n_best 3 is larger than beam_size 2"),
+        ({"decodings": {"beam": {"min_length": 9, "max_length": 8}}}, "min_length 9 is larger than max_length 8"),
         ({"experiment": "../up"}, "String should match pattern"),
     ],
 )
@@ -87,7 +87,7 @@ def test_settings_from_text_and_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
     file.write_text('{"decoding": {"beam_size": 3}}')
     assert parse_settings(DecodeSettings, str(file)) == parse_settings(DecodeSettings, file.read_text())
-    with pytest.raises(UserError, match="settings are not JSON"):
+    with pytest.raises(UserError, match="settings are not valid JSON"):
         parse_settings(DecodeSettings, "{")
-    with pytest.raises(UserError, match=r"neither JSON nor a readable file \(nowhere.json\)"):
+    with pytest.raises(UserError, match=r"neither JSON text nor a readable file \(nowhere.json\)"):
         parse_settings(DecodeSettings, "nowhere.json")

@@ -86,7 +86,7 @@ def test_those_of_one_entry_start_from_one_another() -> None:
         ({"retrievers": ["linear"], "vary": {"seed": []}}, "grid.0.vary.seed: no value"),
         ({"retrievers": ["linear"], "vary": {"seed": [1, 1]}}, "grid.0.vary.seed: a value is there twice"),
         ({"retrievers": ["linear"], "vary": {"backbone": ["google/vit"]}}, "would name a variant"),
-        ({"retrievers": ["linear"], "vary": {"backbone.name": ["a"]}}, "grid.0.vary.backbone.name leads nowhere"),
+        ({"retrievers": ["linear"], "vary": {"backbone.name": ["a"]}}, "grid.0.vary.backbone.name names no setting"),
         ({"vary": {"seed": [0]}}, "grid.0 multiplies nothing"),
     ],
 )
@@ -98,7 +98,7 @@ def test_mistakes(entry: dict[str, Any], said: str) -> None:
 
 def test_the_same_variant_twice_is_refused() -> None:
     entry = {"retrievers": ["linear"], "vary": {"seed": [0]}}
-    with pytest.raises(UserError, match="makes 'linear-seed0', which is there already"):
+    with pytest.raises(UserError, match="makes 'linear-seed0', which is already defined"):
         expanded(entry, entry)
 
 

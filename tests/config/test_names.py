@@ -91,22 +91,22 @@ def test_a_grid_makes_no_hostile_name(key: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["stores", "result_cache", "Stores", "RESULT_CACHE"])
 def test_an_experiment_is_not_called_as_what_lies_beside_it(name: str) -> None:
-    with pytest.raises(UserError, match="name of something else"):
+    with pytest.raises(UserError, match="reserved name"):
         parse(ExperimentConfig, {"experiment": name}, "x.yaml")
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"retrievers": {"untrained": NAMED["retrievers"]}}, "name of something else"),
-        ({"captioners": {"retrieval": NAMED["captioners"]}}, "name of something else"),
-        ({"retrievers": {"m": NAMED["retrievers"], "m-query_bank": NAMED["retrievers"]}}, "called 'm-query_bank'"),
+        ({"retrievers": {"untrained": NAMED["retrievers"]}}, "reserved name"),
+        ({"captioners": {"retrieval": NAMED["captioners"]}}, "reserved name"),
+        ({"retrievers": {"m": NAMED["retrievers"], "m-query_bank": NAMED["retrievers"]}}, "the name 'm-query_bank'"),
         (
             {
                 "retrievers": {"m-zh": NAMED["retrievers"]},
                 "matchers": {"m": {**MATCHER, "text": {"tower": {**TOWER, "languages": ["en", "zh"]}}}},
             },
-            "called 'm-zh'",
+            "have the name 'm-zh'",
         ),
         (
             {
@@ -114,7 +114,7 @@ def test_an_experiment_is_not_called_as_what_lies_beside_it(name: str) -> None:
                 "decodings": {"b.c": {}, "c": {}},
                 "run": {"captioners": ["a", "a.b"], "decodings": ["b.c", "c"]},
             },
-            "called 'a.b.c'",
+            "have the name 'a.b.c'",
         ),
     ],
 )

@@ -192,7 +192,7 @@ def test_a_foreign_karpathy_file_is_named(tmp_path, write_files):
         ({"images": "gone"}, r"data\.coco\.images: no such folder or zip \(gone\)"),
         ({"annotations": ["captions_val2017.json"]}, r"data\.coco\.annotations: no such file \(captions_val2017"),
         ({"karpathy": "gone.json"}, r"data\.coco\.karpathy: no such file \(gone\.json\)"),
-        ({"images": "coco/annotations"}, r"data\.coco\.images: none of the 4 listed photographs is there"),
+        ({"images": "coco/annotations"}, r"data\.coco\.images: none of the 4 listed photographs was found"),
     ],
 )
 def test_a_wrong_path_names_its_key(tmp_path, monkeypatch, coco, change, message):

@@ -233,7 +233,7 @@ def test_what_leaks_or_is_unknown_is_refused(
     [
         ("", {}, r"data\.flickr30k\.images is not set"),
         ("gone", {}, r"data\.flickr30k\.images: no such folder or file"),
-        ("bare", {}, r"data\.flickr30k\.images: no Parquet files there"),
+        ("bare", {}, r"data\.flickr30k\.images: no Parquet files found"),
         ("bare", {"text": "gone.token"}, r"data\.flickr30k\.text: no such file .*results_20130124\.token"),
         ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text: its first line is not"),
         ("bare", {"text": "wrong.json"}, r"data\.flickr30k\.text: not the file .*: it has no 'filename'"),

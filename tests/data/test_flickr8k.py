@@ -296,7 +296,7 @@ def test_of_two_files_of_one_name_the_shallower_counts(tmp_path, write_files):
         ({"text": "gone"}, r"data\.flickr8k\.text: no such file or folder \(gone\).*Flickr8k_text"),
         ({"text": "empty"}, r"data\.flickr8k\.text: neither Flickr8k\.token\.txt nor captions\.txt is there"),
         ({"text": "empty/other.txt"}, r"data\.flickr8k\.text: other\.txt begins neither"),
-        ({"images": "bare"}, r"data\.flickr8k\.images: no photographs there"),
+        ({"images": "bare"}, r"data\.flickr8k\.images: no photographs found"),
     ],
 )
 def test_a_wrong_path_names_its_key(tmp_path, monkeypatch, folders, write_files, change, message):

@@ -82,7 +82,7 @@ def test_the_stage(draw, tmp_path):
 
 def test_scores_of_two_splits_or_of_captions_are_mistakes(draw, tmp_path):
     one, other = written(tmp_path / "one.json"), written(tmp_path / "other.json", "validation")
-    with pytest.raises(UserError, match="toy test and toy validation do not stand in one figure"):
+    with pytest.raises(UserError, match="toy test and toy validation cannot share a figure"):
         draw(draw_recall, metrics={"x": [one], "y": [other]})
     captions = written(tmp_path / "captions.json", metrics={})
     with pytest.raises(UserError, match="no retriever has a recall"):

@@ -190,7 +190,7 @@ def test_inputs_that_do_not_belong_together_are_told(files: Any, tmp_path: Path)
         train(files, tmp_path / "no", files.settings(FEATURES), text_features=files.inputs["features"])
     with pytest.raises(UserError, match="give --text-features"):
         embedded(files, bert, tmp_path / "no.npz")
-    with pytest.raises(UserError, match="no image or no caption in the split 'none'"):
+    with pytest.raises(UserError, match="no images or no captions in the split 'none'"):
         embedded(files, folder, tmp_path / "no.npz", split="none")
     with pytest.raises(UserError, match="has no 'text'"):
         opened(files, bert).text_feature_embedder(open_features(files.inputs["features"]), [])

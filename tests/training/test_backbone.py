@@ -292,4 +292,4 @@ def test_a_data_set_without_objects_is_refused_in_one_line(tmp_path: Path) -> No
 def test_a_patch_size_that_does_not_divide_the_pictures_is_refused(scenes: Path, tmp_path: Path) -> None:
     done = train(scenes, tmp_path, patch_size=7)
     assert done.returncode == 2
-    assert "patches of 7 pixels do not divide pictures of 32" in done.stderr
+    assert "the patch size 7 does not divide the picture size 32" in done.stderr

@@ -1,4 +1,4 @@
-"""What every part of the configuration shares: closed, frozen, and clear about a mistake."""
+"""Base classes and parser of the configuration: unknown keys are errors, and values are immutable."""
 
 import difflib
 import json
@@ -11,39 +11,40 @@ from vitcapr.errors import UserError
 
 
 class Section(BaseModel):
-    """A part of the configuration: unknown keys are refused, values do not change."""
+    """A part of the configuration. Unknown keys are errors; values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def canonical(self) -> dict[str, Any]:
-        """Plain JSON values, every default filled in: equal settings give equal values however they were written."""
+        """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
         return self.model_dump(mode="json")
 
 
 class StageSettings(Section):
-    """What one stage reads of the configuration."""
+    """The settings of one stage, taken from the configuration."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        """The settings of one job: the parts of the experiment's configuration that have the names of the fields.
+        """The settings of one job. By default each field takes the section of the experiment's configuration with its
+        name.
 
         Args:
             config: an :class:`~vitcapr.config.experiment.ExperimentConfig`.
-            wildcards: those of the job, as attributes.
+            wildcards: the wildcards of the job, as attributes.
         """
         return cls(**{name: getattr(config, name) for name in cls.model_fields})
 
 
 S = TypeVar("S", bound=Section)
 _OF_A_KEY = "[key]"
-"""Pydantic's last part of a location that is a key itself."""
+"""The marker that pydantic appends to a location when the key itself is invalid."""
 
 
 def parse(model: type[S], values: Any, where: object) -> S:
-    """``values`` as a checked ``model``.
+    """Validate ``values`` as a ``model``.
 
     Raises:
-        UserError: one line that names the first wrong key, and the key that was probably meant.
+        UserError: the values are invalid; one line names the first wrong key and the closest valid key.
     """
     try:
         return model.model_validate(values)
@@ -65,30 +66,30 @@ def parse(model: type[S], values: Any, where: object) -> S:
 
 
 def parse_settings(model: type[S], text: str) -> S:
-    """A stage's ``--settings``: JSON text, or the path of a JSON file."""
+    """Parse the ``--settings`` of a stage: JSON text, or the path of a JSON file."""
     source: object = "--settings"
     if not text.lstrip().startswith("{"):
         source = Path(text)
         try:
             text = Path(text).read_text(encoding="utf-8")
         except OSError as error:
-            raise UserError("settings are neither JSON nor a readable file", where=text) from error
+            raise UserError("the settings are neither JSON text nor a readable file", where=text) from error
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UserError(f"settings are not JSON: {error}", where=source) from error
+        raise UserError(f"the settings are not valid JSON: {error}", where=source) from error
     return parse(model, values, where=source)
 
 
 def _nearest(model: type[Section], location: tuple[int | str, ...]) -> str | None:
-    """The existing key closest to the unknown one, spelled with its full path."""
+    """The full path of the existing key that is closest to the unknown one."""
     fields = _fields_at(model, location[:-1])
     close = difflib.get_close_matches(str(location[-1]), fields, n=1)
     return ".".join([*(str(part) for part in location[:-1]), close[0]]) if close else None
 
 
 def _fields_at(annotation: Any, path: tuple[int | str, ...]) -> list[str]:
-    """The field names of the section that ``path`` leads to, through lists, dictionaries and unions."""
+    """The field names of the section at ``path``; the path may lead through lists, dictionaries and unions."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
         if not path:
             return list(annotation.model_fields)

@@ -1,4 +1,4 @@
-"""A captioner and how it is trained."""
+"""Configuration of a captioner and of its training."""
 
 from typing import Any, Literal, NamedTuple, Self
 
@@ -8,10 +8,10 @@ from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedCo
 
 
 class Architecture(NamedTuple):
-    """What is known of an architecture without its model, which needs torch."""
+    """Properties of an architecture that are known without importing its model (and torch)."""
 
     attends: bool
-    """Whether it weighs the patches word by word: then there is attention to draw, to roll out and to ground."""
+    """Whether it attends to patches at every word. Attention figures, roll-out and grounding need this."""
     arguments: tuple[str, ...]
     """The keys of :class:`CaptionerConfig` that its model takes."""
 
@@ -31,58 +31,57 @@ ARCHITECTURES: dict[ArchitectureName, Architecture] = {
 
 class CaptionerPhaseConfig(PhaseConfig):
     batch_images: int = Field(64, ge=1)
-    """Images in a batch; each comes with all its captions, so a batch of 64 holds about 320."""
+    """Images per batch. Every image comes with all its captions: 64 images give about 320 captions."""
     schedule: Literal["constant", "cosine", "linear"] = "constant"
-    """How the learning rate moves over the phase, from learning_rate down to final_fraction of it."""
+    """Learning-rate schedule over the phase, from learning_rate down to final_fraction of it."""
     max_length: int = Field(35, ge=3)
-    """Longest caption in tokens, start and end included; longer ones are cut."""
+    """Maximum caption length in tokens, start and end included; longer captions are truncated."""
     objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
-    """self_critical: raise the CIDEr-D of captions drawn from the captioner; for a late phase with a small rate."""
+    """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
     samples: int = Field(5, ge=2)
-    """Captions drawn for each image; self_critical only."""
+    """Captions sampled per image (self_critical only)."""
     temperature: float = Field(1.0, gt=0)
-    """What the logits are divided by before captions are drawn: below 1 they are nearer to what a beam would write;
-    self_critical only."""
+    """Sampling temperature (self_critical only). Below 1, samples are closer to the captions of beam search."""
 
 
 class CaptionerTrainingConfig(SharedTrainingConfig):
     phases: list[CaptionerPhaseConfig] = Field([CaptionerPhaseConfig(epochs=10)], min_length=1)
     optimizer: Literal["adam", "adamw"] = "adam"
     label_smoothing: float = Field(0.0, ge=0, lt=1)
-    """Share of each target spread over the vocabulary; cross_entropy only."""
+    """Share of each target's probability that is spread over the vocabulary (cross_entropy only)."""
     select_by: Literal["loss", "cider"] = "loss"
-    """The best epoch by validation loss, or by CIDEr of greedy captions of the validation split."""
+    """Select the best epoch by validation loss, or by CIDEr of greedy captions on the validation split."""
 
     @model_validator(mode="after")
     def _the_best_epoch_can_be_any(self) -> Self:
         if self.select_by == "loss" and any(phase.objective == "self_critical" for phase in self.phases):
             raise ValueError(
-                "with select_by loss no epoch of a self_critical phase would be chosen, because it trades "
-                "cross-entropy for CIDEr; select_by must be cider"
+                "select_by loss would never select an epoch of a self_critical phase, which trades "
+                "cross-entropy for CIDEr; set select_by to cider"
             )
         return self
 
 
 class CaptionerConfig(TrainedConfig):
     backbone: str
-    """The name of an entry of backbones."""
+    """Name of an entry of backbones."""
     start_from: str | None = None
-    """The name of another captioner of the same architecture, from whose weights training starts."""
+    """Name of another captioner of the same architecture; training starts from its weights."""
     architecture: ArchitectureName = "patch_attention"
     embedding_dim: int = Field(256, ge=1)
     word_vectors: str | None = None
-    """The name of an entry of word_vectors to start the embedding from; it is trained further."""
+    """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
     attention_dim: int = Field(256, ge=1)
     scoring: Literal["tanh", "relu", "bilinear"] = "tanh"
-    """tanh: equation 2 of the paper; relu: Linear - ReLU - Linear, as its training section has it; bilinear: word times
-    patch instead of word plus patch, a fraction of the arithmetic."""
+    """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
+    section; bilinear: word times patch, a fraction of the arithmetic."""
     init_from_cls: bool = False
-    """Start the LSTM from the CLS vector instead of from zeros."""
+    """Start the LSTM from the CLS vector; false: from zeros."""
     output_dim: int | None = Field(None, ge=1)
-    """Width of a hidden layer between [context, h] and the vocabulary; null projects directly (ViTCap-R on MS COCO)."""
+    """Width of a hidden layer between [context, h] and the vocabulary; null: no hidden layer (ViTCap-R on MS COCO)."""
     output_activation: Literal["tanh", "relu"] = "tanh"
-    """Of that hidden layer; relu: ViTCap-R on Flickr8k."""
+    """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
     dropout: float = Field(0.3, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
@@ -91,5 +90,5 @@ class CaptionerConfig(TrainedConfig):
         return ARCHITECTURES[self.architecture].attends
 
     def arguments(self) -> dict[str, Any]:
-        """Those of its model that do not come from the data."""
+        """The arguments of its model that come from the configuration, not from the data."""
         return {name: getattr(self, name) for name in ARCHITECTURES[self.architecture].arguments}

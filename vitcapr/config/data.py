@@ -1,4 +1,4 @@
-"""The configuration of every data set: which images and captions."""
+"""Configuration of every data set: its images and captions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +14,15 @@ class ScenesConfig(DatasetConfig):
     """The embedded data set of rendered pictures."""
 
     images: int = Field(5000, ge=10)
-    """How many pictures; picture i is the same whatever the number."""
+    """Number of pictures. Picture i does not depend on this number."""
     size: int = Field(112, ge=32, le=512)
     """Width and height in pixels."""
     seed: int = Field(1, ge=0)
-    """Another seed is another data set."""
+    """Seed of the data set; each seed gives different pictures."""
     validation: float = Field(0.1, gt=0, lt=0.5)
-    """The share of pictures in the validation split."""
+    """Share of pictures in the validation split."""
     test: float = Field(0.1, gt=0, lt=0.5)
-    """The share of pictures in the test split."""
+    """Share of pictures in the test split."""
 
 
 class Flickr8kConfig(DatasetConfig):
@@ -31,15 +31,15 @@ class Flickr8kConfig(DatasetConfig):
     paths: ClassVar = ("images", "text")
 
     images: str = ""
-    """The folder Flicker8k_Dataset, or Flickr8k_Dataset.zip."""
+    """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
     text: str = ""
-    """The folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
+    """Path of the folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
-    """official: 6,000 / 1,000 / 1,000 by the lists that come with the text; random: the same sizes, seeded."""
+    """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split, for a trial run."""
+    """Keep only the first images of each split (for a trial run)."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and self.text:
@@ -48,30 +48,30 @@ class Flickr8kConfig(DatasetConfig):
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
         yield from super().user_files()
-        # The lists of the official splits lie beside a captions file that is named itself, and are read too.
+        # A captions file may be named without its folder. The lists of the official splits beside it are read too.
         text = Path(self.text)
         if self.text and text.is_file():
             yield from ((f"text/{path.name}", path) for path in sorted(text.parent.glob("Flickr_8k.*Images.txt")))
 
 
 class Flickr30kConfig(DatasetConfig):
-    """Flickr30k: Parquet files with pictures and captions in them, or photographs and a caption file."""
+    """Flickr30k: Parquet files that hold pictures and captions, or photographs and a caption file."""
 
     paths: ClassVar = ("images", "text", "lists")
 
     images: str = ""
-    """The folder of the Parquet files (or one of them), the folder flickr30k-images, or a zip of that."""
+    """Folder of the Parquet files (or one of these files), the folder flickr30k-images, or a zip of that folder."""
     text: str | None = None
-    """dataset_flickr30k.json or results_20130124.token; None: the captions are in the Parquet files."""
+    """dataset_flickr30k.json or results_20130124.token; null: the Parquet files hold the captions."""
     lists: str | None = None
-    """dataset_flickr30k.json, for its splits alone, where images and text name none."""
+    """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random"] = "karpathy"
-    """karpathy: 29,000 / 1,014 / 1,000 as the files or the lists have them; paper: the same, one caption an image (the
-    BLIP-2 report); random: the same sizes, seeded."""
+    """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
+    BLIP-2 report); random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split, for a trial run."""
+    """Keep only the first images of each split (for a trial run)."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         return None if self.images else "data.flickr30k.images must name the Parquet files or the photographs"
@@ -83,15 +83,15 @@ class CocoConfig(DatasetConfig):
     paths: ClassVar = ("images", "annotations", "karpathy")
 
     images: str = ""
-    """The folder that holds train2014/, val2014/, train2017/ or val2017/, or the photographs themselves."""
+    """Folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these folders."""
     annotations: list[str] = []
-    """captions_*.json files; the split is taken from the file name (train or val)."""
+    """captions_*.json files; the file name gives the split (train or val)."""
     karpathy: str | None = None
-    """dataset_coco.json: captions and the Karpathy split from one file; annotations are then not needed."""
+    """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
     restval: bool = True
-    """Karpathy only: count the restval images as training images, as the literature does."""
+    """Count the restval images as training images, as the literature does (karpathy only)."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split, for a trial run."""
+    """Keep only the first images of each split (for a trial run)."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and (self.annotations or self.karpathy):
@@ -105,7 +105,7 @@ class CocoConfig(DatasetConfig):
 
 
 class DataConfig(PictureChecks):
-    """The data set of an experiment; only the section that ``dataset`` names is read."""
+    """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
     dataset: Literal["scenes", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
     scenes: ScenesConfig = ScenesConfig()

@@ -1,4 +1,4 @@
-"""What every data set's part of the configuration has, and where the user's files lie."""
+"""The parts of the configuration that all data sets share, and the location of the user's files."""
 
 import os
 from collections.abc import Iterator
@@ -11,36 +11,36 @@ from vitcapr.config.base import Section, StageSettings
 
 
 def find_data(name: str) -> Path:
-    """Where a data file or folder of the configuration is: under VITCAPR_DATA, else where its path says."""
+    """The path of a data file or folder: under VITCAPR_DATA if it exists there, else as given."""
     root = os.environ.get("VITCAPR_DATA")
     return Path(root) / name if root and (Path(root) / name).exists() else Path(name)
 
 
 class PictureChecks(Section):
-    """What becomes of photographs that are damaged or too large."""
+    """Handling of photographs that are damaged or too large."""
 
     on_bad_image: Literal["reject", "fail"] = "reject"
-    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with one line."""
+    """reject: leave the image out, count it and list it in rejected.csv; fail: stop with an error."""
     max_pixels: int = Field(100_000_000, ge=1)
-    """A picture that claims more pixels than this is taken for a decompression bomb."""
+    """Maximum number of pixels in a picture; a larger picture is treated as a decompression bomb."""
 
 
 class DatasetConfig(Section):
     """The section of one data set."""
 
     paths: ClassVar[tuple[str, ...]] = ()
-    """The keys that name files or folders of the user, one or a list of them."""
+    """The keys whose value is a path of the user, or a list of paths."""
 
     def missing(self, data: Any) -> str | None:  # noqa: ARG002
-        """What has to be named and is not, as a sentence; asked of the data set that the experiment uses.
+        """A sentence that names the missing keys, or None. It is called for the data set of the experiment only.
 
         Args:
-            data: the :class:`~vitcapr.config.data.DataConfig` that the section is part of.
+            data: the :class:`~vitcapr.config.data.DataConfig` that holds this section.
         """
         return None
 
     def located(self) -> Self:
-        """The same section, with its paths as they are on this machine."""
+        """A copy of the section with the paths of this machine."""
 
         def locate(value: Any) -> Any:
             return [str(find_data(name)) for name in value] if isinstance(value, list) else str(find_data(value))
@@ -49,7 +49,8 @@ class DatasetConfig(Section):
         return self.model_copy(update={key: locate(value) for key, value in named.items() if value})
 
     def user_files(self) -> Iterator[tuple[str, Path]]:
-        """The files and folders that it names, by their keys; of a list, ``key.0`` and so on."""
+        """The user's files and folders, each with its key; the items of a list have the keys ``key.0``, ``key.1``,
+        ..."""
         for key in self.paths:
             value = getattr(self, key)
             if isinstance(value, list):
@@ -59,7 +60,7 @@ class DatasetConfig(Section):
 
 
 class DataSettings(StageSettings):
-    """What the stage of a data set reads: sections of ``data``, with the paths on this machine."""
+    """The settings of a data-set stage: sections of ``data`` with the paths of this machine."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
@@ -69,7 +70,7 @@ class DataSettings(StageSettings):
         )
 
     def sources(self) -> dict[str, Path]:
-        """The user's files and folders that the data set is read from, by their keys in the configuration."""
+        """The user's files and folders that the stage reads, by their keys in the configuration."""
         sections = {name: getattr(self, name) for name in type(self).model_fields}
         return {
             f"data.{name}.{key}": path
@@ -80,4 +81,4 @@ class DataSettings(StageSettings):
 
 
 class PhotographSettings(PictureChecks, DataSettings):
-    """The settings of a data set of photographs, which may be damaged."""
+    """The settings of a data set of photographs."""

@@ -1,4 +1,4 @@
-"""The whole configuration of an experiment: what config.yaml holds."""
+"""The complete configuration of an experiment, as config.yaml holds it."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -26,38 +26,38 @@ from vitcapr.config.text_encoder import TextEncoderConfig
 
 
 class RunConfig(Section):
-    """What is made of the definitions beside it."""
+    """The definitions that the workflow runs."""
 
     captioners: list[str] = ["attention"]
-    """None of them, and no caption is written; then there are no decodings and rerankings either."""
+    """Captioners to train and decode. If empty, decodings and rerankings must be empty too."""
     decodings: list[str] = ["greedy", "beam"]
     rerankings: list[str] = []
-    """Of the captions of every captioner."""
+    """Rerankings of the captions of every captioner."""
     retrievers: list[str] = []
     compared: list[str] = []
-    """Of these retrievers and matchers: what each finds first, and its space, by language."""
+    """Retrievers and matchers to compare side by side, per language: their first results and their embedding spaces."""
     matchers: list[str] = []
-    """Those that are embedded, scored and drawn."""
+    """Matchers to train, embed, score and draw."""
     query_banks: list[str] = []
-    """Of these retrievers and matchers: scored a second time, as NAME-query_bank, with hubness taken off."""
+    """Retrievers and matchers to score a second time with query-bank scores, as NAME-query_bank."""
     pools: bool = False
-    """Score all these on the queries and candidates that the data set ``pairs`` sets apart (pools.npz), too."""
+    """Also score these models on the held-out queries and candidates of the data set ``pairs`` (pools.npz)."""
     tags: bool = False
-    """Tag the captions' words (text/tags/) even where no matcher reads the tags."""
+    """Write part-of-speech tags (text/tags/) even if no matcher reads them."""
     losses: dict[Name, list[str]] = {}
-    """Figures by name, and the matchers whose losses each sets side by side."""
+    """Loss-curve figures by name; each lists the matchers whose losses it shows side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
-    """Whose published numbers are set beside the scores."""
+    """The paper whose published numbers the tables show beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
 
 
 class ExperimentConfig(Section):
-    """An experiment. Named definitions (backbones, captioners, ...) may be more than ``run`` asks for."""
+    """The configuration of an experiment. It may define more backbones, captioners, ... than ``run`` uses."""
 
     experiment: ExperimentName = Field("demo", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
-    """Its name; everything it computes is under results/<experiment>/."""
+    """Name of the experiment; its results are under results/<experiment>/."""
     seed: int = Field(0, ge=0)
-    """Seed of all training."""
+    """Seed of every training that sets no seed of its own."""
     data: DataConfig = DataConfig()
     text: TextConfig = TextConfig()
     word_vectors: dict[Name, WordVectorsConfig] = {}
@@ -78,9 +78,9 @@ class ExperimentConfig(Section):
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
     grid: list[GridConfig] = []
-    """Definitions to multiply, for instance over seeds; in a configuration that is checked they have been."""
+    """Definitions to multiply, for example over seeds. The list is empty after expansion."""
     variants: dict[Name, dict[Name, VariantConfig]] = {}
-    """What a grid made, by section and name; filled in by it."""
+    """The variants that the grid made, by section and name; filled in by the grid."""
     run: RunConfig = RunConfig()
 
     @model_validator(mode="after")
@@ -106,7 +106,7 @@ class ExperimentConfig(Section):
             for view in retriever.views:
                 if not self.backbones[view].same_network(self.backbones[retriever.backbone]):
                     raise ValueError(
-                        f"retrievers.{name}.views: '{view}' is not of the network and size of '{retriever.backbone}'"
+                        f"retrievers.{name}.views: '{view}' does not use the network and size of '{retriever.backbone}'"
                     )
             _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
             _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
@@ -127,7 +127,7 @@ class ExperimentConfig(Section):
         for name in [*self.run.matchers, *(name for names in self.run.losses.values() for name in names)]:
             matcher = self.matchers[name]
             if name in self.retrievers:
-                raise ValueError(f"'{name}' is both a retriever and a matcher; give one of them another name")
+                raise ValueError(f"'{name}' is both a retriever and a matcher; rename one of them")
             _check(f"matchers.{name}.image.backbone", [matcher.image.backbone], self.backbones)
             self._check_not_mirrored(f"matchers.{name}.image.backbone", matcher.image.backbone)
             for tower, text in matcher.text.items():
@@ -136,7 +136,7 @@ class ExperimentConfig(Section):
 
     @model_validator(mode="after")
     def _derived_names_stand_apart(self) -> Self:
-        """Embeddings of a matcher lie under its name, scores with a query bank too, and logs under several names."""
+        """A matcher's embeddings, its query-bank scores and its logs have derived names; all of them must differ."""
         found = [*self.retrievers, *self.matchers]
         for matcher, config in self.matchers.items():
             if len(config.languages) > 1:
@@ -150,36 +150,36 @@ class ExperimentConfig(Section):
     @model_validator(mode="after")
     def _pools_are_of_pairs(self) -> Self:
         if self.run.pools and self.data.dataset != "pairs":
-            raise ValueError(f"run.pools: the data set {self.data.dataset} sets no queries apart; pairs does")
+            raise ValueError(f"run.pools: the data set {self.data.dataset} has no held-out queries; use pairs")
         return self
 
     @model_validator(mode="after")
     def _captioners_write_something(self) -> Self:
         run = self.run
         if run.captioners and not run.decodings:
-            raise ValueError("run.decodings is empty, and run.captioners is not")
+            raise ValueError("run.decodings is empty, but run.captioners is not")
         if not run.captioners and (run.decodings or run.rerankings):
             idle = "decodings" if run.decodings else "rerankings"
-            raise ValueError(f"run.{idle} has no captioner to work for; empty it, or name some in run.captioners")
+            raise ValueError(f"run.{idle} needs a captioner; empty it, or list one in run.captioners")
         if not (run.captioners or run.retrievers or run.matchers or run.losses):
-            raise ValueError("run has neither captioners, nor retrievers, nor matchers")
+            raise ValueError("run lists no captioners, retrievers or matchers")
         return self
 
     def _check_not_mirrored(self, key: str, backbone: str) -> None:
         if self.backbones[backbone].mirror:
-            raise ValueError(f"{key}: '{backbone}' sees mirrored pictures, which are views for retrievers")
+            raise ValueError(f"{key}: '{backbone}' mirrors its pictures; only the views of a retriever may do so")
 
     def line_of(self, captioner: str) -> list[str]:
-        """A captioner after all those that it starts from.
+        """The captioner and all captioners that it starts from; the first one starts from no other.
 
         Raises:
-            ValueError: one of them is not defined, or it starts from itself.
+            ValueError: a captioner is not defined, or it starts from itself.
         """
         line = [captioner]
         while (start := self.captioners[line[0]].start_from) is not None:
             _check(f"captioners.{line[0]}.start_from", [start], self.captioners)
             if self.captioners[start].backbone != self.captioners[line[0]].backbone:
-                raise ValueError(f"captioners.{line[0]} starts from '{start}', which looks through another backbone")
+                raise ValueError(f"captioners.{line[0]} starts from '{start}', which uses another backbone")
             if start in line:
                 raise ValueError(f"captioners.{start} starts from itself")
             line.insert(0, start)
@@ -190,12 +190,12 @@ class ExperimentConfig(Section):
         for name in self.run.rerankings:
             reranking = self.rerankings[name]
             if name in self.decodings:
-                raise ValueError(f"'{name}' is both a decoding and a reranking; give one of them another name")
+                raise ValueError(f"'{name}' is both a decoding and a reranking; rename one of them")
             if reranking.by == "oracle" and "oracle" not in name:
-                raise ValueError(f"the reranking '{name}' is by oracle and must have 'oracle' in its name")
+                raise ValueError(f"the reranking '{name}' uses an oracle; its name must contain 'oracle'")
             if self.decodings[reranking.decoding].n_best < 2:
                 raise ValueError(
-                    f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which keeps one only; "
+                    f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "
                     f"set decodings.{reranking.decoding}.n_best"
                 )
         return self
@@ -215,17 +215,17 @@ def _given(*names: str | None) -> list[str]:
 
 def _check(key: str, names: Iterable[str], defined: Collection[str]) -> None:
     """Raises:
-    ValueError: a name is not among those defined.
+    ValueError: a name is not defined.
     """
     for name in names:
         if name not in defined:
-            raise ValueError(f"{key} asks for '{name}', which is not among {sorted(defined)}")
+            raise ValueError(f"{key} names '{name}', which is not defined; defined: {sorted(defined)}")
 
 
 def _check_distinct(key: str, names: Iterable[str]) -> None:
     """Raises:
-    ValueError: the files of two things would have the same name.
+    ValueError: two things have the same name, so their files would collide.
     """
     twice = [name for name, number in Counter(names).items() if number > 1]
     if twice:
-        raise ValueError(f"{key}: two things would be called '{twice[0]}'; give one of them another name")
+        raise ValueError(f"{key}: two things have the name '{twice[0]}'; rename one of them")

@@ -1,4 +1,4 @@
-"""Which network looks at the pictures, and how its features are stored."""
+"""Configuration of backbones, of feature extraction and of the small backbone that the workflow trains."""
 
 from typing import Literal, Self
 
@@ -9,52 +9,57 @@ from vitcapr.config.base import Section
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 ADOPTED = "store:"
-"""What a source begins with that is a store and no network."""
+"""Prefix of a source that is a feature store, not a network."""
 
 
 class BackboneConfig(Section):
-    """A backbone is data: a ViT or a CNN of transformers, or the image half of CLIP, SigLIP or BLIP-2."""
+    """A backbone: a ViT or CNN of transformers, or the image encoder of CLIP, SigLIP or BLIP-2."""
 
     source: str
-    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained' for the one this DAG trains."""
+    """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained': the ViT that this workflow
+    trains."""
     revision: str = "main"
-    """The hub revision; a commit makes the experiment reproducible."""
+    """Revision on the hub; give a commit to make the experiment reproducible."""
     kind: Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"] = "auto"
-    """auto: by the checkpoint's own model_type. Named cnn or siglip, no roll-out is drawn of it, as it has none."""
+    """Type of the network; auto: from the checkpoint's model_type. No attention roll-out is drawn for cnn and
+    siglip."""
     output: Literal["hidden", "aligned", "qformer"] = "hidden"
-    """hidden: CLS (of a CNN: pooled output) and patches; aligned: the vector compared with a caption's (CLIP, SigLIP,
-    BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no place in the picture."""
+    """hidden: CLS (CNN: pooled output) and patches; aligned: the vector of the joint image-text space (CLIP, SigLIP,
+    BLIP-2 with contrastive projections); qformer: the query tokens of BLIP-2, which have no position in the picture."""
     pool: Literal["mean", "max", "first"] = "mean"
-    """How the query tokens become one vector; only output: qformer asks."""
+    """Pooling of the query tokens into one vector (output: qformer only)."""
     dtype: Dtype = "auto"
-    """Arithmetic of the forward pass; auto: bfloat16 where the hardware has it, float32 elsewhere."""
+    """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"
-    """What is written to the store."""
+    """Data type of the stored features."""
     image_size: int | None = Field(None, ge=16)
-    """Pixels a side; None takes the checkpoint's own."""
+    """Image size in pixels per side; null: the checkpoint's size."""
     interpolation: Literal["nearest", "bilinear", "bicubic", "lanczos"] | None = None
-    """None takes the checkpoint's own."""
+    """Interpolation for resizing; null: the checkpoint's."""
     mirror: bool = False
-    """Pictures flipped left to right: a further view for a retriever. Captions that say left or right then lie."""
+    """Mirror the pictures left to right, as an augmented view for a retriever. Captions that say left or right become
+    wrong."""
 
     @model_validator(mode="after")
     def _a_store_is_as_it_is(self) -> Self:
         if self.mirror and self.is_adopted:
-            raise ValueError(f"mirror is for pictures, and {self.source} holds features of them")
+            raise ValueError(f"mirror needs pictures, but {self.source} holds features")
         return self
 
     @property
     def is_adopted(self) -> bool:
-        """Whether the features are in a sealed store that was pulled or imported: ``source: store:...``."""
+        """Whether the features come from a sealed store that was pulled or imported (``source: store:...``)."""
         return self.source.startswith(ADOPTED)
 
     @property
     def rolls_out(self) -> bool:
-        """Whether its attention can be rolled out, as far as the definition tells: not of a store, nor without CLS."""
+        """Whether its attention can be rolled out, judged by the definition: not for stores, nor for networks without
+        CLS."""
         return not self.is_adopted and self.kind not in ("cnn", "siglip")
 
     def same_network(self, other: "BackboneConfig") -> bool:
-        """Whether both give features of one space and shape, as far as their definitions tell; a store does not say."""
+        """Whether both give features of the same space and shape, judged by their definitions. Two stores count as the
+        same."""
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
         keys = ("source", "revision", "output", "pool", "image_size")
@@ -62,19 +67,19 @@ class BackboneConfig(Section):
 
 
 class FeaturesConfig(Section):
-    """How extraction is cut up; none of this changes what is computed."""
+    """How extraction is divided; execution only."""
 
     tasks: int = Field(1, ge=1)
-    """Independent jobs that fill one store."""
+    """Number of independent jobs that fill one store."""
     chunk: int = Field(64, ge=1)
-    """Images in one chunk of the store."""
+    """Images per chunk of the store."""
     batch: int = Field(32, ge=1)
-    """Images in one forward pass; it must divide chunk. On a CPU 16 or 32 are fastest, on a GPU more."""
+    """Images per forward pass; must divide chunk. On a CPU 16 or 32 is fastest, on a GPU more."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
 class TrainedBackboneConfig(Section):
-    """The small ViT that the DAG trains on pictures whose objects are known."""
+    """The small ViT that the workflow trains on pictures whose objects are known."""
 
     patch_size: int = Field(14, ge=4)
     hidden_size: int = Field(128, ge=16)

@@ -1,4 +1,4 @@
-"""How many examples are drawn, and in which formats."""
+"""Number of examples in the figures, and file formats of the figures."""
 
 from typing import Literal
 
@@ -10,16 +10,16 @@ from vitcapr.config.base import Section, StageSettings
 class FiguresConfig(Section):
     formats: list[Literal["png", "pdf", "svg"]] = ["png", "pdf"]
     examples: int = Field(12, ge=1)
-    """Captioned images in the sheet of examples."""
+    """Images in the sheet of captioned examples."""
     attended: int = Field(2, ge=1)
-    """Images whose attention is drawn word by word."""
+    """Images whose attention is drawn for every word."""
     failures: int = Field(6, ge=1)
-    """Images and captions drawn whose best match is a wrong one, of each as many."""
+    """Number of images, and number of captions, drawn with a wrong first match."""
     seed: int = Field(0, ge=0)
-    """Seed of the choice of examples."""
+    """Seed that selects the examples."""
 
 
 class FigureSettings(StageSettings):
-    """What the figure stages read."""
+    """The settings of the figure stages."""
 
     figures: FiguresConfig = FiguresConfig()

@@ -1,4 +1,4 @@
-"""A grid: one definition becomes several that differ in the settings named, each with a name of its own."""
+"""Grid expansion: one definition becomes several variants that differ in the given settings."""
 
 import copy
 import difflib
@@ -16,29 +16,29 @@ from vitcapr.errors import UserError
 Scalar = bool | int | float | str | None
 
 _FOLLOWED = "start_from"
-"""The key by which one definition names another of its kind."""
+"""The key with which a definition names another one of its section."""
 _SCORED = ("retrievers", "matchers")
-"""The sections whose definitions ``run.compared`` and ``run.query_banks`` list, too."""
+"""The sections whose definitions may also be listed in ``run.compared`` and ``run.query_banks``."""
 
 
 class GridConfig(Section):
-    """Definitions to multiply, and what varies among the copies. All combinations are made."""
+    """Definitions to multiply and the settings to vary. All combinations are made."""
 
     captioners: list[str] = []
     retrievers: list[str] = []
     matchers: list[str] = []
     decodings: list[str] = []
     vary: dict[str, list[Scalar]] = Field(min_length=1)
-    """The values of each setting, by its key inside the definition; dots lead into sections."""
+    """Values of each setting, by its key in the definition; dots lead into sections (training.learning_rate)."""
 
 
 class VariantConfig(Section):
-    """Where a definition that a grid made comes from; filled in by the grid."""
+    """The origin of a variant; filled in by the grid."""
 
     of: Name
-    """The definition it was made from."""
+    """Name of the definition that it was made from."""
     vary: dict[str, Scalar]
-    """What was set in it, by key."""
+    """The settings that the grid gave it, by key."""
 
     @model_validator(mode="after")
     def _names_are_sound(self) -> Self:
@@ -46,28 +46,29 @@ class VariantConfig(Section):
         return self
 
     def without(self, key: str) -> str:
-        """The name it would have if ``key`` did not vary: what seeds are averaged over."""
+        """The name that it would have if ``key`` did not vary; averages over seeds have this name."""
         return variant_name(self.of, {name: value for name, value in self.vary.items() if name != key})
 
 
 KINDS = tuple(name for name in GridConfig.model_fields if name != "vary")
-"""The sections whose definitions a grid multiplies, which are also the lists of ``run``."""
+"""The sections that a grid can multiply. They are also lists of ``run``."""
 
 
 def variant_name(base: str, settings: Mapping[str, Scalar]) -> str:
-    """``mlp`` with ``training.pairs: 500`` and ``seed: 1`` is ``mlp-pairs500-seed1``."""
+    """The name of a variant: ``mlp`` with ``training.pairs: 500`` and ``seed: 1`` gives ``mlp-pairs500-seed1``."""
     return "-".join([base, *(f"{key.rpartition('.')[2]}{_spelled(value)}" for key, value in settings.items())])
 
 
 def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """The configuration ``values`` without its ``grid``: the variants stand beside the definitions they are made from.
+    """The configuration ``values`` without ``grid`` and with the variants, which are added beside their base
+    definitions.
 
-    In the lists of ``run`` they stand in the place of these; a definition that ``run`` does not list has variants to
-    choose from by name. ``variants`` says of each what it was made from. Where a definition starts from another one of
-    the same entry of the grid, its variant starts from that one's.
+    In the lists of ``run`` the variants replace their base. If ``run`` does not list the base, it may list variants by
+    name. ``variants`` records the origin of every variant. If a definition starts from another one of the same grid
+    entry, its variant starts from the corresponding variant.
 
     Raises:
-        UserError: a name or a key makes no sense, or two variants have the same name.
+        UserError: a name or a key is invalid, or two variants have the same name.
     """
     expanded = copy.deepcopy(dict(values))
     for number, entry in enumerate(expanded.pop("grid", None) or []):
@@ -77,7 +78,7 @@ def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
 
 def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: object) -> None:
     if not any(getattr(entry, kind) for kind in KINDS):
-        raise UserError(f"{key} multiplies nothing", where=where, remedy=f"name some {' or '.join(KINDS)} in it")
+        raise UserError(f"{key} multiplies nothing", where=where, remedy=f"list {' or '.join(KINDS)} in it")
     for setting, choices in entry.vary.items():
         if not choices or len(set(map(_spelled, choices))) < len(choices):
             what = f"{key}.vary.{setting}: {'no value' if not choices else 'a value is there twice'}"
@@ -90,7 +91,7 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: ob
             if base not in definitions:
                 close = difflib.get_close_matches(base, definitions, n=1)
                 remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
-                raise UserError(f"{key} asks for {kind} '{base}', which is not defined", where=where, remedy=remedy)
+                raise UserError(f"{key} names {kind} '{base}', which is not defined", where=where, remedy=remedy)
             made = [_variant(values, kind, base, chosen, together, f"{key}.vary", where) for chosen in settings]
             for listed in (kind, "compared", "query_banks") if kind in _SCORED else (kind,):
                 _run_in_place(values, kind, listed, base, made)
@@ -105,7 +106,7 @@ def _variant(
     key: str,
     where: object,
 ) -> str:
-    """Define one variant, and return its name."""
+    """Define one variant and return its name."""
     definition = copy.deepcopy(values[kind][base])
     for setting, value in settings.items():
         _set(definition, setting, value, f"{key}.{setting}", where)
@@ -120,14 +121,14 @@ def _variant(
             f"{key} would name a variant '{name}': {error}", where=where, remedy="vary by plain words and numbers"
         ) from error
     if name in values[kind]:
-        raise UserError(f"{key} makes '{name}', which is there already", where=where, remedy=f"see {kind} and grid")
+        raise UserError(f"{key} makes '{name}', which is already defined", where=where, remedy=f"see {kind} and grid")
     values[kind][name] = definition
     known[name] = made_of
     return name
 
 
 def _made_of(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
-    """The name of a variant and what it is made from; a variant of a variant is one of the first definition."""
+    """The name and the origin of a variant. The origin of a variant of a variant is the first definition."""
     before = known.get(base, {"of": base, "vary": {}})
     varied = {**before["vary"], **settings}
     return variant_name(before["of"], varied), {"of": before["of"], "vary": varied}
@@ -142,11 +143,11 @@ def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object)
         inner[int(last) if isinstance(inner, list) else last] = value
     except (ValueError, IndexError, TypeError, AttributeError) as error:
         remedy = "dots lead into sections, and numbers from 0 into lists: training.phases.0.learning_rate"
-        raise UserError(f"{full_key} leads nowhere", where=where, remedy=remedy) from error
+        raise UserError(f"{full_key} names no setting", where=where, remedy=remedy) from error
 
 
 def _run_in_place(values: dict[str, Any], kind: str, listed: str, base: str, made: list[str]) -> None:
-    """Put variants into a list of ``run``: in the place of their base, or after its variants of before."""
+    """Insert variants into a list of ``run``: in place of their base, or after its earlier variants."""
     run = (values.get("run") or {}).get(listed)
     if not run:
         return

@@ -1,4 +1,4 @@
-"""Which scores, and how sure of them to be."""
+"""Configuration of the caption metrics and of their confidence intervals."""
 
 from typing import Annotated, Any, Self
 
@@ -11,7 +11,7 @@ from vitcapr.modules import modules_in
 def _known(name: str) -> str:
     names = modules_in("vitcapr.metrics.captions")
     if name not in names:
-        raise ValueError(f"no metric of captions is called '{name}'; there are {', '.join(sorted(names))}")
+        raise ValueError(f"unknown caption metric '{name}'; known: {', '.join(sorted(names))}")
     return name
 
 
@@ -23,20 +23,20 @@ class MetricsConfig(Section):
         "cider",
         "diversity",
     ]
-    """Modules of vitcapr.metrics.captions; docs/metrics.md says what each scores."""
+    """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score."""
     bootstrap_samples: int = Field(1000, ge=0)
-    """Resamples of the images for the 95 % interval; 0 gives no interval."""
+    """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
     bootstrap_seed: int = Field(0, ge=0)
     scorer_timeout: int = Field(300, ge=1)
-    """Seconds after which a silent scorer is stopped with an error."""
+    """Seconds without output after which a scorer is stopped with an error."""
 
 
 SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
-"""Settings that only the scores of captions need: execution only where nothing but the intervals counts."""
+"""Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 
 class ScoreSettings(StageSettings):
-    """What the stages that read captions and references need."""
+    """The settings of the stages that read captions and references."""
 
     metrics: MetricsConfig = MetricsConfig()
     language: str = "en"

@@ -1,4 +1,4 @@
-"""Names that a configuration gives: they become folders, wildcards of rules and words of commands."""
+"""Names in a configuration. They become folders, wildcards of rules and words of commands."""
 
 import re
 from typing import Annotated
@@ -11,24 +11,24 @@ _BESIDE_EXPERIMENTS = ("stores", "result_cache")
 
 
 def check_name(name: str) -> str:
-    """``name``, if it is safe as a folder, as a wildcard and as a word of a command.
+    """Return ``name`` if it is safe as a folder, as a wildcard and as a word of a command.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not safe.
     """
     if not _SOUND.fullmatch(name) or len(name) > LONGEST:
         raise ValueError(
-            f"a name has 1 to {LONGEST} letters (a to z), digits, '_', '.' and '-', and starts with no '.' or '-'"
+            f"a name has 1 to {LONGEST} letters (a to z), digits, '_', '.' and '-'; it must not start with '.' or '-'"
         )
     return name
 
 
 def not_reserved(*reserved: str) -> AfterValidator:
-    """A further check: the name is none of ``reserved``, in whatever case."""
+    """A validator that rejects the names ``reserved`` in upper or lower case."""
 
     def check(name: str) -> str:
         if name.casefold() in reserved:
-            raise ValueError(f"'{name}' is the name of something else in the folder of results; choose another")
+            raise ValueError(f"'{name}' is a reserved name in the results folder; choose another one")
         return name
 
     return AfterValidator(check)
@@ -36,8 +36,8 @@ def not_reserved(*reserved: str) -> AfterValidator:
 
 Name = Annotated[str, AfterValidator(check_name)]
 ExperimentName = Annotated[Name, not_reserved(*_BESIDE_EXPERIMENTS)]
-"""Its folder lies in ``results/``, beside these."""
+"""Name of an experiment. Its folder is in ``results/``, beside the reserved ones."""
 CaptionerName = Annotated[Name, not_reserved("retrieval", "information", "languages")]
-"""Its scores lie in ``metrics/``, beside those of retrieval."""
+"""Name of a captioner. Its scores are in ``metrics/``, beside the reserved folders."""
 ModelName = Annotated[Name, not_reserved("untrained")]
-"""Of a retriever or matcher: its embeddings lie in ``embeddings/``, beside those of untrained models."""
+"""Name of a retriever or matcher. Its embeddings are in ``embeddings/``, beside the reserved folder."""

@@ -1,4 +1,4 @@
-"""Pairs of texts and pictures in two languages: where they come from, and how they are drawn and split."""
+"""Configuration of text-image pairs in two languages: their source, sampling and splits."""
 
 from typing import Any, ClassVar, Literal
 
@@ -9,48 +9,50 @@ from vitcapr.config.dataset import DatasetConfig
 
 
 class PairColumns(Section):
-    """What the columns of the table are called; language, category and split need not be there."""
+    """Column names of the table. The columns language, category and split are optional."""
 
     text: str = "text"
     image: str = "image"
     language: str = "language"
-    """en or zh; where it is missing or empty, Chinese is what has Han characters."""
+    """en or zh. If it is missing or empty, texts with Han characters count as Chinese, others as English."""
     category: str = "category"
-    """A class to stratify by; derived from the words where it is missing or empty."""
+    """Class for stratified splits. If it is missing or empty, it is derived from the words."""
     split: str = "split"
-    """Rows that say 'test' are set apart; all else is split here."""
+    """Rows with the value 'test' form the test set; all other rows are split by the settings below."""
 
 
 class PairsConfig(DatasetConfig):
-    """50,000 Chinese and English pairs, or however many there are."""
+    """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
 
     paths: ClassVar = ("table", "images", "chinese")
 
     source: Literal["table", "flickr8k", "scenes"] = "table"
-    """A table of yours; Flickr8k (data.flickr8k) and its Chinese captions; rendered pictures (data.scenes)."""
+    """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures
+    (data.scenes)."""
     table: str = ""
-    """CSV, TSV, JSON lines (.jsonl) or Parquet."""
+    """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
     images: str = ""
-    """The folder or zip that the table's paths are relative to; empty: the folder of the table."""
+    """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
     encoding: Literal["path", "base64"] = "path"
-    """What the image column holds. Bytes, which Parquet can hold, are taken as they are."""
+    """Content of the image column. Bytes (in Parquet) are read in either case."""
     columns: PairColumns = PairColumns()
     chinese: str = ""
-    """With Flickr8k: flickr8kzhc.caption.txt of Flickr8k-CN."""
+    """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
     clean: bool = True
-    """Remove symbols, fillers and the spaces inside Chinese; title marks stay."""
+    """Remove symbols, fillers and spaces inside Chinese text; title marks are kept."""
     pairs: int | None = Field(50_000, ge=2)
-    """Pairs drawn for training and validation; null takes all."""
+    """Number of pairs to sample for training and validation; null: all."""
     validation: float = Field(0.3, gt=0, lt=1)
-    """The share of validation. Whole pictures are dealt, so that no picture is learnt from and validated on."""
+    """Share of the validation split. All pairs of a picture go to the same split."""
     test_images: int = Field(1000, ge=0)
-    """Pictures set apart for queries and candidates, where the source sets none apart itself."""
+    """Number of test pictures, for sources that define no test set."""
     queries: int = Field(5000, ge=1)
-    """Query pictures and query texts, drawn from what is set apart; fewer where there are fewer."""
+    """Number of query pictures, and of query texts, sampled from the test set; fewer if the test set is smaller."""
     candidates: int = Field(50_000, ge=1)
-    """Texts and pictures that a query is ranked against, drawn likewise."""
+    """Number of candidate texts, and of candidate pictures, sampled from the test set; fewer if the test set is
+    smaller."""
     seed: int = Field(0, ge=0)
-    """Of every draw."""
+    """Seed of all sampling."""
 
     def missing(self, data: Any) -> str | None:
         if self.source == "table" and not self.table:

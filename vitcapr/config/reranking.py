@@ -1,4 +1,4 @@
-"""How the n best captions of a decoding are put in a new order."""
+"""Configuration of reranking: a new order of the n best captions of a decoding."""
 
 from typing import Literal, Self
 
@@ -8,35 +8,35 @@ from vitcapr.config.base import Section
 
 
 class WeighingConfig(Section):
-    """What the weight of the retriever is chosen by. It is chosen on the validation split."""
+    """Selection of the retriever's weight on the validation split."""
 
     select_by: Literal["cider", "meteor"] = "cider"
-    """The score of the validation split that decides."""
+    """Validation score that selects the weight."""
     length_penalty: float = Field(1.0, ge=0)
-    """The likelihood term is log-probability / length ** length_penalty, as in a decoding; with the decoding's own
-    length_penalty, weight 0 keeps its order."""
+    """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own
+    length_penalty, weight 0 keeps the order of the decoding."""
     grid_steps: int = Field(20, ge=1)
-    """Weights are tried from 0 to 1 in so many equal steps."""
+    """Number of equal steps between weight 0 and weight 1."""
 
 
 class RerankingConfig(Section):
     decoding: str
-    """The name of an entry of decodings that keeps at least two candidates, n_best."""
+    """Name of an entry of decodings with n_best of at least 2."""
     by: Literal["retriever", "oracle"] = "retriever"
-    """retriever: likelihood and cosine; oracle: the candidate that the references like best, which is a ceiling and no
-    result, so that its name must contain 'oracle'."""
+    """retriever: likelihood and cosine; oracle: the candidate that scores best against the references. An oracle is an
+    upper bound, so its name must contain 'oracle'."""
     retriever: str | None = None
-    """The name of an entry of retrievers."""
+    """Name of an entry of retrievers (by: retriever only)."""
     weight: float | None = Field(None, ge=0, le=1)
-    """A fixed weight of the retriever: 1 orders by the cosine alone, as ViTCap-R does; null chooses it by weighing."""
+    """Fixed weight of the retriever; 1: the cosine alone, as in ViTCap-R; null: selected by weighing."""
     weighing: WeighingConfig = WeighingConfig()
 
     @model_validator(mode="after")
     def _a_retriever_where_one_is_needed(self) -> Self:
         if self.by == "retriever" and self.retriever is None:
-            raise ValueError("by retriever needs the name of a retriever")
+            raise ValueError("by: retriever needs the key retriever")
         if self.by == "oracle" and self.retriever is not None:
-            raise ValueError("by oracle asks no retriever; leave out its name")
+            raise ValueError("by: oracle uses no retriever; remove the key retriever")
         if self.by == "oracle" and self.weight is not None:
-            raise ValueError("by oracle has no weight; leave it out")
+            raise ValueError("by: oracle uses no weight; remove the key weight")
         return self

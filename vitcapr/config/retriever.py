@@ -1,4 +1,4 @@
-"""A dual encoder for image-text retrieval and how it is trained."""
+"""Configuration of a retriever, a dual encoder for image-text retrieval, and of its training."""
 
 from typing import Literal, Self
 
@@ -12,72 +12,74 @@ Head = Literal["none", "matrix", "linear", "mlp", "residual"]
 
 def _check_depth(head: Head, depth: int) -> None:
     if depth > 1 and head != "residual":
-        raise ValueError(f"depth is for head residual, not for {head}")
+        raise ValueError(f"depth needs head residual, not {head}")
 
 
 class ImageTowerConfig(Section):
     pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls"
-    """CLS alone (the paper), or CLS beside the mean patch, patches pooled by learned queries, or both of these."""
+    """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: the patches, pooled by
+    learned queries; attention_mean: attention and the mean of the patches."""
     queries: int = Field(4, ge=1)
-    """Learned queries, each of which pools the patches in its own way; attention and attention_mean only."""
+    """Number of learned queries that pool the patches (attention and attention_mean only)."""
     head: Head = "linear"
-    """linear (ViTCap-R); matrix: linear without a bias (DeViSE); mlp: linear, GELU, linear; residual: layer norm, a
-    linear layer, and a two-layer perceptron added to it; none: nothing is learnt, features pass through, or a fixed
-    turn brings them to embedding_dim."""
+    """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; residual: layer norm, a
+    linear layer and residual two-layer perceptrons; none: nothing is learned, and a fixed rotation changes the width to
+    embedding_dim if they differ."""
     hidden_dim: int = Field(512, ge=1)
-    """Width of the perceptrons of an mlp or residual head."""
+    """Hidden width of the perceptrons of an mlp or residual head."""
     depth: int = Field(1, ge=1)
-    """Perceptrons in a residual head, one after the other."""
+    """Number of residual perceptrons in sequence (head residual only)."""
     standardise: bool = False
-    """Every dimension by the training images' mean and standard deviation; pool cls only."""
+    """Standardise every dimension with the mean and standard deviation of the training images (pool cls only)."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """On the pooled features, and inside an mlp or residual head."""
+    """Dropout on the pooled features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         if self.standardise and self.pool != "cls":
-            raise ValueError(f"standardise is for pool cls, not for {self.pool}")
+            raise ValueError(f"standardise needs pool cls, not {self.pool}")
         _check_depth(self.head, self.depth)
         return self
 
 
 class TextTowerConfig(Section):
     kind: Literal["lstm", "bilstm", "features", "features_and_words"] = "lstm"
-    """lstm (the paper) or bilstm over the words; features of a text encoder, computed once; or these beside the mean of
-    learned word embeddings."""
+    """lstm (the paper) or bilstm over the words; features: features of a text encoder, computed once;
+    features_and_words: these features and the mean of learned word embeddings."""
     encoder: str | None = None
-    """The name of an entry of text_encoders; features and features_and_words only."""
+    """Name of an entry of text_encoders (features and features_and_words only)."""
     head: Head = "linear"
-    """As in image; features and features_and_words only."""
+    """Same choices as for the image head (features and features_and_words only)."""
     word_dim: int = Field(256, ge=1)
-    """Width of the word embedding; not for features."""
+    """Width of the word embedding (not for features)."""
     word_vectors: str | None = None
-    """The name of an entry of word_vectors to start the embedding from; not for features."""
+    """Name of an entry of word_vectors that initialises the word embedding (not for features)."""
     pool: Literal["last", "mean", "max"] = "last"
-    """The state after the last word, or the mean or maximum over the words; lstm and bilstm only."""
+    """last: the state after the last word; mean, max: over the states of all words (lstm and bilstm only)."""
     max_length: int = Field(35, ge=3)
-    """Longest caption in tokens, start and end included; longer ones are cut. Not for features."""
+    """Maximum caption length in tokens, start and end included; longer captions are truncated (not for features)."""
     hidden_dim: int = Field(256, ge=1)
-    """Width of the LSTM's state, or of the perceptrons of an mlp or residual head."""
+    """Width of the LSTM state, or hidden width of the perceptrons of an mlp or residual head."""
     depth: int = Field(1, ge=1)
-    """As in image; features and features_and_words only."""
+    """Number of residual perceptrons in sequence (features and features_and_words only)."""
     standardise: bool = False
-    """Every dimension of the text features by the training captions' mean and standard deviation."""
+    """Standardise every dimension of the text features with the mean and standard deviation of the training
+    captions."""
     dropout: float = Field(0.0, ge=0, lt=1)
-    """On the word vectors and pooled states, or on the text features and inside an mlp or residual head."""
+    """Dropout on word vectors and pooled states, or on text features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
     def _encoder_goes_with_features(self) -> Self:
         if self.reads_features and self.encoder is None:
-            raise ValueError(f"kind {self.kind} needs encoder, the name of an entry of text_encoders")
+            raise ValueError(f"kind {self.kind} needs encoder; set it to the name of an entry of text_encoders")
         if not self.reads_features and self.encoder is not None:
-            raise ValueError(f"encoder is for kinds features and features_and_words, not for {self.kind}")
+            raise ValueError(f"encoder needs kind features or features_and_words, not {self.kind}")
         if self.kind == "features" and self.word_vectors is not None:
-            raise ValueError("word_vectors are for kinds that read words, not for features")
+            raise ValueError("word_vectors need a kind that reads words, not features")
         if not self.reads_features and (self.standardise or self.head != "linear"):
-            raise ValueError(f"head and standardise are for kinds features and features_and_words, not for {self.kind}")
+            raise ValueError(f"head and standardise need kind features or features_and_words, not {self.kind}")
         if self.kind == "features_and_words" and self.head == "none":
-            raise ValueError("features_and_words learns its words, so its head cannot be none")
+            raise ValueError("features_and_words learns word embeddings, so its head cannot be none")
         _check_depth(self.head, self.depth)
         return self
 
@@ -88,95 +90,96 @@ class TextTowerConfig(Section):
 
 class RetrieverPhaseConfig(PhaseConfig):
     batch_images: int = Field(64, ge=2)
-    """Images in a batch; each is compared with the captions of all others."""
+    """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: int | None = Field(None, ge=1)
-    """Captions drawn at random of each image; null takes all."""
+    """Captions sampled per image; null: all captions."""
     schedule: Literal["constant", "cosine", "linear", "step"] = "constant"
-    """How the learning rate moves: cosine and linear from learning_rate down to final_fraction of it, step by gamma."""
+    """Learning-rate schedule: cosine and linear go from learning_rate down to final_fraction of it; step multiplies it
+    by gamma."""
     step_epochs: int = Field(5, ge=1)
-    """step only: the learning rate is multiplied by gamma every so many epochs."""
+    """Number of epochs after which the learning rate is multiplied by gamma (step only)."""
     gamma: float = Field(0.5, gt=0, le=1)
     objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
-    """info_nce: choose the true one among the batch, both ways; max_hinge: beat the hardest wrong one (VSE++);
-    sigmoid: is this pair a true one, asked of every pair (SigLIP); hinge_rank: beat every wrong caption, where an
-    image's vector keeps its length and a caption's has length 1 (DeViSE)."""
+    """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
+    binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
+    length 1 and images keep their length (DeViSE)."""
     margin: float = Field(0.2, gt=0)
-    """max_hinge and hinge_rank only."""
+    """Margin of max_hinge and hinge_rank."""
     hard_negatives: Literal["second", "hardest"] | None = None
-    """Wrong captions that count once more: second is the paper's rule (of the two most similar captions the second),
-    hardest the most similar wrong one."""
+    """Negatives with an additional loss. second: the second of the two most similar captions (the paper); hardest: the
+    most similar negative caption; null: none."""
     hard_negative_weight: float = Field(1.0, gt=0)
-    """Of the mined loss, added to the objective; with hard_negatives only."""
+    """Weight of the hard-negative loss, which is added to the objective."""
     mixup: float = Field(0.0, ge=0)
-    """Pairs are mixed with others of the batch, by a share from Beta(mixup, mixup); 0 mixes none. Text kind features
-    only."""
+    """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
+    kind features only."""
 
     @model_validator(mode="after")
     def _mines_by_cosine(self) -> Self:
         if self.objective == "hinge_rank" and self.hard_negatives is not None:
-            raise ValueError("hard_negatives are mined by cosine, and hinge_rank compares dot products")
+            raise ValueError("hard_negatives are mined by cosine, but hinge_rank uses dot products; remove one")
         return self
 
 
 class SweepConfig(Section):
-    """Trainings that differ in one number, of which the best on the validation split is kept."""
+    """Several trainings that differ in one setting. The one with the best validation score is kept."""
 
     learning_rate: list[float] = Field(min_length=1)
-    """Of the first phase; those of further phases keep their ratio to it."""
+    """Learning rates of the first phase. The rates of later phases are scaled by the same factor."""
 
     @field_validator("learning_rate")
     @classmethod
     def _rates_differ(cls, rates: list[float]) -> list[float]:
         if min(rates) <= 0 or len(set(rates)) < len(rates):
-            raise ValueError("learning rates are above 0, and each stands there once")
+            raise ValueError("learning rates must be above 0 and different")
         return rates
 
 
 class RetrieverTrainingConfig(SharedTrainingConfig):
     phases: list[RetrieverPhaseConfig] = [RetrieverPhaseConfig(epochs=10)]
-    """Empty for a retriever with head none on both sides, which has nothing to learn."""
+    """Training phases; empty if head is none on both sides, because such a retriever has no weights to learn."""
     pairs: int | None = Field(None, ge=2)
-    """So many captions of the training split, drawn at random, each with its image; None takes all."""
+    """Number of training pairs to sample (null: all)."""
     pairs_seed: int = Field(0, ge=0)
-    """Of that draw; a larger draw of the same seed holds the smaller one."""
+    """Seed of this sample. With the same seed, a larger sample contains the smaller one."""
     sweep: SweepConfig | None = None
     queue: int = Field(0, ge=0)
-    """Past captions that hard negatives are mined among, besides the batch; 0 mines in the batch alone."""
+    """Number of past captions among which hard negatives are mined, in addition to the batch; 0: the batch alone."""
     queue_momentum: float = Field(0.99, ge=0, lt=1)
-    """How much of the text tower that embeds the queue stays at each step (MoCo); with a queue only."""
+    """Momentum of the text tower that embeds the queue (MoCo); with a queue only."""
     optimizer: Literal["adam", "adamw"] = "adam"
     select_by: Literal["loss", "rsum"] = "loss"
-    """The best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
+    """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
     @model_validator(mode="after")
     def _a_queue_is_mined(self) -> Self:
         if self.queue and all(phase.hard_negatives is None for phase in self.phases):
-            raise ValueError("queue is for hard negatives, and no phase has any")
+            raise ValueError("queue needs a phase with hard_negatives")
         if self.sweep is not None and not self.phases:
-            raise ValueError("sweep is for trainings, and there is no phase")
+            raise ValueError("sweep needs a training phase")
         return self
 
 
 class RetrieverConfig(TrainedConfig):
     backbone: str
-    """The name of an entry of backbones."""
+    """Name of an entry of backbones."""
     views: list[str] = []
-    """The names of further backbones, the same network on other views of the pictures (mirror): training draws one view
-    of every image, and an image's embedding is the mean over all."""
+    """Names of backbones that give augmented views: the same network on changed pictures (mirror). Training samples one
+    view per image; the embedding of an image is the mean over its views."""
     embedding_dim: int = Field(256, ge=2)
-    """Of the space that images and texts share."""
+    """Width of the space that images and texts share."""
     temperature: float = Field(0.07, ge=0.01, le=1)
-    """What similarities are divided by in info_nce; where learning starts if it is learned."""
+    """Temperature of info_nce; the initial value if it is learned."""
     learn_temperature: bool = False
     bias: float = -10.0
-    """Where the learned bias of the sigmoid objective starts; sigmoid only."""
+    """Initial value of the learned bias (sigmoid objective only)."""
     image: ImageTowerConfig = ImageTowerConfig()
     text: TextTowerConfig = TextTowerConfig()
     training: RetrieverTrainingConfig = RetrieverTrainingConfig()
 
     @property
     def learns(self) -> bool:
-        """Whether a tower has a weight to learn."""
+        """Whether at least one tower has weights to learn."""
         raw_image = self.image.head == "none" and self.image.pool in ("cls", "cls_mean")
         return not (raw_image and self.text.kind == "features" and self.text.head == "none")
 
@@ -185,26 +188,26 @@ class RetrieverConfig(TrainedConfig):
         seen = [self.backbone, *self.views]
         for name in seen:
             if seen.count(name) > 1:
-                raise ValueError(f"backbone and views name '{name}' twice")
+                raise ValueError(f"'{name}' occurs twice in backbone and views")
         return self
 
     @model_validator(mode="after")
     def _trains_what_it_can(self) -> Self:
         phases = self.training.phases
         if self.learns and not phases:
-            raise ValueError("training.phases is empty, and a tower has weights to learn")
+            raise ValueError("training.phases is empty, but a tower has weights to learn")
         if not self.learns and phases:
-            raise ValueError("head none on both sides has nothing to learn; write training: {phases: []}")
+            raise ValueError("with head none on both sides nothing is learned; set training: {phases: []}")
         if self.text.kind == "features_and_words" and self.training.queue:
-            raise ValueError("a queue is for text that is either words or features, not for features_and_words")
+            raise ValueError("queue does not work with text kind features_and_words")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
-            raise ValueError(f"mixup is for text of kind features, not for {self.text.kind}")
+            raise ValueError(f"mixup needs text kind features, not {self.text.kind}")
         return self
 
 
 class EmbedConfig(Section):
-    """How embeddings are computed; none of this changes what they are."""
+    """Settings of embedding; execution only."""
 
     batch: int = Field(256, ge=1)
-    """Images, and captions, embedded at a time."""
+    """Images, and captions, per forward pass."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -1,4 +1,4 @@
-"""Who says which part of speech a word is."""
+"""Configuration of the part-of-speech tagger."""
 
 from typing import Literal
 
@@ -6,8 +6,8 @@ from vitcapr.config.base import Section
 
 
 class TagsConfig(Section):
-    """Part-of-speech tags of the captions, for models that take them beside the words."""
+    """Part-of-speech tags of the captions, for models that read them in addition to the words."""
 
     tagger: Literal["auto", "hanlp", "jieba"] = "auto"
-    """hanlp: both languages, by a model that it fetches; jieba: Chinese, and English by rule; auto: HanLP where it is
-    installed."""
+    """hanlp: a downloaded model for both languages; jieba: jieba for Chinese and rules for English; auto: HanLP if it
+    is installed."""

@@ -1,4 +1,4 @@
-"""From caption strings to word numbers."""
+"""Configuration of the text: cleaning, vocabulary and word vectors."""
 
 from typing import Literal
 
@@ -9,24 +9,25 @@ from vitcapr.config.names import Name
 
 
 class NormaliseConfig(Section):
-    """How a caption is cleaned before it is cut into words; cleaning always lower-cases."""
+    """Cleaning of a caption before it is split into words. Cleaning always lower-cases."""
 
     non_letters: Literal["space", "remove", "keep"] = "remove"
-    """What becomes of punctuation and numerals: a space, nothing, or themselves."""
+    """Replace punctuation and numerals by a space, remove them, or keep them."""
     drop_one_letter: bool = False
-    """Leave out words of one letter, 'a' among them."""
+    """Remove words of one letter, such as 'a'."""
 
 
 class VocabularyConfig(Section):
-    """Which words the captioner knows."""
+    """Selection of the captioner's words."""
 
     min_count: int = Field(5, ge=1)
     threshold: Literal["inclusive", "exclusive"] = "inclusive"
-    """inclusive: a word seen min_count times is kept; exclusive: it must be seen more often."""
+    """inclusive: keep words that occur at least min_count times; exclusive: keep words that occur more often."""
     splits: list[Literal["train", "validation", "test", "none"]] = ["train"]
-    """Where words are counted. Anything but [train] leaks, and the protocol of every score says so."""
+    """Splits whose words are counted. Other values than [train] leak test data; the protocol of every score then says
+    so."""
     unknown: bool = True
-    """Map rare words to <unk>; false leaves them out of the caption."""
+    """Replace rare words by <unk>; false: remove them from the caption."""
 
 
 class WordVectorsConfig(Section):
@@ -35,17 +36,17 @@ class WordVectorsConfig(Section):
     path: str
     dimension: int = Field(50, ge=1)
     seed: int = Field(0, ge=0)
-    """Seed of the normal draw for words that the file lacks."""
+    """Seed of the normal distribution that gives vectors to words missing from the file."""
 
 
 class TextConfig(Section):
     language: Name = "en"
-    """The language of the captions that are learnt and scored."""
+    """Language of the captions to train on and to score."""
     normalise: NormaliseConfig = NormaliseConfig()
     vocabulary: VocabularyConfig = VocabularyConfig()
 
 
 class VocabularySettings(StageSettings):
-    """What the stage ``vocabulary`` reads."""
+    """The settings of the stage ``vocabulary``."""
 
     text: TextConfig = TextConfig()

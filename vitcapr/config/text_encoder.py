@@ -1,4 +1,4 @@
-"""Which network reads the captions, and how its features are stored."""
+"""Configuration of text encoders and of their feature stores."""
 
 from typing import Literal
 
@@ -9,25 +9,25 @@ from vitcapr.config.features import Dtype
 
 
 class TextEncoderConfig(Section):
-    """A text encoder is data: BERT and its relatives, T5, the text half of CLIP, SigLIP or BLIP-2, or word vectors."""
+    """A text encoder: BERT or a similar model, T5, the text encoder of CLIP, SigLIP or BLIP-2, or word vectors."""
 
     source: str
-    """A hub id, or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors a file in GloVe's format
+    """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format
     (looked up under VITCAPR_DATA first)."""
     revision: str = "main"
-    """The hub revision; a commit makes the experiment reproducible."""
+    """Revision on the hub; give a commit to make the experiment reproducible."""
     output: Literal["hidden", "aligned", "word_vectors"] = "hidden"
-    """hidden: the last layer, pooled (of a BLIP-2 with T5, T5's encoder); aligned: the vector compared with an image's
-    (CLIP, SigLIP, BLIP-2 with contrastive projections); word_vectors: the mean of the vectors of the caption's words,
-    for which pool, dtype and max_length do not count."""
+    """hidden: the last layer, pooled (BLIP-2 with T5: of T5's encoder); aligned: the vector of the joint image-text
+    space (CLIP, SigLIP, BLIP-2 with contrastive projections); word_vectors: the mean over the word vectors of the
+    caption, which ignores pool, dtype and max_length."""
     pool: Literal["mean", "cls", "last"] = "mean"
-    """The vector of a caption, for output: hidden: the mean over its tokens, or that of the first or the last one."""
+    """Pooling of the tokens (output: hidden only): the mean, the first token (cls) or the last token."""
     dtype: Dtype = "auto"
-    """Arithmetic of the forward pass; auto: bfloat16 where the hardware has it, float32 elsewhere."""
+    """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
     store_dtype: Literal["float16", "float32"] = "float16"
-    """What is written to the store."""
+    """Data type of the stored features."""
     max_length: int = Field(64, ge=4)
-    """Longest caption in the encoder's own tokens, its special ones included; longer ones are cut."""
+    """Maximum caption length in the encoder's tokens, special tokens included; longer captions are truncated."""
     batch: int = Field(64, ge=1)
-    """Captions in one forward pass."""
+    """Captions per forward pass."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -1,4 +1,4 @@
-"""The command line of a stage, made of its signature: ``vitcapr stage decode --features ... --captions ...``."""
+"""The command line of a stage, generated from its signature: ``vitcapr stage decode --features ... --captions ...``."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ _LOG = inspect.Parameter(
     "log",
     inspect.Parameter.KEYWORD_ONLY,
     default=None,
-    annotation=Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress")],
+    annotation=Annotated[Path | None, typer.Option("--log", help="File that receives every progress message")],
 )
 
 
@@ -68,12 +68,12 @@ def _value(parameter: Parameter, value: Any) -> Any:
         return groups
     for name, files in groups.items():
         if len(files) > 1:
-            raise UserError(f"{parameter.option} names '{name}' twice", remedy="give every file another name")
+            raise UserError(f"{parameter.option} uses the name '{name}' twice", remedy="give every file its own name")
     return {name: files[0] for name, files in groups.items()}
 
 
 def _by_name(values: Sequence[str], option: str) -> dict[str, list[Path]]:
-    """The files of each name, in the order given; a name ends at the first ``=``.
+    """The files of each name, in the given order. A name ends at the first ``=``.
 
     Raises:
         UserError: a value has no name or no file.

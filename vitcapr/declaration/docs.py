@@ -1,4 +1,4 @@
-"""The pages of the docs that list the stages, made of their declarations."""
+"""Generates the documentation page that lists the stages."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ result cache.
 
 
 def stages_page() -> str:
-    """``docs/stages.md``."""
+    """The content of ``docs/stages.md``."""
     stages = list(each_stage())
     computing = [stage for stage in stages if stage.figure is None]
     drawing = [stage for stage in stages if stage.figure is not None]

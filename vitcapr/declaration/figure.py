@@ -1,4 +1,4 @@
-"""What the workflow has to know of a figure: where it lies, what it is drawn from, and what the report says of it."""
+"""The declaration of a figure: its files, its inputs and its caption in the report."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,18 +20,19 @@ def _once(_: Experiment) -> Iterable[Wildcards]:
 
 @dataclass(frozen=True)
 class Figure:
-    """The rule of a stage that draws.
+    """The declaration from which the rule of a figure is made.
 
     Attributes:
-        files: the pictures below ``results/<experiment>/figures``, without the ending of their format, with wildcards.
+        files: paths of the pictures below ``results/<experiment>/figures``, with wildcards, without the suffix of the
+            format.
         inputs: the inputs of the rule, by the stage's parameters.
-        each: the wildcards of every one that the experiment asks for.
-        caption: what the report says of it.
-        category, subcategory, labels: where it stands in the report.
-        bound: the values that are no wildcards, and the names of files that are read by name.
-        sources: the user's own files that it reads.
-        tables: further outputs by the stage's parameters, below ``results/<experiment>/figures``.
-        priority, mem_mb, runtime: of the rule.
+        each: the wildcards of every figure that the experiment asks for.
+        caption: the caption in the report.
+        category, subcategory, labels: the position in the report.
+        bound: values that are not wildcards, and the names of files that are passed by name.
+        sources: the user's files that the figure reads.
+        tables: further outputs below ``results/<experiment>/figures``, by the stage's parameters.
+        priority, mem_mb, runtime: the priority and the resources of the rule.
     """
 
     files: Callable[[Experiment], list[str]]

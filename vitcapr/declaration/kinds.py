@@ -1,6 +1,6 @@
-"""What stages hand to one another: every kind of file and folder, without the code that reads it.
+"""The kinds of files and folders that stages read and write, without the code that reads them.
 
-The docstring of a kind is the help text of every option that takes one.
+The docstring of a kind is the help text of every option that takes a path of this kind.
 """
 
 from typing import ClassVar
@@ -10,10 +10,10 @@ class Artefact:
     """A file."""
 
     files: ClassVar[tuple[str, ...]] = ()
-    """For a folder: the files in it that a rule has to name. Empty for a file."""
+    """The files in a folder that a rule must list; empty for a file."""
 
 
-# Data sets and their words.
+# Data sets and text.
 
 
 class ManifestFile(Artefact):
@@ -33,7 +33,7 @@ class PairsFolder(Artefact):
 
 
 class PairsFile(Artefact):
-    """pairs.parquet: the pairs before cleaning"""
+    """pairs.parquet: the pairs before cleaning their texts"""
 
 
 class PairsCard(Artefact):
@@ -45,11 +45,11 @@ class CleaningFile(Artefact):
 
 
 class ClaimsFile(Artefact):
-    """claims.json: the claims of a paper about its preprocessing, and what was measured"""
+    """claims.json: a paper's claims about its preprocessing, and the measured values"""
 
 
 class PoolsFile(Artefact):
-    """pools.npz: the queries that were set apart and their candidates"""
+    """pools.npz: the held-out queries and their candidates"""
 
 
 class VocabularyFile(Artefact):
@@ -61,7 +61,7 @@ class TokensFile(Artefact):
 
 
 class TagsFile(Artefact):
-    """tags.npz: parts of speech, for text towers that add them"""
+    """tags.npz: parts of speech, for text towers that embed them"""
 
 
 class TagsCard(Artefact):
@@ -69,7 +69,7 @@ class TagsCard(Artefact):
 
 
 class WordVectorsFile(Artefact):
-    """vectors.npy: the word vectors that an embedding starts from"""
+    """vectors.npy: word vectors that initialise an embedding"""
 
 
 class CoverageFile(Artefact):
@@ -81,7 +81,7 @@ class TokenizerFile(Artefact):
 
 
 class ParaphrasesFolder(Artefact):
-    """Folder of the paraphrases that METEOR can use for the references of a split"""
+    """Folder of the paraphrases that METEOR uses for the references of a split"""
 
     files = ("card.json", "table.gz")
 
@@ -119,7 +119,7 @@ class BackboneFolder(Artefact):
 
 
 class TrainedBackboneFolder(Artefact):
-    """Folder for the weights, the preprocessing and the history of the small ViT"""
+    """Folder for the weights, the preprocessing and the history of the ViT that the workflow trains"""
 
     files = (*BackboneFolder.files, "history.csv")
 
@@ -131,25 +131,25 @@ class ModelFolder(Artefact):
 
 
 class TrainingFolder(Artefact):
-    """Folder for the best weights, their card, the history and the use of the GPU"""
+    """Folder for the best weights, their card, the history and the GPU use"""
 
     files = (*ModelFolder.files, "history.csv", "gpu.csv")
 
 
 class RetrieverTrainingFolder(Artefact):
-    """Folder for the best weights, their card, the history, the use of the GPU and the learning-rate sweep"""
+    """Folder for the best weights, their card, the history, the GPU use and the learning-rate sweep"""
 
     files = (*TrainingFolder.files, "sweep.csv")
 
 
 class DualEncoderFolder(Artefact):
-    """Folder of a fine-tuned dual encoder and of the tokenizers that its text towers read with"""
+    """Folder of a fine-tuned dual encoder and of the tokenizers of its text towers"""
 
     files = (*ModelFolder.files, "readers.json")
 
 
 class DualEncoderTrainingFolder(Artefact):
-    """Folder for the best weights, their card, the tokenizers, the history and the use of the GPU"""
+    """Folder for the best weights, their card, the tokenizers, the history and the GPU use"""
 
     files = (*DualEncoderFolder.files, "history.csv", "gpu.csv")
 
@@ -174,7 +174,7 @@ class CaptionsFile(Artefact):
 
 
 class AttentionFile(Artefact):
-    """attention.npz: the attention behind every word of the same captions"""
+    """attention.npz: the attention at every word of these captions"""
 
 
 # Embeddings.
@@ -185,11 +185,11 @@ class EmbeddingsFile(Artefact):
 
 
 class QueryBankFile(Artefact):
-    """embeddings.npz of the training split, by the same model: the query bank"""
+    """embeddings.npz of the training split, computed with the same model: the query bank"""
 
 
 class WeightFile(Artefact):
-    """weight.json: a weight chosen on the validation split"""
+    """weight.json: a weight selected on the validation split"""
 
 
 # Scores.
@@ -204,7 +204,7 @@ class PerImageFile(Artefact):
 
 
 class RanksFile(Artefact):
-    """ranks.npz: the retrieval rank of every true match"""
+    """ranks.npz: the retrieval rank of every positive"""
 
 
 class SummaryFile(Artefact):
@@ -216,8 +216,8 @@ class ComparisonFile(Artefact):
 
 
 class TableFile(Artefact):
-    """A table: Markdown, LaTeX, CSV or JSON by its ending"""
+    """A table; its suffix gives the format: Markdown, LaTeX, CSV or JSON"""
 
 
 class FigureFile(Artefact):
-    """A figure, once for every format"""
+    """A figure; one file per format"""

@@ -1,4 +1,5 @@
-"""Run a stage: alone or in several processes, restored from the result cache where it can be, with a run record."""
+"""Runs a stage, in one process or several, with a run record. Results are restored from the result cache if
+possible."""
 
 import getpass
 import io
@@ -34,8 +35,8 @@ class Job:
     """One call of a stage.
 
     Attributes:
-        values: what the stage is given, by the names of its parameters; settings as text.
-        log: a file that receives every line of progress.
+        values: the arguments of the stage by parameter; settings as text.
+        log: a file that receives every progress message.
     """
 
     stage: Stage
@@ -53,7 +54,7 @@ class Job:
 
     @cached_property
     def experiment(self) -> Path | None:
-        """The folder of the experiment; None for a command that no rule runs."""
+        """The folder of the experiment; None if no rule runs the command."""
         return None if self.log is None else experiment_of_log(self.log)
 
     @cached_property
@@ -75,7 +76,7 @@ class Job:
 
     @property
     def targets(self) -> dict[str, Path]:
-        """Where the result cache puts the outputs: the file or folder of each parameter."""
+        """The outputs to restore: the file or folder of each parameter."""
         return {name: value for name, value in self._of(Role.OUTPUT).items() if value is not None}
 
     @property
@@ -89,7 +90,8 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """Of everything that decides the result; where a file lies does not."""
+        """The key in the result cache: a digest of everything that determines the result. Paths of files do not
+        count."""
         values = {name: value for name, value in self.plain_values.items() if name not in self.stage.execution_only}
         inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
         settings = self.stage.deciding(self.canonical)
@@ -97,14 +99,14 @@ class Job:
         return key_of({**stage, "settings": settings, "values": values, "inputs": sorted(inputs)})
 
     def compute(self) -> None:
-        """Call the stage; with several training processes, in each of them."""
+        """Call the stage. If it trains in several processes, call it in each of them."""
         if not _is_started_by_torchrun() and self._processes > 1:
             from vitcapr.training.processes import run_processes
 
             run_processes(self.stage.name, self._processes, self._device, sys.argv[1:])
             return
         arguments = {name: value for name, value in self.values.items() if name in self.stage.parameters}
-        # Of several processes, the first one reports.
+        # With several processes, only process rank 0 reports.
         with Reporter(self.log) if _is_first() else Reporter(stream=io.StringIO()) as report:
             for parameter in self.stage.of_role(Role.SETTINGS, Role.GIVEN):
                 if parameter.type is Reporter:
@@ -116,7 +118,7 @@ class Job:
             self.stage(**arguments)
 
     def join_processes_and_compute(self) -> None:
-        """As one of the processes that torchrun has started."""
+        """Join the process group that torchrun started, then call the stage."""
         from vitcapr.training.processes import joined_processes
 
         with joined_processes(self._device):
@@ -131,7 +133,7 @@ class Job:
         return 1 if self.stage.processes is None else int(walk(self.canonical, self.stage.processes))
 
     def _files(self, role: Role) -> dict[str, list[Path]]:
-        """By parameter, the files that are there."""
+        """The existing files of each parameter."""
         named = {name: self.stage.parameters[name].paths(value) for name, value in self._of(role).items()}
         return {name: [path for path in paths if path.is_file()] for name, paths in named.items()}
 
@@ -140,11 +142,13 @@ class Job:
 
 
 def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
-    """Run a stage with the values of its command line; what is left out has its default.
+    """Run a stage with the values of its command line. Missing values take their defaults.
 
-    A job of an experiment, whose log lies in ``results/<experiment>/logs``, leaves a run record. If its stage is
-    cached, it is restored from the result cache where that is possible, and stored there when it is done. A command
-    that is typed by hand does neither.
+    A job of an experiment has its log in ``results/<experiment>/logs`` and writes a run record. If its stage is cached,
+    it
+    is restored from the result cache if possible, and stored there when it finishes. A command typed by hand writes no
+    run
+    record and does not use the result cache.
     """
     defaults = {name: parameter.default for name, parameter in stage.parameters.items() if not parameter.required}
     job = Job(stage, {"settings": "{}", **defaults, **values}, log)
@@ -158,7 +162,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
 
 def _run_recorded(job: Job, experiment: Path) -> None:
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    code, inputs = job.code, job.inputs  # before the stage runs, which takes hours in which files may change
+    code, inputs = job.code, job.inputs  # before the stage runs, because files may change during hours of work
     check_as_written(inputs)
     cache = result_cache_of(experiment.parent) if job.stage.cached else None
     entry = None if cache is None else cache.find(job.key)
@@ -192,7 +196,7 @@ def _run_recorded(job: Job, experiment: Path) -> None:
 
 
 def _store(cache: ResultCache, job: Job, made: Mapping[str, Any]) -> None:
-    """The stage has done its work, so a full or broken cache is no failure of it."""
+    """Store the outputs. The stage has succeeded, so an error of the cache is reported but does not fail the job."""
     try:
         cache.store(job.key, job.finished, made)
     except (OSError, UserError) as error:

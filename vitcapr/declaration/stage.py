@@ -1,4 +1,4 @@
-"""A stage is declared once: its function's signature says what it reads, what it writes and what it is told.
+"""A stage is declared once: the signature of its function names its inputs, its outputs and its values.
 
 ::
 
@@ -13,8 +13,8 @@
     ) -> None:
         \"\"\"Caption every image of a split.\"\"\"
 
-The command line and its help, the command of the rule, the check of the rule, the fingerprint, the run record, the key
-of the result cache and the row in the docs all come from it.
+From the signature follow the command line and its help, the command and the check of the rule, the fingerprint,
+the run record, the key of the result cache and the row in the docs.
 
 A parameter is one of:
 
@@ -22,10 +22,10 @@ A parameter is one of:
   ``dict[str, list[In[Kind]]]`` (several of each name): files that the stage reads;
 - ``Out[Kind]``, ``Out[Kind] | None``, ``list[Out[Kind]]``: files that it writes;
 - ``settings``, a :class:`~vitcapr.config.base.StageSettings`;
-- ``report: Reporter`` and ``code: CodeHash``, which the stage is given;
+- ``report: Reporter`` and ``code: CodeHash``, which the declaration passes to the stage;
 - a value: ``str``, ``int``, ``float`` or ``bool``, with its help as ``Annotated[str, "help"]``.
 
-A stage's module is light: it imports the work inside the function, so that Snakemake and ``--help`` load no torch.
+A stage's module imports heavy libraries inside the function, so that Snakemake and ``--help`` do not import torch.
 """
 
 import enum
@@ -55,7 +55,7 @@ In = TypeAliasType("In", Path, type_params=(A,))
 Out = TypeAliasType("Out", Path, type_params=(A,))
 """The path of a file or folder that the stage writes."""
 CodeHash = NewType("CodeHash", str)
-"""The hash of the stage's code, for a stage that keeps unfinished work and must know which code it is from."""
+"""The hash of the stage's code, for stages that keep unfinished work and compare it with the current code."""
 
 Split = Annotated[str, "train, validation or test"]
 ModelName = Annotated[str, "Name of the model, for the tables"]
@@ -85,7 +85,7 @@ class Parameter:
     """One parameter of a stage.
 
     Attributes:
-        type: the kind of an artefact, the type of a value, the class of the settings, or the type of what is given.
+        type: the artefact kind, the type of the value, the class of the settings, or the type of a passed object.
         required: whether it has no default.
     """
 
@@ -99,11 +99,11 @@ class Parameter:
 
     @property
     def option(self) -> str:
-        """``--query-bank``"""
+        """The option on the command line, such as ``--query-bank``."""
         return "--" + self.name.replace("_", "-")
 
     def paths(self, value: Any) -> list[Path]:
-        """The files that a value of this parameter names; of a folder those that a rule has to name."""
+        """The files that a value of this parameter names. For a folder: the files that a rule must list."""
         if value is None:
             return []
         if isinstance(value, dict):
@@ -114,12 +114,12 @@ class Parameter:
 
     @property
     def by_name(self) -> bool:
-        """Whether every file is given with a name."""
+        """Whether the files are passed as NAME=FILE."""
         return self.form in (Form.NAMED, Form.GROUPED)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of a folder that a rule has to name; empty for a file."""
+        """The files of a folder that a rule must list; empty for a file."""
         return tuple(self.type.files) if issubclass(self.type, Artefact) else ()
 
 
@@ -128,11 +128,10 @@ class Stage:
     """A declared stage.
 
     Attributes:
-        cached: its results are kept in the result cache and restored from there.
-        execution_only: dotted keys of the settings, and names of values, that say how the work is done and not what
-            comes out.
-        device, processes: the settings that choose the device and the number of training processes.
-        figure: for a stage that draws.
+        cached: whether its results are stored in the result cache and restored from there.
+        execution_only: dotted keys of the settings, and names of values, that do not change the result.
+        device, processes: the settings that select the device and the number of training processes.
+        figure: the figure that the stage draws, or None.
     """
 
     function: Callable[..., None]
@@ -155,7 +154,7 @@ class Stage:
 
     @property
     def summary(self) -> str:
-        """The first sentence of its docstring."""
+        """The first paragraph of the docstring."""
         return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
 
     @cached_property
@@ -173,7 +172,7 @@ class Stage:
         return found[0].type if found else None
 
     def deciding(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Plain settings without those that are execution only; what is left decides the result."""
+        """The plain settings without the execution-only keys; the others determine the result."""
         kept: dict[str, Any] = _copied(settings)
         for key in self.execution_only:
             _remove(kept, key.split("."))
@@ -192,7 +191,7 @@ def stage(
 
     Args:
         cached, execution_only, device, processes, figure: see :class:`Stage`. The device and the number of processes
-            are execution only.
+            are always execution only.
     """
     how = {*execution_only, *(key for key in (device, processes) if key is not None)}
 
@@ -203,17 +202,17 @@ def stage(
 
 
 def find_stage(name: str) -> Stage:
-    """The stage of this name. Finding is no import in the source, so no stage reaches another by it.
+    """The stage with this name. It is imported by name, so that the code hash of one stage does not reach other stages.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no such stage.
     """
     import difflib
 
     if name not in stage_names():
         close = difflib.get_close_matches(name, stage_names(), n=1)
         remedy = f"did you mean '{close[0]}'?" if close else "vitcapr stage --help lists the stages"
-        raise UserError(f"no stage '{name}'", remedy=remedy)
+        raise UserError(f"unknown stage '{name}'", remedy=remedy)
     found = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
     if not isinstance(found, Stage):
         raise UserError(f"the module {STAGES}.{name} declares no stage '{name}'", remedy="see vitcapr/declaration")
@@ -229,7 +228,7 @@ def stage_names() -> list[str]:
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
     annotation, help_text = parameter.annotation, ""
     if isinstance(annotation, str):
-        raise TypeError(f"{module}: annotations of a stage are objects, not strings: {annotation}")
+        raise TypeError(f"{module}: annotations of a stage must be objects, not strings: {annotation}")
     if get_origin(annotation) is Annotated:
         annotation, help_text, *_ = get_args(annotation)
     optional = False
@@ -240,7 +239,7 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
     role, form, found = _read(annotation)
     required = parameter.default is inspect.Parameter.empty
     if optional and required:
-        raise TypeError(f"{module}: '{parameter.name}' may be None and has no default")
+        raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
     if role in (Role.INPUT, Role.OUTPUT):
         help_text = help_text or (inspect.getdoc(found) or "")
     return Parameter(parameter.name, role, form, found, required, None if required else parameter.default, help_text)
@@ -263,7 +262,7 @@ def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
         return Role.SETTINGS, form, annotation
     if annotation in (str, int, float, bool):
         return Role.VALUE, form, annotation
-    raise TypeError(f"a stage has no parameter of type {annotation}")
+    raise TypeError(f"a stage cannot have a parameter of type {annotation}")
 
 
 def _copied(values: Any) -> Any:

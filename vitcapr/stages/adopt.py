@@ -1,4 +1,4 @@
-"""A sealed store that was pulled or imported, taken as the features of an experiment: nothing is computed."""
+"""Use a sealed store that was pulled or imported as the features of an experiment."""
 
 from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, StoreFile
 from vitcapr.declaration.stage import In, Out, stage
@@ -8,7 +8,7 @@ from vitcapr.progress import Reporter
 
 @stage()
 def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, sealed: Out[FeaturesFile]) -> None:
-    """Seal a store that is there for an experiment with the same images or captions."""
+    """Seal a pulled or imported store for an experiment with the same images or captions. Nothing is computed."""
     import os
     from pathlib import Path
 
@@ -19,7 +19,7 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
 
     with open_features(store) as features:
         if features.partial:
-            raise UserError("only a part of a store", where=store, remedy="pull all of it with vitcapr features pull")
+            raise UserError("the store is incomplete", where=store, remedy="pull all of it with vitcapr features pull")
         data = read_manifest(manifest)
         table = data.images if features.identity == "image_id" else data.captions
         if table[features.identity].tolist() != features.ids:

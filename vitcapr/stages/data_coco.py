@@ -1,4 +1,4 @@
-"""MS COCO as it is on disk -> the manifest."""
+"""Read MS COCO from the user's files and write its manifest."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def data_coco(settings: CocoSettings, report: Reporter, folder: Out[DataFolder])
     if not coco.images:
         raise UserError("data.coco.images is not set", remedy=EXPECTED)
     if not (coco.annotations or coco.karpathy):
-        raise UserError("data.coco.annotations is not set", remedy="name captions_*.json files, or set karpathy")
+        raise UserError("data.coco.annotations is not set", remedy="list captions_*.json files, or set coco.karpathy")
     if not Path(coco.images).exists():
         raise UserError("data.coco.images: no such folder or zip", where=coco.images, remedy=EXPECTED)
     with ImageSource(Path(coco.images)) as source:
@@ -37,7 +37,7 @@ def data_coco(settings: CocoSettings, report: Reporter, folder: Out[DataFolder])
             listing = list_coco(source.files(), [Path(file) for file in coco.annotations])
         if all(image.path is None for image in listing.images):
             raise UserError(
-                f"data.coco.images: none of the {len(listing.images)} listed photographs is there",
+                f"data.coco.images: none of the {len(listing.images)} listed photographs was found",
                 where=coco.images,
                 remedy=EXPECTED,
             )

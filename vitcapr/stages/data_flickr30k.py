@@ -1,4 +1,4 @@
-"""Flickr30k as it is on disk -> the manifest."""
+"""Read Flickr30k from the user's files and write its manifest."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ def data_flickr30k(settings: Flickr30kSettings, report: Reporter, folder: Out[Da
     with ImageSource(images.parent if one_table else images) as source:
         listing = _listing(flickr30k, source, [images.name] if one_table else source.files())
         if all(image.path is None for image in listing.images):
-            raise UserError("data.flickr30k.images: no photographs there", where=images, remedy=EXPECTED)
+            raise UserError("data.flickr30k.images: no photographs found", where=images, remedy=EXPECTED)
         collect(
             listing,
             source,
@@ -62,7 +62,7 @@ def _listing(flickr30k: Flickr30kConfig, source: "ImageSource", files: list[str]
     tables = [name for name in files if name.endswith(SUFFIX)]
     if not tables:
         raise UserError(
-            "data.flickr30k.images: no Parquet files there",
+            "data.flickr30k.images: no Parquet files found",
             where=source.root,
             remedy="name their folder or, for a folder of photographs, set data.flickr30k.text",
         )

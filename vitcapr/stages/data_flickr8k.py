@@ -1,4 +1,4 @@
-"""Flickr8k as it is on disk -> the manifest."""
+"""Read Flickr8k from the user's files and write its manifest."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def data_flickr8k(settings: Flickr8kSettings, report: Reporter, folder: Out[Data
     with ImageSource(Path(flickr8k.images)) as source:
         listing = list_flickr8k(source.files(), Path(flickr8k.text), splits=flickr8k.splits, seed=flickr8k.seed)
         if all(image.path is None for image in listing.images):
-            raise UserError("data.flickr8k.images: no photographs there", where=flickr8k.images, remedy=EXPECTED)
+            raise UserError("data.flickr8k.images: no photographs found", where=flickr8k.images, remedy=EXPECTED)
         collect(
             listing,
             source,

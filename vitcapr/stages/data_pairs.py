@@ -1,4 +1,4 @@
-"""Pairs of texts and pictures in two languages -> the manifest, the texts before cleaning, the split and the pools."""
+"""Read text-image pairs in two languages; write the manifest, the uncleaned texts, the split and the query pools."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ _READ = {
     "flickr8k": ("data.flickr8k.", "data.pairs.chinese"),
     "scenes": (),
 }
-"""By the source of the pairs, how the keys of the files begin that are read."""
+"""For each source of pairs, the prefixes of the configuration keys whose files are read."""
 
 
 class PairsSettings(PhotographSettings):
@@ -33,7 +33,7 @@ class PairsSettings(PhotographSettings):
 
 @stage()
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
-    """Check pictures, clean texts and split pairs into training, validation and what is set apart for testing."""
+    """Check pictures, clean texts and split the pairs into training, validation and test sets."""
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
     from vitcapr.files import write_json
@@ -65,7 +65,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
     write_json(folder / "cleaning.json", {"cleaned": wanted.clean, "languages": removed})
     for language, counts in removed.items():
         share = 1 - counts["kept"] / max(1, counts["characters"])
-        report.line(f"{language}: cleaning takes {share:.1%} of the characters, {counts['fillers']} fillers")
+        report.line(f"{language}: cleaning removed {share:.1%} of the characters, {counts['fillers']} fillers")
 
 
 def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "ListedPairs":

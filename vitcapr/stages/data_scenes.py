@@ -1,4 +1,4 @@
-"""The embedded data set: rendered pictures, captions and masks."""
+"""Render the built-in data set: pictures, captions and masks."""
 
 import os
 
@@ -15,7 +15,7 @@ class ScenesSettings(DataSettings):
 
 @stage()
 def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[DataFolder]) -> None:
-    """Render pictures with captions and masks; picture i of a seed is the same whatever the number of pictures."""
+    """Render pictures with captions and masks. Picture i depends on the seed, not on the number of pictures."""
     from vitcapr.data.scenes.dataset import write_scenes
 
     write_scenes(folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report)

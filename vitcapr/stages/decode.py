@@ -1,4 +1,4 @@
-"""Captions of a split, written by a trained captioner."""
+"""Generate captions of a split with a trained captioner."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ def decode(
     captions: Out[CaptionsFile],
     attention: Out[AttentionFile] | None = None,
 ) -> None:
-    """Caption every image of a split."""
+    """Generate a caption for every image of a split."""
     import torch
 
     from vitcapr.artefacts.attention import write_attention
@@ -67,17 +67,17 @@ def decode(
             raise UserError(
                 "this captioner does not attend to patches",
                 where=captioner,
-                remedy="leave out --attention, and set decoding.attention to false",
+                remedy="omit --attention, and set decoding.attention to false",
             )
         if attention is not None and store.grid == (0, 0):
             raise UserError(
-                "these features have no grid of patches, so attention has no place in the picture",
+                "these features have no patch grid, so attention has no position in the picture",
                 where=features,
-                remedy="leave --attention out, or use a backbone with output: hidden",
+                remedy="omit --attention, or use a backbone with output: hidden",
             )
         rows = data.rows(split)
         if not len(rows):
-            raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
+            raise UserError(f"the data set {data.dataset} has no images in the split '{split}'")
         model = model.to(device).eval()
         method = "greedy" if decoding.beam_size == 1 else f"beam {decoding.beam_size}"
         report.line(f"decode: {len(rows)} images, {method}, {dtype_name(dtype)} on {device}")

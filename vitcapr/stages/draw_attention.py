@@ -1,4 +1,4 @@
-"""Where a captioner looked when it wrote each word."""
+"""Draw the attention of a captioner at each word."""
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.declaration.figure import Experiment, Figure
@@ -39,8 +39,7 @@ def draw_attention(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw where a captioner looked when it wrote each word, for images drawn at random from those with the longest
-    captions."""
+    """Draw the attention at each word of a caption, for images sampled from those with the longest captions."""
     from vitcapr.artefacts.attention import read_attention
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource

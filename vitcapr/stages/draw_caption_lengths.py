@@ -1,4 +1,4 @@
-"""How long captions are."""
+"""Draw the lengths of captions."""
 
 from vitcapr.declaration.figure import Figure
 from vitcapr.declaration.kinds import FigureFile, ManifestFile, TokensFile
@@ -24,7 +24,7 @@ def draw_caption_lengths(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw how many words the captions of each split have."""
+    """Draw the distribution of caption lengths in words, for each split."""
     from vitcapr.artefacts.manifest import SPLITS, read_manifest
     from vitcapr.artefacts.tokens import TokenTable
     from vitcapr.figures.style import save_pictures
@@ -33,6 +33,6 @@ def draw_caption_lengths(
     data = read_manifest(manifest)
     table = TokenTable.read_of(tokens, data)
     split_of = data.images["split"].to_numpy()[table.image_row]
-    # The table counts start and end, which are no words.
+    # The token counts include the start and end tokens, which are not words.
     figure = caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})
     save_pictures({"lengths": figure}, pictures, report)

@@ -1,4 +1,4 @@
-"""A sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
+"""Draw a sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.declaration.figure import Figure
@@ -34,7 +34,7 @@ def draw_captions(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw a sheet of captioned images, chosen at random, with a reference below each."""
+    """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
     from vitcapr.artefacts.captions import read_captions
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource

@@ -1,4 +1,4 @@
-"""Training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
+"""Draw training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
 
 from vitcapr.declaration.figure import Experiment, Figure
 from vitcapr.declaration.kinds import FigureFile, HistoryFile
@@ -8,7 +8,7 @@ from vitcapr.progress import Reporter
 
 
 def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
-    """By picture, the history of every model that it shows."""
+    """The histories of the models of each figure, by figure."""
     selection = experiment.selection
     retrievers = experiment.retrieval.drawn_retrievers
     captioners = selection.drawn(selection.trained_captioners, "captioners")
@@ -46,7 +46,7 @@ def draw_curves(
     retrievers: dict[str, In[HistoryFile]] | None = None,
     backbone: In[HistoryFile] | None = None,
 ) -> None:
-    """Draw training curves: curves of captioners, retrievers, and backbone."""
+    """Draw the training curves of captioners, retrievers and the backbone."""
     from vitcapr.artefacts.history import read_history
     from vitcapr.figures.curves import backbone_curves, retriever_curves, training_curves
     from vitcapr.figures.style import save_pictures

@@ -1,4 +1,4 @@
-"""The space of images and captions, by three methods: figures 17 to 19 of ViTCap-R."""
+"""Draw the embedding space of images and captions with three methods: figures 17 to 19 of ViTCap-R."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from vitcapr.progress import Reporter
 
 
 def _before_training(experiment: Experiment, which: int) -> Callable[..., list[str]]:
-    """The features of images (0) or of captions (1) of a retriever that reads features of both."""
+    """The features of the images (0) or captions (1) that a retriever reads, if it reads features of both."""
 
     def features(wildcards: Any) -> list[str]:
         retrieval = experiment.retrieval
@@ -55,8 +55,8 @@ def draw_embeddings(
     image_features: In[FeaturesFile] | None = None,
     text_features: In[TextFeaturesFile] | None = None,
 ) -> None:
-    """Draw the space of images and captions: pca, tsne and cosines. Features add a panel of the time before training
-    to pca."""
+    """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
+    space before training."""
     from vitcapr.artefacts.embeddings import read_embeddings_of
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.store.reader import open_features
@@ -65,7 +65,7 @@ def draw_embeddings(
 
     embedded = read_embeddings_of(embeddings, read_manifest(manifest))
     if (image_features is None) != (text_features is None):
-        raise UserError("features of images or of captions alone", remedy="give both, or none")
+        raise UserError("only one of the features of images and captions is given", remedy="give both, or none")
     before = None
     if image_features is not None and text_features is not None:
         images = open_features(image_features)["cls"].gather(embedded.image_row)

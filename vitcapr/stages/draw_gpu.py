@@ -1,4 +1,4 @@
-"""GPU use and memory over training: figure 4 of ViTCap-R."""
+"""Draw GPU use and memory during training: figure 4 of ViTCap-R."""
 
 from vitcapr.declaration.figure import Experiment, Figure
 from vitcapr.declaration.kinds import FigureFile, GpuUseFile
@@ -7,7 +7,7 @@ from vitcapr.progress import Reporter
 
 
 def _trained(experiment: Experiment) -> list[str]:
-    """The folders of all models that are trained, as ``captioners/plain``."""
+    """The folders of all trained models, such as ``captioners/plain``."""
     selection = experiment.selection
     models = {
         "captioners": selection.trained_captioners,
@@ -35,7 +35,7 @@ def draw_gpu(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw GPU use and memory over training; of a training without a GPU, say what it ran on."""
+    """Draw GPU use and memory during training. For a training without a GPU, name the device instead."""
     from vitcapr.artefacts.gpu_use import read_gpu_use
     from vitcapr.figures.gpu import gpu_use
     from vitcapr.figures.style import save_pictures

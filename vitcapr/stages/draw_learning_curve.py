@@ -1,4 +1,4 @@
-"""Recall over the number of training pairs."""
+"""Draw recall over the number of training pairs."""
 
 from vitcapr.declaration.figure import Experiment, Figure
 from vitcapr.declaration.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
@@ -8,7 +8,7 @@ from vitcapr.progress import Reporter
 
 
 def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
-    """The system and the name of every training whose number of pairs a grid varied."""
+    """The system and the name of every training whose number of pairs varies in a grid."""
     return [(system, name) for system, names in experiment.retrieval.pair_families.items() for name in names]
 
 
@@ -43,9 +43,10 @@ def draw_learning_curve(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw Recall@1 over the number of training pairs: the mean over the trainings of a system, and their spread.
+    """Draw Recall@1 over the number of training pairs: mean and spread over the trainings of each system.
 
-    The number of pairs is on the card; a training on all of them saw as many as the training split has captions.
+    The model card gives the number of pairs. A training without a number of pairs used all captions of the training
+    split.
     """
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.metrics import read_metrics
@@ -54,7 +55,7 @@ def draw_learning_curve(
     from vitcapr.metrics.retrieval_report import searched
 
     if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
-        raise UserError("a system has more cards or more scores", remedy="give a card and the scores of every training")
+        raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")
     all_pairs = len(read_manifest(manifest).captions_of("train", language))
     scores = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     systems = {

@@ -1,4 +1,4 @@
-"""Losses of finetuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
+"""Draw the loss curves of fine-tuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
 
 from vitcapr.declaration.figure import Figure
 from vitcapr.declaration.kinds import FigureFile, HistoryFile
@@ -27,7 +27,7 @@ def draw_loss_curves(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw the training and validation losses of several trainings by epoch."""
+    """Draw the training and validation losses of several trainings over the epochs."""
     from vitcapr.artefacts.history import read_history
     from vitcapr.figures.curves import loss_curves
     from vitcapr.figures.style import save_pictures

@@ -1,4 +1,4 @@
-"""How long the texts of pairs are in each language, before and after cleaning: figure 8 of Peng 2025."""
+"""Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
 
 from vitcapr.declaration.figure import Figure
 from vitcapr.declaration.kinds import FigureFile, ManifestFile, PairsFile
@@ -26,7 +26,7 @@ def draw_pair_lengths(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw how long the texts are by language, before and after cleaning: words, for Chinese characters."""
+    """Draw text lengths per language before and after cleaning, in words (Chinese: characters)."""
     import numpy as np
 
     from vitcapr.artefacts.manifest import read_manifest

@@ -1,4 +1,4 @@
-"""What augmentation does to pictures, and a picture in Base64."""
+"""Draw the effect of augmentation on pictures, and one picture in Base64."""
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.declaration.figure import Experiment, Figure, Wildcards
@@ -7,11 +7,11 @@ from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 SHOWN = 4
-"""Pictures in the sheet of augmentations."""
+"""Number of pictures in the sheet of augmentations."""
 
 
 def _backbones(experiment: Experiment) -> list[Wildcards]:
-    """Those that are trained further on decoded pictures of pairs."""
+    """The backbones that are fine-tuned on decoded pictures of pairs."""
     names = experiment.matching.pixel_backbones if experiment.config.data.dataset == "pairs" else []
     return [{"backbone": name} for name in names]
 
@@ -38,7 +38,7 @@ def draw_pixels(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw each augmentation on its own for a few pictures, and one picture in Base64."""
+    """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
     from vitcapr.artefacts.manifest import read_manifest

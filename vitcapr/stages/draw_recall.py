@@ -1,4 +1,4 @@
-"""Recall of all retrievers side by side."""
+"""Draw the recall of all retrievers side by side."""
 
 from vitcapr.declaration.figure import Experiment, Figure
 from vitcapr.declaration.kinds import FigureFile, MetricsFile
@@ -8,9 +8,9 @@ from vitcapr.progress import Reporter
 
 
 def _scored(experiment: Experiment) -> list[str]:
-    """The names of the scores: every model, and after it the same model with its query bank."""
+    """The names of the scores: every model, followed by its query-bank scores."""
     selection = experiment.selection
-    # Those of a learning curve are drawn as such, unless there are no others.
+    # Models of a learning curve have a figure of their own. They are drawn here only if there are no others.
     others = [name for name in selection.ranked if not experiment.retrieval.is_on_a_curve(name)]
     banks = {model: name for name, model in selection.banked.items()}
     return [each for name in others or selection.ranked for each in (name, banks.get(name)) if each is not None]
@@ -41,7 +41,7 @@ def draw_recall(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw Recall@1, 5 and 10 of retrievers in both directions, with intervals and chance."""
+    """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.artefacts.metrics import read_metrics
     from vitcapr.figures.recall import by_system, recall_bars
     from vitcapr.figures.style import save_pictures
@@ -52,7 +52,7 @@ def draw_recall(
     pools = sorted({f"{content['dataset']} {content['split']}" for content in every})
     if len(pools) > 1:
         raise UserError(
-            f"scores of {' and '.join(pools)} do not stand in one figure", remedy="give the metrics of one split"
+            f"scores of {' and '.join(pools)} cannot share a figure", remedy="give the metrics of one split"
         )
     systems = by_system({name: [content["metrics"] for content in contents] for name, contents in read.items()})
     try:

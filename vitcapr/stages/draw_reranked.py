@@ -1,4 +1,4 @@
-"""Captions before and after reranking."""
+"""Draw captions before and after reranking."""
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.declaration.figure import Experiment, Figure, Wildcards
@@ -7,11 +7,11 @@ from vitcapr.declaration.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
 TOKENIZER_TIMEOUT = 300.0
-"""Seconds."""
+"""In seconds."""
 
 
 def _tuned(experiment: Experiment) -> list[Wildcards]:
-    """Every reranking but the oracles."""
+    """Every reranking except the oracles."""
     selection = experiment.selection
     return [
         {"captioner": captioner, "reranking": reranking, "split": split}
@@ -49,10 +49,11 @@ def draw_reranked(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw images with their caption before and after reranking.
+    """Draw images with their captions before and after reranking.
 
-    They are drawn at random from the images whose caption changed, and each caption has its CIDEr beside it, so the
-    captions that became worse are shown as often as they occur.
+    The images are sampled from those whose caption changed. Each caption is shown with its CIDEr, so that changes for
+    the
+    worse appear as often as they occur.
     """
     from vitcapr.artefacts.captions import read_captions, read_results
     from vitcapr.artefacts.manifest import read_manifest

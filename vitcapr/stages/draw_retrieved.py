@@ -1,4 +1,4 @@
-"""Where retrieval goes wrong."""
+"""Draw errors of retrieval."""
 
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ def draw_retrieved(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw queries whose first match is wrong, chosen at random, in both directions."""
+    """Draw randomly selected queries whose first match is wrong, in both directions."""
     from vitcapr.artefacts.embeddings import read_split_embeddings
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.ranks import read_ranks_of

@@ -1,4 +1,4 @@
-"""Which patches the backbone's CLS vector is made from, beside where the captioner looks."""
+"""Draw the attention roll-out of the backbone beside the attention of the captioner."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class RolloutSettings(FigureSettings):
 
 
 def _rolled_out(experiment: Experiment) -> list[Wildcards]:
-    """The captions with attention whose backbone can be run again and has attention of its own."""
+    """The captions with attention whose backbone can be run again and has attention."""
     config = experiment.config
     return [
         wildcards
@@ -68,8 +68,8 @@ def draw_rollout(
     source: Source = "",
     backbone: In[BackboneFolder] | None = None,
 ) -> None:
-    """Draw, for the images of draw_attention, the patches that the backbone's CLS vector is made from beside the
-    captioner's attention."""
+    """Draw the backbone's attention roll-out (from CLS to the patches) beside the captioner's attention, for the images
+    of draw_attention."""
     import torch
 
     from vitcapr.artefacts.attention import read_attention

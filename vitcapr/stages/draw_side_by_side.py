@@ -1,4 +1,4 @@
-"""What several models find first for one image and for one caption, beside one another."""
+"""Draw the first results of several models for one image and for one caption, side by side."""
 
 from typing import TYPE_CHECKING
 
@@ -57,9 +57,9 @@ def draw_side_by_side(
     pictures: list[Out[FigureFile]],
     found: Out[TableFile],
 ) -> None:
-    """Draw what each model finds first for one image and for one caption, and the space of each model.
+    """Draw the first results of each model for one image and one caption, and the embedding space of each model.
 
-    The image and the caption are drawn at random, with the seed of the figures. All captions are in one language.
+    The seed of the figures selects the image and the caption. All captions are in one language.
     """
     import numpy as np
 

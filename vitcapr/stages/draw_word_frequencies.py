@@ -1,4 +1,4 @@
-"""How often words are used."""
+"""Draw word frequencies."""
 
 from vitcapr.declaration.figure import Figure
 from vitcapr.declaration.kinds import FigureFile, VocabularyFile
@@ -21,7 +21,7 @@ def draw_word_frequencies(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw how often each word is used, by rank."""
+    """Draw the frequency of each word over its frequency rank."""
     from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.figures.style import save_pictures
     from vitcapr.figures.text import rank_frequency

@@ -1,4 +1,4 @@
-"""Embeddings of the images and captions of a split by a trained retriever."""
+"""Embed the images and captions of a split with a trained retriever."""
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.retriever import EmbedConfig
@@ -48,10 +48,10 @@ def embed(
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
     stores = open_views(data, opened.views, features, views)
     captions = data.captions_of(split, opened.words.recipe["language"])
-    # In a data set of several languages an image may have no caption in this one.
+    # In a data set of several languages an image may have no caption in this language.
     images = np.unique(captions["image_row"])
     if not len(images) or captions.empty:
-        raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+        raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
     caption_row = captions["caption_row"].to_numpy()
     embed_images = opened.image_embedder(*stores).embed
     count, batch = len(captions), settings.embed.batch

@@ -1,4 +1,4 @@
-"""Embeddings of a split by a matcher, trained or as its training starts."""
+"""Embed a split with a fine-tuned dual encoder, or with the same model before fine-tuning."""
 
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from vitcapr.progress import Reporter
 class EmbedMatcherSettings(StageSettings):
     embed: EmbedConfig = EmbedConfig()
     training: TrainMatcherSettings
-    """What an untrained matcher is made from; a trained one carries it itself."""
+    """The definition of the untrained model; a trained model carries its own."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:
@@ -46,7 +46,7 @@ def embed_matcher(
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
     tags: In[TagsFile] | None = None,
 ) -> None:
-    """Embed every image and caption of a split. Without a trained matcher, embed with one as its training starts."""
+    """Embed every image and caption of a split. Without a trained model, use the initial weights."""
     import numpy as np
     import torch
 
@@ -74,7 +74,7 @@ def embed_matcher(
     captions = data.captions_of(split)
     captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)
     if not len(images) or captions.empty:
-        raise UserError(f"the data set {data.dataset} has no image or no caption in the split '{split}'")
+        raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
     batch = settings.embed.batch
     with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
         embedded = Embeddings(

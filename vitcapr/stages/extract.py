@@ -1,4 +1,4 @@
-"""One task's share of the images, run through a backbone into the feature store."""
+"""Run one task's share of the images through a backbone and write the features to the store."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ def extract(
     task: Annotated[int, "Which share of the images, from 0"] = 0,
     tasks: Annotated[int, "How many shares there are"] = 1,
 ) -> None:
-    """Extract features of one share of the images; without --backbone, by the checkpoint that the settings name."""
+    """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     import torch
 
     from vitcapr.artefacts.manifest import read_manifest
@@ -50,7 +50,7 @@ def extract(
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 
     if not 0 <= task < tasks:
-        raise UserError(f"--task {task} of --tasks {tasks}", remedy="tasks count from 0")
+        raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")
     wanted, cut = settings.backbone, settings.features
     if cut.chunk % cut.batch:
         raise UserError(f"features.batch {cut.batch} does not divide features.chunk {cut.chunk}", where="--settings")
@@ -81,7 +81,7 @@ def extract(
     folder = store_folder(Path(stores), fingerprint)
     layouts = read_layouts(folder)
     if layouts is not None and all(finished(folder, layouts, index) for index in mine):
-        report.line(f"{wanted.source}: all {len(mine)} chunks of task {task} of {tasks} stand in {folder}")
+        report.line(f"{wanted.source}: all {len(mine)} chunks of task {task} of {tasks} are in {folder}")
         write_part(part, fingerprint, StoreWriter(folder, layouts), mine)
         return
 
@@ -108,7 +108,7 @@ def extract(
             f"{wanted.source}: {shape_of(tower)}, {dtype_name(dtype)} on {device.type}, "
             f"task {task} of {tasks}, {left} of {total} images to do; store {folder}"
         )
-        # At the start, so that a night's extraction is not the way to find out.
+        # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):
             report.line(warning)
         with (

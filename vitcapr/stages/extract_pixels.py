@@ -1,4 +1,4 @@
-"""All pictures, decoded as a backbone's processor wants them, in a sealed store of 8-bit pixels."""
+"""Decode all pictures with a backbone's preprocessing into a sealed store of 8-bit pixels."""
 
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,8 @@ def extract_pixels(
     sealed: Out[PixelsFile],
     backbone: In[BackboneFolder] | None = None,
 ) -> None:
-    """Decode every picture once, for --backbone or the one that the settings name; run again after a stop, it
-    continues where it was."""
+    """Decode every picture once, for --backbone or the backbone of the settings. After an interruption, the same
+    command continues."""
     import os
 
     from vitcapr.artefacts.manifest import read_manifest

@@ -1,4 +1,4 @@
-"""All captions, run through a frozen text model into a sealed feature store."""
+"""Run all captions through a frozen text encoder into a sealed feature store."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def extract_text(
     code: CodeHash,
     sealed: Out[TextFeaturesFile],
 ) -> None:
-    """Extract features of every caption; run again after a stop, it continues where it was."""
+    """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.encoders.loading import memory_line
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -63,7 +63,7 @@ def extract_text(
     chunks = range(-(-len(captions) // CHUNK))
     layouts = read_layouts(folder)
     if layouts is not None and all(finished(folder, layouts, index) for index in chunks):
-        report.line(f"{wanted.source}: all {len(chunks)} chunks stand in {folder}")
+        report.line(f"{wanted.source}: all {len(chunks)} chunks are in {folder}")
     else:
         encoder = load_text_encoder(
             wanted.source,

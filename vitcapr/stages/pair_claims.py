@@ -1,11 +1,11 @@
-"""What the BERT-ViT paper says of its preprocessing, beside what is measured here."""
+"""Compare the BERT-ViT paper's claims about its preprocessing with values measured on these pairs."""
 
 from vitcapr.declaration.kinds import ClaimsFile, CleaningFile, ManifestFile, PairsFile, TableFile
 from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 SAMPLE = 1000
-"""Pictures whose bytes are counted: the sums are of ratios that hardly differ between pictures."""
+"""Number of pictures whose bytes are counted; the ratios hardly differ between pictures."""
 
 
 @stage()

@@ -1,4 +1,4 @@
-"""The manifest that seals a feature store."""
+"""Seal a feature store with its manifest."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def seal(
     report: Reporter,
     sealed: Out[FeaturesFile],
 ) -> None:
-    """Check that every task's chunks stand, and write the manifest that seals the feature store."""
+    """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.store.seal import seal as seal_parts
 

@@ -1,4 +1,4 @@
-"""The embeddings of one language's captions and of their images, out of those of several languages."""
+"""Select the embeddings of one language from those of several languages."""
 
 from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile
 from vitcapr.declaration.stage import In, Language, Out, stage
@@ -14,7 +14,7 @@ def select_language(
     report: Reporter,
     embeddings: Out[EmbeddingsFile],
 ) -> None:
-    """Keep the captions of one language and the images that have one, to score the language by itself."""
+    """Keep the captions of one language, and the images that have one, to score this language separately."""
     import numpy as np
 
     from vitcapr.artefacts.embeddings import Embeddings, read_embeddings, write_embeddings

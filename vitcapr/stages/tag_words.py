@@ -1,4 +1,4 @@
-"""The part of speech of every word of every caption."""
+"""Tag every word of every caption with its part of speech."""
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.tags import TagsConfig
@@ -18,7 +18,7 @@ class TagSettings(StageSettings):
 def tag_words(
     manifest: In[ManifestFile], settings: TagSettings, report: Reporter, tags: Out[TagsFile], card: Out[TagsCard]
 ) -> None:
-    """Tag the words of all captions, each by the tagger of its language."""
+    """Tag the words of all captions with the tagger of their language."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TAGS, TagTable
     from vitcapr.files import sha256_file, write_json
@@ -28,7 +28,7 @@ def tag_words(
     languages = sorted(captions["language"].unique())
     by_language = taggers(settings.tags.tagger)
     if strange := [language for language in languages if language not in by_language]:
-        raise UserError(f"no tagger for the language '{strange[0]}'", where=manifest, remedy="tags are en and zh")
+        raise UserError(f"no tagger for the language '{strange[0]}'", where=manifest, remedy="use en or zh")
     tagged = []
     with report.track("tag_words", len(captions), "captions") as bar:
         for text, language in zip(captions["text"], captions["language"], strict=True):

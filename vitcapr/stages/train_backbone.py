@@ -1,4 +1,4 @@
-"""The small ViT, trained on pictures whose objects are known."""
+"""Train the small ViT on pictures whose objects are known."""
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.features import TrainedBackboneConfig
@@ -19,7 +19,8 @@ def train_backbone(
     report: Reporter,
     backbone: Out[TrainedBackboneFolder],
 ) -> None:
-    """Train a ViT on the train split and save it as transformers does; history.csv has the validation accuracies."""
+    """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
+    accuracies."""
     from vitcapr.artefacts.history import write_history
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
@@ -32,7 +33,7 @@ def train_backbone(
     size = size_of_pictures(data, manifest)
     if size % training.patch_size:
         raise UserError(
-            f"patches of {training.patch_size} pixels do not divide pictures of {size}",
+            f"the patch size {training.patch_size} does not divide the picture size {size}",
             where=manifest,
             remedy="change trained_backbone.patch_size",
         )

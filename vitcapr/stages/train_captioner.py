@@ -1,4 +1,4 @@
-"""Training of a captioner on a feature store."""
+"""Train a captioner on a feature store."""
 
 from typing import Any, Self
 
@@ -22,7 +22,7 @@ from vitcapr.progress import Reporter
 class TrainCaptionerSettings(StageSettings):
     captioner: CaptionerConfig
     seed: int = Field(0, ge=0)
-    """The experiment's; one of the captioner's own comes before it."""
+    """The seed of the captioner, or that of the experiment if the captioner sets none."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:
@@ -48,7 +48,7 @@ def train_captioner(
     word_vectors: In[WordVectorsFile] | None = None,
     start: In[ModelFolder] | None = None,
 ) -> None:
-    """Train a captioner. After a stop by a signal, the same command continues bit for bit."""
+    """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
     import torch
 
     from vitcapr.artefacts.manifest import read_manifest

@@ -1,4 +1,4 @@
-"""Training of a matcher: a ViT and BERT-family text models together, on decoded pictures and captions."""
+"""Fine-tune a dual encoder: a ViT and BERT-family text models together, on decoded pictures and captions."""
 
 from vitcapr.config.matcher import NOT_DECIDING, TrainMatcherSettings
 from vitcapr.declaration.kinds import (
@@ -30,7 +30,8 @@ def train_matcher(
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
     tags: In[TagsFile] | None = None,
 ) -> None:
-    """Train a matcher. After a stop by a signal, the same command continues bit for bit."""
+    """Fine-tune a dual encoder. After an interruption by a signal, the same command continues with bit-identical
+    results."""
     import torch
 
     from vitcapr.artefacts.manifest import read_manifest

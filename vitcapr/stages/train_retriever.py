@@ -1,4 +1,4 @@
-"""Training of a retriever, a dual encoder of images and captions, on feature stores."""
+"""Train a retriever, a dual encoder of images and captions, on feature stores."""
 
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ from vitcapr.progress import Reporter
 class TrainRetrieverSettings(StageSettings):
     retriever: RetrieverConfig
     seed: int = Field(0, ge=0)
-    """The experiment's; one of the retriever's own comes before it."""
+    """The seed of the retriever, or that of the experiment if the retriever sets none."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:
@@ -50,7 +50,7 @@ def train_retriever(
     text_features: In[TextFeaturesFile] | None = None,
     word_vectors: In[WordVectorsFile] | None = None,
 ) -> None:
-    """Train a retriever. After a stop by a signal, the same command continues bit for bit."""
+    """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tokens import TokenTable
     from vitcapr.artefacts.vocabulary import Vocabulary
@@ -91,7 +91,7 @@ def train_retriever(
         if word_vectors is None:
             return
         if isinstance(encoder.text, FeatureTower):
-            raise UserError("a text tower of kind features has no word embedding", remedy="leave out --word-vectors")
+            raise UserError("a text tower of kind features has no word embedding", remedy="omit --word-vectors")
         start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
 
     train_dual_encoder(

@@ -1,4 +1,4 @@
-"""A WordPiece tokenizer for text towers that are trained from scratch."""
+"""Train a WordPiece tokenizer for text towers that start from scratch."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class TrainTokenizerSettings(StageSettings):
 def train_tokenizer(
     manifest: In[ManifestFile], settings: TrainTokenizerSettings, report: Reporter, tokenizer: Out[TokenizerFile]
 ) -> None:
-    """Train a WordPiece tokenizer on the captions of the training split alone."""
+    """Train a WordPiece tokenizer on the captions of the training split only."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.files import write_text
     from vitcapr.text.wordpiece import train_wordpiece
@@ -34,12 +34,12 @@ def train_tokenizer(
         raise UserError(
             f"the training split has no caption in {' or '.join(wanted.languages)}",
             where=manifest,
-            remedy="name its languages in tokenizers",
+            remedy="list languages of the data set in tokenizers",
         )
     trained = train_wordpiece(texts, wanted.pieces, wanted.min_count)
     write_text(tokenizer, trained.to_str(pretty=True) + "\n")
     lengths = [len(encoding.ids) for encoding in trained.encode_batch(texts)]
     report.line(
-        f"{trained.get_vocab_size():,} pieces from {len(texts):,} captions in {', '.join(wanted.languages)}; "
+        f"{trained.get_vocab_size():,} tokens from {len(texts):,} captions in {', '.join(wanted.languages)}; "
         f"{sum(lengths) / len(lengths):.1f} tokens a caption, {max(lengths)} at most"
     )

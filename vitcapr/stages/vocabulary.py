@@ -1,4 +1,4 @@
-"""The words of the captions, and every caption as numbers."""
+"""Build the vocabulary and encode every caption as word numbers."""
 
 from vitcapr.config.text import VocabularySettings
 from vitcapr.declaration.kinds import ManifestFile, TokensFile, VocabularyFile
@@ -15,7 +15,7 @@ def vocabulary(
     vocabulary: Out[VocabularyFile],
     tokens: Out[TokensFile],
 ) -> None:
-    """Count the words of the captions, keep the frequent ones, and write every caption as numbers."""
+    """Count the words of the captions, keep the frequent ones, and encode every caption as word numbers."""
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tokens import TokenTable
     from vitcapr.artefacts.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ def vocabulary(
         recipe=text.canonical(),
     )
     encoded = [built.encode(caption) for caption in words]
-    # <start> <end> alone would teach a captioner to say nothing.
+    # A caption of <start> <end> alone would teach a captioner to write empty captions.
     kept = [row for row, caption in enumerate(encoded) if len(caption) > 2]
     table = TokenTable.build(
         [encoded[row] for row in kept],
@@ -54,7 +54,7 @@ def vocabulary(
     table.write(tokens)
     report.line(
         f"{built.signature}: {len(built)} entries from {int(counted.sum())} captions, "
-        f"{built.token_coverage:.2%} of running words; {sum(built.rare.values())} rarer words left out"
+        f"{built.token_coverage:.2%} of running words; {sum(built.rare.values())} rarer words omitted"
     )
     if len(kept) < len(encoded):
-        report.line(f"{len(encoded) - len(kept)} of {len(encoded)} captions have no known word and are left out")
+        report.line(f"{len(encoded) - len(kept)} of {len(encoded)} captions have no known word and are omitted")

@@ -1,4 +1,4 @@
-"""The weight of a query bank in the scores of a model, chosen on the validation split."""
+"""Select the weight of a query bank in the scores of a model, on the validation split."""
 
 from vitcapr.config.query_bank import WeighQueryBankSettings
 from vitcapr.declaration.kinds import EmbeddingsFile, QueryBankFile, WeightFile
@@ -14,7 +14,7 @@ def weigh_query_bank(
     report: Reporter,
     weight: Out[WeightFile],
 ) -> None:
-    """Try inverse temperatures and weights of the query bank; keep the best sum of recalls."""
+    """Try inverse temperatures and weights of the query bank, and keep the pair with the highest sum of recalls."""
     from vitcapr.artefacts.embeddings import read_embeddings
     from vitcapr.metrics.query_bank import weigh
 

@@ -1,4 +1,4 @@
-"""The embedding that models start from, looked up in a file of word vectors."""
+"""Look up the initial word embedding of models in a word-vector file."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def word_vectors(
     vectors: Out[WordVectorsFile],
     coverage: Out[CoverageFile],
 ) -> None:
-    """Look the words of a vocabulary up in a word-vector file and write the embedding to start from."""
+    """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
 
     import numpy as np

@@ -312,7 +312,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
     with open_features(folder) as part:
         assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
         assert "only a part" not in run("verify", folder)
-        with pytest.raises(UserError, match="only a part of a store"):
+        with pytest.raises(UserError, match="the store is incomplete"):
             push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), nothing)
     run("pull", shelf, folder, "--split", "train", "--arrays", "cls,patches")
     with open_features(folder) as grown:

@@ -243,7 +243,7 @@ def test_the_fingerprint_follows_the_images(experiment: Any, tmp_path: Path) -> 
 def test_mistakes_on_the_command_line_are_one_line(experiment: Any) -> None:
     with pytest.raises(UserError, match="does not divide"):
         experiment.extract(chunk=4, batch=3)
-    with pytest.raises(UserError, match="tasks count from 0"):
+    with pytest.raises(UserError, match="tasks are counted from 0"):
         experiment.extract(task=1, tasks=1)
 
 

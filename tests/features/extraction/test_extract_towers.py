@@ -150,7 +150,7 @@ def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, m
     attending = type("Attending", (), {"attends": True})()
     monkeypatch.setattr("vitcapr.decoding.trained.open_captioner", lambda *_: attending)
     monkeypatch.setattr("vitcapr.artefacts.vocabulary.Vocabulary.read", lambda _: None)
-    with pytest.raises(UserError, match="have no grid of patches"):
+    with pytest.raises(UserError, match="have no patch grid"):
         run_stage(
             decode,
             features=store.manifest_path,
