@@ -1,6 +1,5 @@
-# A ViT and text models of the BERT family, fine-tuned together on decoded pictures. Their embeddings lie beside those of
-# the retrievers and are scored and drawn as these are: all languages together under the matcher's name, and each language
-# under MATCHER-LANGUAGE.
+# Fine-tunes a ViT and BERT-family text encoders together on decoded images. The embeddings are stored, scored and drawn
+# like those of retrievers: all languages together under the matcher's name, and each language under MATCHER-LANGUAGE.
 
 
 rule train_tokenizer:

@@ -216,7 +216,7 @@ def test_diff_of_experiments_says_what_was_set_and_what_came_out(
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
     assert "1 scores are the same, 1 differ; 0 only in the first" in text
-    assert "0 jobs gave the same; 1 were told the same and gave something else" in text
+    assert "0 jobs have equal outputs; 1 have equal code and settings but other outputs" in text
     with pytest.raises(UserError, match="cannot be compared"):
         diff.main(Path("results/a"), Path("results/b/out/copy"))
     with pytest.raises(UserError, match="no such file or folder"):

@@ -6,13 +6,13 @@ from vitcapr.declaration.stage import Form, Parameter, Role, Stage, each_stage
 
 HEAD = """# The stages
 
-Every stage is one command, `vitcapr stage NAME`, and one module of `vitcapr/stages/`. The rules run these commands:
-`snakemake -n -p` prints them. `vitcapr stage NAME --help` explains every option. This page is made of the declarations:
-`vitcapr stage --markdown > docs/stages.md`.
+Every stage is one command, `vitcapr stage NAME`, and one module of `vitcapr/stages/`. The rules run these commands, and
+`snakemake -n -p` prints them. `vitcapr stage NAME --help` explains every option. `vitcapr stage --markdown` writes this
+page from the declarations.
 
 Every stage also takes `--log FILE`. A stage with settings takes `--settings`, as JSON or as the path of a JSON file.
-Square brackets mark what may be left out, dots what may be given again, a star a stage whose results are kept in the
-result cache.
+An option in square brackets is optional. An option with dots may be given several times. The result cache stores the
+results of a stage with a star.
 """
 
 

@@ -65,7 +65,7 @@ def of_artefacts(
 
 
 def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
-    """Job by job, by name: what each was given. A job that only read other files than its twin is counted, no more."""
+    """Compare the jobs of the same name. Jobs that differ only in their inputs are counted and not listed."""
     mine, theirs = ({run.name: run for run in lineage.runs} for lineage in (first, second))
     same, following = 0, 0
     for name in sorted(mine.keys() & theirs.keys()):
@@ -80,7 +80,7 @@ def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
     for names, which in ((mine.keys() - theirs.keys(), "first"), (theirs.keys() - mine.keys(), "second")):
         if names:
             yield f"only in the {which}: {', '.join(sorted(names))}"
-    yield f"{same} jobs gave the same; {following} were told the same and gave something else"
+    yield f"{same} jobs have equal outputs; {following} have equal code and settings but other outputs"
 
 
 def of_scores(first: Scores, second: Scores) -> Iterator[str]:
