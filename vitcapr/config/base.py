@@ -13,7 +13,7 @@ from vitcapr.errors import UserError
 class Section(BaseModel):
     """A part of the configuration. Unknown keys are errors; values are immutable."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def canonical(self) -> dict[str, Any]:
         """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
@@ -78,6 +78,8 @@ def parse_settings(model: type[S], text: str) -> S:
         values = json.loads(text)
     except json.JSONDecodeError as error:
         raise UserError(f"the settings are not valid JSON: {error}", where=source) from error
+    except RecursionError as error:
+        raise UserError("the settings are nested too deeply", where=source) from error
     return parse(model, values, where=source)
 
 

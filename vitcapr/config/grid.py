@@ -71,7 +71,16 @@ def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
         UserError: a name or a key is invalid, or two variants have the same name.
     """
     expanded = copy.deepcopy(dict(values))
-    for number, entry in enumerate(expanded.pop("grid", None) or []):
+    entries = expanded.pop("grid", None) or []
+    if not isinstance(entries, list):
+        raise UserError("configuration key 'grid': a grid is a list", where=where, remedy="begin each entry with '- '")
+    for section in (*KINDS, "run", "variants") if entries else ():
+        given = expanded.get(section) or {}
+        parts = given.values() if section == "variants" and isinstance(given, dict) else ()
+        if not all(isinstance(part, dict) for part in (given, *parts)):
+            what = f"configuration key '{section}': it is a mapping of keys to values"
+            raise UserError(what, where=where, remedy="correct the configuration")
+    for number, entry in enumerate(entries):
         _expand_entry(expanded, parse(GridConfig, entry, f"{where}: grid.{number}"), f"grid.{number}", where)
     return expanded
 
@@ -149,10 +158,10 @@ def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object)
 def _run_in_place(values: dict[str, Any], kind: str, listed: str, base: str, made: list[str]) -> None:
     """Insert variants into a list of ``run``: in place of their base, or after its earlier variants."""
     run = (values.get("run") or {}).get(listed)
-    if not run:
+    if not run or not isinstance(run, list):  # What is no list is refused when the whole is checked.
         return
     of = values["variants"][kind]
-    places = [at for at, name in enumerate(run) if name not in made and of.get(name, {}).get("of") == base]
+    places = [at for at, name in enumerate(run) if name not in made and of.get(str(name), {}).get("of") == base]
     if base in run:
         at = run.index(base)
         run[at : at + 1] = made

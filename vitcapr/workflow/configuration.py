@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from vitcapr.config.plain import check_plain
 from vitcapr.errors import UserError
 
 
@@ -22,13 +23,18 @@ def read_yaml(path: Path) -> dict[str, Any]:
     UserError: the file is missing or is not a YAML mapping.
     """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError("no such configuration file", where=path) from error
+    except UnicodeDecodeError as error:
+        raise UserError("a configuration is text in UTF-8", where=path, remedy="save it in this encoding") from error
+    except (RecursionError, ValueError) as error:
+        raise UserError("a value is nested too deeply or too long", where=path) from error
     except yaml.YAMLError as error:
         raise UserError(f"not YAML: {error}", where=path) from error
     if not isinstance(values, dict):
         raise UserError("a configuration is a mapping of keys to values", where=path)
+    check_plain(values, path)
     return values
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.plain import check_plain
 from vitcapr.declaration.stage import each_stage
 from vitcapr.errors import UserError
 from vitcapr.workflow.captioning import CaptioningStages
@@ -43,6 +44,7 @@ class Experiment:
         Raises:
             UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
         """
+        check_plain(values, where)
         experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)
         experiment._check()
         return experiment
