@@ -2,6 +2,7 @@ import io
 import json
 import pickle
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.commands import features
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.features.exchange.foreign_files import open_foreign
 from vitcapr.features.store.reader import open_features
 from vitcapr.stages.adopt import adopt
 
@@ -224,3 +226,38 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
     sealed.write_text(json.dumps(partial))
     with pytest.raises(UserError, match="only a part"):
         run_stage(adopt, store=sealed, manifest=data, sealed=output)
+
+
+def outside_storage(file: h5py.File, secret: Path) -> None:
+    file.create_dataset("a", (3, 4), "f4", external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
+
+
+def outside_link(file: h5py.File, secret: Path) -> None:
+    file["a"] = h5py.ExternalLink(str(secret), "/a")
+
+
+def outside_virtual(file: h5py.File, secret: Path) -> None:
+    layout = h5py.VirtualLayout((3, 4), "f4")
+    layout[:] = h5py.VirtualSource(str(secret), "a", shape=(3, 4))
+    file.create_virtual_dataset("a", layout)
+
+
+@pytest.mark.parametrize("write", [outside_storage, outside_link, outside_virtual])
+@pytest.mark.parametrize("group", ["/", "deep/down"])
+@pytest.mark.parametrize("ids", [None, IDS])
+def test_an_h5_file_reaches_into_no_other_file(
+    tmp_path: Path, write: Callable[[h5py.File, Path], None], group: str, ids: list[str] | None
+) -> None:
+    with h5py.File(tmp_path / "secret", "w") as secret:
+        secret["a"] = np.ones((3, 4), "f4")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        write(file.require_group(group), tmp_path / "secret")
+    with pytest.raises(UserError, match="lies in another file"), open_foreign(tmp_path / "a.h5", ids):
+        pass
+
+
+@pytest.mark.parametrize(("ids", "words"), [(["a", "b"], "2 ids for 3 rows"), (["a", "b", "a"], "'a' is there twice")])
+def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None:
+    np.save(tmp_path / "a.npy", VECTORS)
+    with pytest.raises(UserError, match=words), open_foreign(tmp_path / "a.npy", ids):
+        pass

@@ -5,6 +5,7 @@ Each reader gives the ids of the rows and, for every array, a function that read
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -58,10 +59,19 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
         of: ``images`` or ``captions``: which of clip-retrieval's embeddings.
 
     Raises:
-        UserError: it is of no known kind, has no ids, or its values are pickled.
+        UserError: it is of no known kind, has no ids or one twice, its values are pickled, or it reaches into other
+            files.
     """
     if not source.exists():
         raise UserError("no such file or folder", where=source)
+    with _opened(source, ids, of) as found:
+        if twice := [name for name, number in Counter(found.ids).items() if number > 1]:
+            raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
+        yield found
+
+
+@contextmanager
+def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[ForeignFeatures]:
     suffix = source.suffix.lower()
     if suffix in (".h5", ".hdf5", ".hdf"):
         with h5py.File(source, "r") as file:
@@ -73,6 +83,8 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
         if ids is None:
             raise UserError("an array alone does not say whose rows these are", where=source, remedy="give --ids")
         array = _mapped(source)
+        if len(array) != len(ids):
+            raise UserError(f"{len(ids)} ids for {len(array)} rows", where=source, remedy="give one id for each row")
         yield ForeignFeatures("npy", (source,), list(ids), {_PER_IMAGE: lambda row: array[row]})
     elif (source / "data.mdb").is_file() or suffix in (".lmdb", ".mdb"):
         with _lmdb(source) as found:
@@ -85,7 +97,26 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
         raise UserError("not a file of features that is known here", where=source, remedy="see docs/store.md")
 
 
+def _refuse_other_files(source: Path, group: Any) -> None:
+    """HDF5 may keep values in any other file, by external storage, virtual data sets and external links.
+
+    Raises:
+        UserError: something in ``group`` does.
+    """
+    for name in group:
+        link = group.get(name, getlink=True)
+        outside = isinstance(link, h5py.ExternalLink)
+        item = group[name] if isinstance(link, h5py.HardLink) else None
+        if isinstance(item, h5py.Dataset):
+            outside = bool(item.external) or item.is_virtual
+        if outside:
+            remedy = "copy the values into one file (h5repack)"
+            raise UserError(f"'{name}' lies in another file, which is not opened", where=source, remedy=remedy)
+
+
 def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
+    _refuse_other_files(source, file)
+    file.visititems(lambda _, item: _refuse_other_files(source, item) if isinstance(item, h5py.Group) else None)
     tops = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
     named = next((name for name in ID_NAMES if name in tops), None)
     if ids is None and named is not None:
