@@ -224,7 +224,7 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
         run_stage(adopt, store=imported(tmp_path / "big.h5"), manifest=data, sealed=output)
     partial = {**json.loads(sealed.read_text()), "partial": True}
     sealed.write_text(json.dumps(partial))
-    with pytest.raises(UserError, match="only a part"):
+    with pytest.raises(UserError, match="the store is incomplete"):
         run_stage(adopt, store=sealed, manifest=data, sealed=output)
 
 
