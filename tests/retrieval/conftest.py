@@ -92,7 +92,7 @@ def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
         "patches": ArrayLayout((IMAGES, PATCHES, WIDTH), 4, "float16", ("image", "patch", "channel")),
         "cls": ArrayLayout((IMAGES, WIDTH), 4, "float16", ("image", "channel")),
     }
-    fingerprint, names = name[0] * 64, [f"image{number}" for number in range(IMAGES)]
+    fingerprint, names = ("d" if name == "mirrored" else "f") * 64, [f"image{number}" for number in range(IMAGES)]
     writer = StoreWriter(store_folder(root / "stores", fingerprint), layouts)
     writer.begin({"fingerprint": fingerprint, "grid": [2, 2]}, names)
     draw = np.random.default_rng(seed)

@@ -146,7 +146,7 @@ def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
     one = train(files, tmp_path / "one")
     assert (one / "best.safetensors").read_bytes() != (folder / "best.safetensors").read_bytes()
     card = json.loads((folder / "card.json").read_text())
-    assert card["inputs"]["views"] == ["m" * 64]
+    assert card["inputs"]["views"] == ["d" * 64]
     with pytest.raises(UserError, match="0 are given; give --view for each of: mirrored"):
         embedded(files, folder, tmp_path / "no.npz")
     with pytest.raises(UserError, match="leave out --view"):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.artefacts.model_card import CARD
 from vitcapr.errors import UserError
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.files import sha256_file
 
 TRAINED = "trained"

@@ -11,6 +11,7 @@ import torch
 import typer
 from PIL import Image
 
+from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.commands.beside_model import BesideModel, find_model
@@ -26,7 +27,6 @@ from vitcapr.errors import UserError
 from vitcapr.features.encoders.image_towers import NO_GRID
 from vitcapr.features.encoders.photographs import PhotographEncoder, open_like
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.figures.attention import attended_words
 from vitcapr.figures.style import save_figure
 from vitcapr.models.captioners import Captioner, build_captioner

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.artefacts.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
@@ -18,7 +19,6 @@ from vitcapr.features.exchange.transfer import pull as pull_store
 from vitcapr.features.exchange.transfer import push as push_store
 from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.remote_folder import RemoteFolder
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import store_folder
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.commands.feature_import import import_store
 from vitcapr.commands.feature_stats import stats
 from vitcapr.commands.feature_transfer import pull, push
@@ -13,7 +14,6 @@ from vitcapr.commands.options import Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.verify import check_chunks
 from vitcapr.progress import Reporter, format_bytes
 

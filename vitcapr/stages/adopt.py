@@ -12,10 +12,9 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
     import os
     from pathlib import Path
 
+    from vitcapr.artefacts.feature_manifest import read_sealed, write_sealed
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.store.reader import open_features
-    from vitcapr.features.store.sealed import read_sealed
-    from vitcapr.files import write_json
 
     with open_features(store) as features:
         if features.partial:
@@ -27,5 +26,5 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
             what = f"the store's {len(features.ids)} rows are not the {len(table)} of the data set, in its order"
             raise UserError(what, where=store, remedy=remedy)
         group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
-        write_json(sealed, {**read_sealed(store), "store": group})
+        write_sealed(sealed, {**read_sealed(store), "store": group})
         report.line(f"adopted {', '.join(features)} of {features.attributes['backbone']}, store {group}")

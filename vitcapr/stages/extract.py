@@ -35,6 +35,7 @@ def extract(
     """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     import torch
 
+    from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
     from vitcapr.features.encoders.backbones import locate, model_image_size, weights_digest
@@ -45,7 +46,7 @@ def extract(
     from vitcapr.features.extraction.extract import extract_chunks, layouts_of, photographs_of, shape_of
     from vitcapr.features.extraction.origin import images_digest, source_name
     from vitcapr.features.store.claims import claimed
-    from vitcapr.features.store.layout import FORMAT, chunk_range, rows_in
+    from vitcapr.features.store.layout import chunk_range, rows_in
     from vitcapr.features.store.seal import write_part
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 

@@ -34,6 +34,7 @@ def extract_pixels(
     command continues."""
     import os
 
+    from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
     from vitcapr.features.encoders.backbones import locate, model_image_size
@@ -41,7 +42,7 @@ def extract_pixels(
     from vitcapr.features.extraction.extract import photographs_of
     from vitcapr.features.extraction.origin import images_digest
     from vitcapr.features.extraction.pixels import PIXELS, decode_chunks, pixel_layout
-    from vitcapr.features.store.layout import FORMAT, rows_in
+    from vitcapr.features.store.layout import rows_in
     from vitcapr.features.store.seal import write_sealed
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 

@@ -28,6 +28,7 @@ def extract_text(
     sealed: Out[TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
+    from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.features.encoders.loading import memory_line
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -36,7 +37,7 @@ def extract_text(
     from vitcapr.features.extraction.captions import CHUNK, TEXT, encode_captions, text_layout
     from vitcapr.features.extraction.origin import captions_digest, source_name
     from vitcapr.features.store.claims import claimed
-    from vitcapr.features.store.layout import FORMAT, rows_in
+    from vitcapr.features.store.layout import rows_in
     from vitcapr.features.store.seal import write_sealed
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 

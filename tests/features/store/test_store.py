@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import vitcapr
 from vitcapr.errors import UserError
-from vitcapr.features.store import reader
+from vitcapr.features.store import reader, soundness
 from vitcapr.features.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
 from vitcapr.features.store.reader import FeatureArray, open_features
+from vitcapr.files import sha256_file
 
 
 def write_array(folder: Path, values: np.ndarray, chunk: int) -> FeatureArray:
@@ -176,6 +177,67 @@ def test_opening_checks_size_and_ids(experiment: Any) -> None:
     ids = chunk_path(store.path / "image_id", 0, 2)
     ids.write_bytes(b"z" + ids.read_bytes()[1:])
     with pytest.raises(UserError, match="ids of the feature store"):
+        open_features(store.manifest_path)
+
+
+def test_one_flipped_bit_of_a_chunk_is_found_when_a_small_store_is_opened(experiment: Any) -> None:
+    store = experiment.run()
+    path = store["patches"].chunk_path(1)
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged") as caught:
+        open_features(store.manifest_path)
+    assert str(path) in str(caught.value)
+    assert "snakemake --forcerun extract --until seal" in str(caught.value)
+
+
+def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = experiment.run()
+    read: list[Path] = []
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return sha256_file(path)
+
+    monkeypatch.setattr(soundness, "sha256_file", counted)
+    monkeypatch.setattr(soundness, "MOST_BYTES", 1)
+    drawn = set()
+    for _ in range(60):
+        read.clear()
+        open_features(store.manifest_path)
+        assert len(read) == 1
+        drawn.update(read)
+    assert len(drawn) > 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda seal: seal["arrays"]["cls"].update(checksums=[]), "0 checksums for 11 rows"),
+        (lambda seal: seal["arrays"]["cls"].update(checksums=[None] * 3), "lacks the checksum of a chunk"),
+        (lambda seal: seal["arrays"]["cls"].update(dtype="uint8"), "shape, type or chunk of 'cls'"),
+        (lambda seal: seal["arrays"]["patches"].update(shape=[11, 2, 16]), "shape, type or chunk of 'patches'"),
+        (lambda seal: seal.update(grid=[1, 4]), "its attributes"),
+        (lambda seal: seal["attributes"].update(grid=[1, 4]), "its attributes"),
+        (lambda seal: seal.update(fingerprint="0" * 64), "its fingerprint"),
+    ],
+)
+def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change: Any, message: str) -> None:
+    path = experiment.run().manifest_path
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message) as caught:
+        open_features(path)
+    assert str(path) in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_damaged_zarr_metadata_is_one_line(experiment: Any) -> None:
+    store = experiment.run()
+    (store.path / "cls/zarr.json").write_text("{}")
+    with pytest.raises(UserError, match="not the Zarr metadata"):
         open_features(store.manifest_path)
 
 

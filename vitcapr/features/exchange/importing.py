@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from vitcapr.artefacts.feature_manifest import FORMAT
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.foreign_files import ForeignFeatures, Row
 from vitcapr.features.store.claims import claimed
-from vitcapr.features.store.layout import FORMAT, ArrayLayout
+from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import write_sealed
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from vitcapr.artefacts.feature_manifest import IDENTITIES, check_sealed
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import IDENTITIES, ArrayLayout, chunk_path, decode_ids
+from vitcapr.features.store.layout import ArrayLayout, chunk_path, decode_ids
 from vitcapr.features.store.remote_folder import RemoteFolder
-from vitcapr.features.store.sealed import check_sealed
 from vitcapr.files import sha256_bytes
 
 MANIFEST = "manifest.json"

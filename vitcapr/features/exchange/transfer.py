@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from vitcapr.artefacts.feature_manifest import read_sealed, write_sealed
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import MANIFEST, SPLITS, Remote, identity_of, name_in
 from vitcapr.features.store.claims import claimed
@@ -29,7 +30,6 @@ from vitcapr.features.store.layout import (
     chunk_path,
 )
 from vitcapr.features.store.remote_folder import RemoteFolder
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json
 
@@ -139,7 +139,7 @@ def pull(
         before = _earlier(folder, manifest["fingerprint"])
         writer.begin(manifest["attributes"], remote.ids(), remote.identity)
         _each_chunk(wanted, fetch, advance)
-        write_json(
+        write_sealed(
             folder / MANIFEST, {**manifest, "store": GROUP} if whole else _part(manifest, layouts, wanted, before)
         )
     return folder / MANIFEST

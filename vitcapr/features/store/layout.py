@@ -11,11 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-FORMAT = "vitcapr-features-1"
 GROUP = "features.zarr"
 CHECKSUMS = "checksums"
-IDENTITIES = ("image_id", "caption_id")
-"""The array that says what a row is: a store has one of them."""
 
 
 @dataclass(frozen=True)

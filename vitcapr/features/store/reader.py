@@ -14,9 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from vitcapr.artefacts.feature_manifest import IDENTITIES, read_sealed
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import IDENTITIES, chunk_path, decode_ids
-from vitcapr.features.store.sealed import read_sealed
+from vitcapr.features.store.layout import chunk_path, decode_ids
+from vitcapr.features.store.soundness import check_metadata, check_sample, check_sizes, repair
 from vitcapr.files import sha256_file
 
 _MOST_MAPS = 16_384
@@ -32,16 +33,6 @@ def _maps_to_keep(chunk_bytes: int) -> int:
     if limit == resource.RLIM_INFINITY:
         return _MOST_MAPS
     return max(1, min(_MOST_MAPS, limit // 8 // max(1, chunk_bytes)))
-
-
-def repair(array: str) -> str:
-    """What to do about a damaged array of that name."""
-    captions = array in ("text", "caption_id")
-    again = "extract_text --until extract_text" if captions else "extract --until seal"
-    return (
-        "see what else is damaged with vitcapr features verify, delete it, and run "
-        f"snakemake --forcerun {again}: only what is missing is computed again; pull a pulled store again"
-    )
 
 
 class FeatureArray:
@@ -211,25 +202,11 @@ class FeatureStore(Mapping[str, FeatureArray]):
             )
             for name, a in manifest["arrays"].items()
         }
-        self._check()
+        check_metadata(manifest, self.path, manifest_path)
+        check_sizes(manifest, self.path)
+        check_sample(manifest, self.path)
         self.identity = next(name for name in IDENTITIES if name in manifest)
         self.ids = self._read_ids(manifest[self.identity])
-
-    def _check(self) -> None:
-        """Every chunk file that was sealed stands and has its full size."""
-        for name, array in self.arrays.items():
-            for index, digest in enumerate(self.checksums[name]):
-                if digest is None:
-                    continue
-                path = array.chunk_path(index)
-                try:
-                    size = path.stat().st_size
-                except FileNotFoundError as error:
-                    what = f"chunk {index} of '{name}' is missing from the feature store"
-                    raise UserError(what, where=path, remedy=repair(name)) from error
-                if size != self.chunk * array.row_bytes:
-                    what = f"chunk {index} of '{name}' has {size} bytes instead of {self.chunk * array.row_bytes}"
-                    raise UserError(what, where=path, remedy=repair(name))
 
     def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
         path = chunk_path(self.path / self.identity, 0, 2)
@@ -284,11 +261,13 @@ class FeatureStore(Mapping[str, FeatureArray]):
 def open_features(path: str | Path) -> FeatureStore:
     """Open a sealed store by its ``manifest.json``, or the folder that holds it, and check that it is whole.
 
+    Some of the chunks are read and compared with their checksums; ``vitcapr features verify`` reads all.
+
     >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
     >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
 
     Raises:
-        UserError: no sealed manifest there, or the store misses a chunk.
+        UserError: no sealed manifest there, or the store lacks a chunk, or is not the one that was sealed.
     """
     manifest = Path(path)
     if manifest.is_dir():

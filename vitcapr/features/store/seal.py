@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from vitcapr.artefacts import feature_manifest
+from vitcapr.artefacts.feature_manifest import FORMAT
+from vitcapr.artefacts.feature_part import FeaturePart
 from vitcapr.errors import UserError
 from vitcapr.features.store.claims import alone
-from vitcapr.features.store.layout import FORMAT, GROUP, ArrayLayout, chunk_path, encode_ids
+from vitcapr.features.store.layout import GROUP, ArrayLayout, chunk_path, encode_ids
 from vitcapr.features.store.writer import StoreWriter, finished, read_layouts, remove_partials, store_folder
-from vitcapr.files import read_json, sha256_file, write_json
+from vitcapr.files import read_json, sha256_file
 
-PART_FORMAT = "vitcapr-features-part-1"
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
 
 
@@ -24,15 +26,7 @@ def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range)
             raise RuntimeError(f"chunk {index} is not finished")
         for name, digest in recorded.items():
             checksums[name].append(digest)
-    write_json(
-        path,
-        {
-            "format": PART_FORMAT,
-            "fingerprint": fingerprint,
-            "chunks": [chunks.start, chunks.stop],
-            "checksums": checksums,
-        },
-    )
+    FeaturePart(fingerprint, (chunks.start, chunks.stop), checksums).write(path)
 
 
 def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: Path) -> dict[str, Any]:
@@ -48,13 +42,13 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
     Raises:
         UserError: parts disagree, do not cover the store, or a chunk is missing, cut short or not the one recorded.
     """
-    contents = sorted((read_part(path) for path in parts), key=lambda part: part["chunks"])
+    contents = sorted((FeaturePart.read(path) for path in parts), key=lambda part: part.chunks)
     if not contents:
         raise UserError("no part to seal", remedy="run the stage extract first")
-    prints = {part["fingerprint"] for part in contents}
+    prints = {part.fingerprint for part in contents}
     if len(prints) > 1:
         raise UserError("the parts come from different settings, code or images", where=parts[0], remedy=_REMEDY)
-    fingerprint: str = contents[0]["fingerprint"]
+    fingerprint = contents[0].fingerprint
     folder = store_folder(stores, fingerprint)
     group = folder / GROUP
     layouts = read_layouts(folder)
@@ -114,27 +108,20 @@ def write_sealed(
     }
     if "grid" in attributes:
         manifest["grid"] = attributes["grid"]
-    write_json(output, manifest)
+    feature_manifest.write_sealed(output, manifest)
     return manifest
 
 
-def read_part(path: Path) -> dict[str, Any]:
-    content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != PART_FORMAT:
-        raise UserError(f"not a part of format {PART_FORMAT}", where=path, remedy=_REMEDY)
-    return content
-
-
-def _joined(parts: Sequence[dict[str, Any]], chunks: int, where: Path) -> dict[str, list[str]]:
+def _joined(parts: Sequence[FeaturePart], chunks: int, where: Path) -> dict[str, list[str]]:
     """The checksums of all chunks, from parts in chunk order that must follow on each other without gap or overlap."""
-    joined: dict[str, list[str]] = {name: [] for name in parts[0]["checksums"]}
+    joined: dict[str, list[str]] = {name: [] for name in parts[0].checksums}
     at = 0
     for part in parts:
-        start, stop = part["chunks"]
+        start, stop = part.chunks
         if start != at:
             raise UserError(f"the parts leave a gap or overlap at chunk {min(start, at)}", where=where, remedy=_REMEDY)
         at = stop
-        for name, digests in part["checksums"].items():
+        for name, digests in part.checksums.items():
             joined[name] += digests
     if at != chunks:
         raise UserError(f"the parts cover {at} of {chunks} chunks", where=where, remedy=_REMEDY)

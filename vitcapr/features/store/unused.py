@@ -4,9 +4,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from vitcapr.artefacts.feature_manifest import read_sealed
+from vitcapr.artefacts.feature_part import FeaturePart
 from vitcapr.features.store.layout import CHECKSUMS, GROUP
-from vitcapr.features.store.seal import read_part
-from vitcapr.features.store.sealed import read_sealed
 from vitcapr.features.store.writer import STORE_NAME_LENGTH
 
 _RECENT_SECONDS = 3600.0
@@ -42,7 +42,7 @@ def unused_stores(results: Path) -> list[UnusedStore]:
         for sealed in results.glob(f"*/{kind}/*/manifest.json"):
             used.add((sealed.parent / read_sealed(sealed)["store"]).resolve().parent.name)
     for part in results.glob("*/features/*/parts/*.json"):
-        used.add(read_part(part)["fingerprint"][:STORE_NAME_LENGTH])
+        used.add(FeaturePart.read(part).fingerprint[:STORE_NAME_LENGTH])
     root = results / "stores"
     if not root.resolve().is_relative_to(results.resolve()):
         return []

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.features.store.layout import CHECKSUMS, IDENTITIES, ArrayLayout, checksum_path, chunk_path
-from vitcapr.features.store.sealed import read_sealed
+from vitcapr.artefacts.feature_manifest import IDENTITIES, read_sealed
+from vitcapr.features.store.layout import CHECKSUMS, ArrayLayout, checksum_path, chunk_path
 from vitcapr.files import sha256_file
 
 

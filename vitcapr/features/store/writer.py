@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from vitcapr.artefacts.feature_manifest import IDENTITIES
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import (
     CHECKSUMS,
     GROUP,
-    IDENTITIES,
     ArrayLayout,
     checksum_path,
     chunk_path,

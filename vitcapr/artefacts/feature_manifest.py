@@ -7,8 +7,11 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import FORMAT, IDENTITIES
-from vitcapr.files import read_json
+from vitcapr.files import read_json, write_json
+
+FORMAT = "vitcapr-features-1"
+IDENTITIES = ("image_id", "caption_id")
+"""The array that says what a row is: a store has one of them."""
 
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 in hexadecimal digits."""
@@ -49,6 +52,10 @@ class Sealed(TypedDict, total=False):
 
 _REQUIRED = ("fingerprint", "store", "chunk", "arrays", "attributes")
 _SEALED = TypeAdapter(Sealed)
+
+
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    write_json(path, content)
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
@@ -97,4 +104,6 @@ def _problem(content: dict[str, Any]) -> str | None:
             return f"arrays.{name} has not one row for each of the {rows} ids"
         if len(array["checksums"]) != -(-rows // content["chunk"]):
             return f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows"
+        if None in array["checksums"] and not content.get("partial"):
+            return f"arrays.{name} lacks the checksum of a chunk, and the store is no part of another"
     return None
