@@ -1,5 +1,6 @@
 # make demo    everything from nothing: environment, pictures, features, captioner, captions, scores, figures
 # make test    the tests
+# make test-network   push and pull of stores against servers of S3, GCS and SFTP on this machine
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
@@ -16,7 +17,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-slurm lint bench venv venv-test check-python check-disk clean-venv
+.PHONY: demo test test-network test-slurm lint bench venv venv-test check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -25,7 +26,10 @@ demo: venv
 
 # One thread a worker: workers that each take all cores wait for one another.
 test: venv-test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -n $(CORES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -n $(CORES) --durations=15 --durations-min=2
+
+test-network: venv-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m network
 
 test-slurm: venv-test
 	@command -v slurmctld slurmd munged >/dev/null || { \

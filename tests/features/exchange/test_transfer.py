@@ -1,4 +1,4 @@
-"""Push and pull to a folder, and from and to real servers on this machine, some of which fail."""
+"""Push and pull: to a folder, over HTTP, and to servers of S3, GCS and SFTP on this machine (marker ``network``)."""
 
 import functools
 import http.server
@@ -213,7 +213,7 @@ def rclone(*arguments: str) -> list[str]:
     return [program, "serve", *arguments]
 
 
-def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
+def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
     moved = Moved()
     push(sealed, RemoteFolder(str(tmp_path / "shelf" / "noise")), moved)
     assert (moved.chunks, moved.bytes) == (3, bytes_of(sealed))
@@ -224,7 +224,7 @@ def test_there_and_back_is_the_same_store(sealed: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_what_is_there_is_not_moved_again(sealed: Path, tmp_path: Path) -> None:
+def test_only_missing_and_damaged_chunks_are_moved(sealed: Path, tmp_path: Path) -> None:
     shelf = tmp_path / "shelf"
     push(sealed, RemoteFolder(str(shelf)), nothing)
     again = Moved()
@@ -326,7 +326,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
         (["--arrays", "clz"], "no array 'clz' .* it has cls, patches"),
     ],
 )
-def test_a_part_that_cannot_be_had_is_one_line(sealed: Path, options: list[str], said: str) -> None:
+def test_pulling_unknown_splits_or_arrays_is_a_mistake(sealed: Path, options: list[str], said: str) -> None:
     with pytest.raises(UserError, match=said):
         run("pull", sealed.parent, *options)
 
@@ -400,6 +400,7 @@ def cut(_chunks: int, _size: int) -> None:
     raise Cut
 
 
+@pytest.mark.network
 @pytest.mark.parametrize("store", [s3, gs])
 def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
     sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Callable[..., ObjectStore]
@@ -434,7 +435,8 @@ def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
             push(sealed, RemoteFolder(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
 
 
-def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
+@pytest.mark.network
+def test_sftp(sealed: Path, tmp_path: Path) -> None:
     pytest.importorskip("paramiko", reason="pip install 'vitcapr[ssh]'")
     port, folder = free_port(), tmp_path / "remote"
     folder.mkdir()
@@ -448,7 +450,7 @@ def test_sftp_there_and_back(sealed: Path, tmp_path: Path) -> None:
         same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
 
 
-def test_places_that_cannot_be_are_one_line() -> None:
+def test_an_unknown_protocol_is_a_mistake() -> None:
     with pytest.raises(UserError, match="not a place that fsspec knows"):
         RemoteFolder("nowhere://x")
 
