@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -180,16 +178,6 @@ def test_fail_tolerates_captions_that_are_dirty(tmp_path, write_files, picture):
     text = write_files(tmp_path, {"captions.txt": "image,caption\na.jpg,An a .\na.jpg.1,No a .\na.jpg,\n"})
     manifest = read_manifest(run(tmp_path / "out", images, text / "captions.txt", splits="random", on_bad_image="fail"))
     assert manifest.captions["text"].tolist() == ["An a ."]
-
-
-def test_on_the_command_line_a_mistake_is_one_line(tmp_path, folders):
-    options = {"flickr8k": {"images": str(folders[0]), "text": str(folders[1])}, "on_bad_image": "fail"}
-    command = [sys.executable, "-m", "vitcapr", "stage", "data_flickr8k", "--folder", str(tmp_path / "out")]
-    done = subprocess.run([*command, "--settings", json.dumps(options)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: image 'absent.jpg': no such file (")
-    assert done.stderr.count("\n") == 1
 
 
 def test_kaggle_captions_count_again_and_may_hold_commas(tmp_path, write_files):

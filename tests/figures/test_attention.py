@@ -61,9 +61,7 @@ def test_one_stated_scale_for_all_words(picture):
     assert figure.axes[-1].get_xlabel() == "attention, in multiples of an even spread over the 3 x 4 patches"
 
 
-@pytest.mark.parametrize(
-    ("size", "count"), [((60, 40), 1), ((40, 60), 5), ((400, 20), 6), ((20, 400), 8), ((8, 8), 13)]
-)
+@pytest.mark.parametrize(("size", "count"), [((400, 20), 6), ((20, 400), 13)])
 def test_panels_titles_and_scale_do_not_overlap(size, count):
     words = ["superextraordinarilylongwords" if n % 2 else "dog" for n in range(count)]
     figure = attended_words(Image.new("RGB", size), words, np.full((count, 2, 2), 0.25))
@@ -77,7 +75,7 @@ def test_panels_titles_and_scale_do_not_overlap(size, count):
         assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in panels[number + 1 :])
 
 
-def test_attention_that_is_spread_evenly_does_not_shine(picture):
+def test_the_scale_of_evenly_spread_attention(picture):
     figure = attended_words(picture, ["a"], np.full((1, 3, 4), 1 / 12))
     assert figure.axes[1].images[1].get_clim() == (0, 3)
 

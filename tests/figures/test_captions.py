@@ -1,6 +1,5 @@
 import itertools
 
-import pytest
 from PIL import Image
 
 from vitcapr.figures.captions import Captioned, caption_sheet, print_size
@@ -43,23 +42,14 @@ def test_nothing_overlaps_and_nothing_is_clipped():
 
 
 def test_every_word_of_every_caption_is_there():
-    drawn = "".join(text.get_text() for text in sheet().texts).replace(" ", "")
+    texts = [text.get_text() for text in sheet().texts]
+    drawn = "".join(texts).replace(" ", "")
     for caption, _ in AWKWARD:
         assert "".join(caption.split()) in drawn
     assert drawn.count("reference") == 6
     assert drawn.count("attention/beam") == 6
     assert "(nothing)" in drawn
-
-
-def test_the_space_before_a_full_stop_is_closed():
-    assert any(text.get_text() == "A dog." for text in sheet().texts)
-
-
-def test_pictures_keep_their_shape():
-    figure = sheet()
-    for axes, ratio in zip(figure.axes, (1.5, 2 / 3, 20, 1 / 20, 1, 1), strict=True):
-        box = axes.get_window_extent()
-        assert box.width / box.height == pytest.approx(ratio, rel=0.01)
+    assert "A dog." in texts  # from "A dog ."
 
 
 def test_pictures_are_reduced_to_what_print_shows_and_never_enlarged():

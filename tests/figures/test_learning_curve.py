@@ -30,7 +30,7 @@ def test_one_training_each_needs_no_word_of_seeds():
         learning_curve({"mlp": []}, SEARCHED)
 
 
-@pytest.mark.parametrize("sizes", [(10_000, 30_000, 34_991), (500, 1000, 2000, 5000, 10_000, 20_000, 29_000, 30_000)])
+@pytest.mark.parametrize("sizes", [(500, 1000, 2000, 5000, 10_000, 20_000, 29_000, 30_000)])
 def test_labels_and_legend_neither_overlap_nor_leave_the_page(sizes):
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(5)]
     figure = learning_curve({name: [Trained(size, 0.1, 0.2) for size in sizes] for name in names}, SEARCHED)

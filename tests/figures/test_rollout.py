@@ -48,7 +48,7 @@ def test_a_row_a_picture_with_both_kinds_of_attention(picture):
     assert said[4] == "a dog runs"
 
 
-@pytest.mark.parametrize("size", [(60, 40), (40, 60), (400, 20), (20, 400)])
+@pytest.mark.parametrize("size", [(400, 20), (20, 400)])
 def test_nothing_overlaps_or_leaves_the_page(size):
     words = ["superextraordinarilylongwords"] * 40
     figure = rolled_out_and_attended([looked(Image.new("RGB", size), words)] * 2)

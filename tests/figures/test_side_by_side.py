@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from PIL import Image
 
 from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.figures.embeddings import spaces
@@ -54,19 +53,6 @@ def test_the_same_as_text():
         "| mlp | 1 | 0.50 | ✓ | a \\| b |",
         "| mlp | 2 | -0.25 | ✗ | 狗 |",
     ]
-
-
-def test_pictures_of_every_model_stay_on_the_page():
-    pictures = [Image.new("RGB", size) for size in ((60, 40), (40, 60), (400, 20), (20, 400), (30, 30))]
-    found = {name: [Found(one, 0.1, False) for one in pictures] for name in ("raw", "linear", "mlp")}
-    figure = images_side_by_side("A question of some words", found, "drawn at random")
-    assert len(figure.axes) == 15
-    for axes in figure.axes:
-        box = axes.get_position()
-        assert 0 <= box.x0 < box.x1 <= 1
-        assert 0 <= box.y0 < box.y1 <= 1
-    with pytest.raises(TypeError):
-        images_side_by_side("q", {"raw": [Found("text", 0.1, False)]}, "")
 
 
 def test_spaces_share_their_axes(embedded):

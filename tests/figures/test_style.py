@@ -2,7 +2,7 @@ import matplotlib as mpl
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.figures.style import SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, save_figure, save_pictures, series, styled
+from vitcapr.figures.style import new_figure, save_figure, save_pictures, series, styled
 from vitcapr.progress import Reporter
 
 
@@ -56,12 +56,6 @@ def test_the_users_settings_neither_matter_nor_change(tmp_path):
     assert changed == plain
 
 
-def test_nothing_is_smaller_than_seven_points():
-    assert min(SMALL_TEXT_SIZE, TEXT_SIZE) >= 7
-    labels = simple().axes[0].get_xticklabels()
-    assert labels[0].get_fontsize() == SMALL_TEXT_SIZE
-
-
 def test_dollars_are_no_formulas():
     assert not simple().axes[0].xaxis.label.get_parse_math()
 
@@ -69,13 +63,3 @@ def test_dollars_are_no_formulas():
 def test_colour_and_marker_together_do_not_repeat_soon():
     looks = [tuple(series(number).values()) for number in range(49)]
     assert len(set(looks)) == 49
-
-
-@pytest.mark.parametrize("number", range(7))
-def test_colours_stand_out_from_paper(number):
-    """A contrast of at least 2:1 with white, by WCAG's relative luminance."""
-    channels = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in mpl.colors.to_rgb(series(number)["color"])
-    ]
-    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
-    assert 1.05 / (luminance + 0.05) >= 2

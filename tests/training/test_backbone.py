@@ -2,8 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,10 @@ from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.scenes.dataset import write_scenes
+from vitcapr.declaration.run import run_stage
+from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+from vitcapr.stages.train_backbone import train_backbone
 from vitcapr.training.backbone import SceneReader, Scores, add_scores, loss_of, start_from_patches
 from vitcapr.training.backbone_targets import (
     AROUND,
@@ -40,22 +41,15 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
 
 
-def train(manifest: Path, output: Path, **changes: int) -> subprocess.CompletedProcess[str]:
+def train(manifest: Path, output: Path, **changes: int) -> None:
     settings = json.dumps({"trained_backbone": SETTINGS["trained_backbone"] | changes})
-    arguments = ["--manifest", str(manifest), "--backbone", str(output), "--settings", settings]
-    return subprocess.run(
-        [sys.executable, "-m", "vitcapr", "stage", "train_backbone", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run_stage(train_backbone, manifest=manifest, backbone=output, settings=settings)
 
 
 @pytest.fixture(scope="module")
 def trained(scenes: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("backbone")
-    done = train(scenes, output)
-    assert done.returncode == 0, done.stderr
+    train(scenes, output)
     return output
 
 
@@ -176,7 +170,7 @@ def test_pictures_without_a_clear_object_give_a_number() -> None:
     assert all(weight.grad.isfinite().all() for weight in model.parameters() if weight.grad is not None)
 
 
-def test_where_the_other_groups_lie() -> None:
+def test_directions_of_the_other_groups() -> None:
     labels = np.zeros((8, 8), np.uint8)
     labels[0:2, 0:2] = 1
     labels[0:2, 5:7] = 2
@@ -241,7 +235,7 @@ def test_the_first_filters_whiten_patches() -> None:
     assert len({tuple(row.round(4)) for row in positions}) == len(positions)
 
 
-def test_it_loads_as_any_checkpoint_does_with_no_key_missing_or_left_over(trained: Path) -> None:
+def test_transformers_loads_it_with_all_keys_and_no_others(trained: Path) -> None:
     model, info = AutoModel.from_pretrained(trained, output_loading_info=True)
     assert not any(info.values()), info
     assert type(model) is ViTModel
@@ -257,8 +251,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
     scenes: Path, trained: Path, tmp_path: Path
 ) -> None:
     again, other = tmp_path / "again", tmp_path / "other"
-    assert train(scenes, again).returncode == 0
-    assert train(scenes, other, seed=1).returncode == 0
+    train(scenes, again)
+    train(scenes, other, seed=1)
     names = {path.name for path in trained.iterdir()}
     assert names == {"config.json", "model.safetensors", "preprocessor_config.json", "history.csv"}
     for name in names:
@@ -273,7 +267,7 @@ def test_history_has_a_row_an_epoch(trained: Path) -> None:
     assert {"validation_loss", "learning_rate", "kind", "color", "count", "present", "numbers"} <= set(history)
 
 
-def test_a_data_set_without_objects_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_data_set_without_objects_is_refused(tmp_path: Path) -> None:
     images = pd.DataFrame(
         {"image_id": ["a"], "path": ["a.png"], "split": ["train"], "width": [8], "height": [8], "sha256": ["0" * 64]}
     )
@@ -283,13 +277,10 @@ def test_a_data_set_without_objects_is_refused_in_one_line(tmp_path: Path) -> No
     manifest = write_manifest(
         tmp_path, dataset="plain", image_root=tmp_path, images=images, captions=captions, rejected=[]
     )
-    done = train(manifest, tmp_path / "out")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("error: the data set plain has no objects to learn from")
+    with pytest.raises(UserError, match="the data set plain has no objects to learn from"):
+        train(manifest, tmp_path / "out")
 
 
 def test_a_patch_size_that_does_not_divide_the_pictures_is_refused(scenes: Path, tmp_path: Path) -> None:
-    done = train(scenes, tmp_path, patch_size=7)
-    assert done.returncode == 2
-    assert "the patch size 7 does not divide the picture size 32" in done.stderr
+    with pytest.raises(UserError, match="the patch size 7 does not divide the picture size 32"):
+        train(scenes, tmp_path, patch_size=7)

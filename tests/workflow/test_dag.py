@@ -1,8 +1,6 @@
 """The DAG itself: its style, its errors, what its jobs ask for, and how they are submitted."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +10,6 @@ import yaml
 REPOSITORY = Path(__file__).parents[2]
 
 
-def test_lint_finds_nothing(fresh: Any) -> None:
-    done = fresh.command("--lint")
-    assert done.returncode == 0, done.stderr
-
-
-def test_rule_files_are_formatted() -> None:
-    command = [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "rules"]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 def test_packages_import_nothing() -> None:
     """An import in a package's __init__ would be in no code hash."""
     inits = [path for path in (REPOSITORY / "vitcapr").rglob("__init__.py") if path.parent.name != "vitcapr"]
@@ -30,20 +17,13 @@ def test_packages_import_nothing() -> None:
     assert [str(path) for path in inits if path.read_text(encoding="utf-8").strip()] == []
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "said"),
-    [
-        ("sede", 1, "error: unknown configuration key 'sede' (config.yaml); did you mean 'seed'?"),
-        ("seed", "one", "error: configuration key 'seed'"),
-    ],
-)
-def test_a_wrong_configuration_is_one_line_before_anything_runs(fresh: Any, key: str, value: object, said: str) -> None:
-    fresh.append("config.yaml", f"\n{key}: {value}\n")
+def test_a_wrong_configuration_is_one_line_before_anything_runs(fresh: Any) -> None:
+    fresh.append("config.yaml", "\nsede: 1\n")
     done = fresh.command("--dry-run", "--quiet", "all")
     assert done.returncode != 0
     errors = [line for line in done.stderr.splitlines() if not line.startswith("Using workflow specific profile")]
     assert len(errors) == 1
-    assert errors[0].startswith(said)
+    assert errors[0].startswith("error: unknown configuration key 'sede' (config.yaml); did you mean 'seed'?")
     assert "Traceback" not in done.stderr
 
 
@@ -75,9 +55,6 @@ def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
 @pytest.mark.parametrize(
     ("target", "last", "absent"),
     [
-        ("features", "seal", "vocabulary"),
-        ("captioners", "train_captioner", "decode"),
-        ("captions", "decode", "score"),
         ("metrics", "ground", "draw_captions"),
         ("figures", "draw_attention", "score"),
     ],

@@ -1,4 +1,4 @@
-"""Pictures, masks and manifest of the rendered data set, and its command."""
+"""Pictures, masks and manifest of the rendered data set, and its stage."""
 
 import io
 import json
@@ -18,7 +18,9 @@ from PIL import Image
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.scenes.dataset import make_picture, split_of, write_scenes
 from vitcapr.data.scenes.scene import DEPTHS
+from vitcapr.declaration.run import run_stage
 from vitcapr.progress import Reporter
+from vitcapr.stages.data_scenes import data_scenes
 
 
 def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
@@ -163,33 +165,11 @@ def test_other_sizes(size: int) -> None:
     assert pixels(make_picture(1, 3, size).picture).shape == (size, size, 3)
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", *arguments], capture_output=True, text=True, check=False)
-
-
-def test_the_command_writes_a_data_set(tmp_path: Path) -> None:
+def test_the_stage_writes_a_data_set(tmp_path: Path) -> None:
     settings = json.dumps({"scenes": {"images": 10, "size": 48}})
-    done = command(
-        *("vitcapr", "stage", "data_scenes"),
-        "--folder",
-        str(tmp_path / "set"),
-        "--settings",
-        settings,
-        "--log",
-        str(tmp_path / "log"),
-    )
-    assert done.returncode == 0, done.stderr
+    run_stage(data_scenes, folder=tmp_path / "set", settings=settings, log=tmp_path / "log")
     assert len(read_manifest(tmp_path / "set" / "manifest.json").images) == 10
     assert "10/10 pictures" in (tmp_path / "log").read_text()
-
-
-def test_the_command_refuses_a_mistyped_setting(tmp_path: Path) -> None:
-    done = command(
-        "vitcapr", "stage", "data_scenes", "--folder", str(tmp_path), "--settings", '{"scenes": {"image": 10}}'
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: unknown configuration key 'scenes.image'")
-    assert "did you mean 'scenes.images'?" in done.stderr
 
 
 RENDERING = """

@@ -1,9 +1,8 @@
 import errno
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,7 +73,7 @@ def test_the_sealed_manifest_names_nothing_of_this_machine(experiment: Any) -> N
     assert store.attributes["dtype"] == "float32"
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("step", [1, 3, 5, 9])
 def test_dying_at_any_write_continues_to_the_same_bytes(
     experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
@@ -107,30 +106,27 @@ def test_dying_at_any_write_continues_to_the_same_bytes(
     assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from vitcapr.declaration.run import run_stage
-from vitcapr.stages.extract import extract
-from vitcapr.features.store import writer
-def die(path, value, real=writer.write_json):
-    if path.name == "000001.json":
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(path, value)
-writer.write_json = die
-manifest, source, stores, output, settings = sys.argv[1:]
-files = {"manifest": Path(manifest), "backbone": Path(source), "part": Path(output)}
-run_stage(extract, **files, stores=stores, settings=settings)
-"""
-
-
-def test_kill_nine_loses_one_chunk_and_no_byte(experiment: Any, snapshot: Snapshot) -> None:
+def test_kill_nine_loses_one_chunk_and_no_byte(
+    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment.seal([experiment.extract("whole", stores="s1")], "whole", stores="s1")
-    arguments = [experiment.manifest, experiment.backbone, experiment.root / "results" / "s2", experiment.part("k", 0)]
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, *map(str, arguments), experiment.settings()], capture_output=True, check=False
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    real = writer.write_json
+
+    def die(path: Path, value: Any) -> None:
+        if path.name == "000001.json":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(path, value)
+
+    def extract() -> None:
+        torch.set_num_threads(1)  # a forked process has no threads but its own
+        experiment.extract("k", stores="s2")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "write_json", die)
+        killed = multiprocessing.get_context("fork").Process(target=extract)
+        killed.start()
+        killed.join()
+    assert killed.exitcode == -signal.SIGKILL
     kept = snapshot(stores(experiment, "s2"))
     assert "checksums/000000.json" in kept
     assert "checksums/000001.json" not in kept

@@ -1,8 +1,6 @@
 """The command paper_tables on a summary of a few scores."""
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -69,14 +67,6 @@ def test_an_unknown_paper_writes_nothing(summary: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no numbers of a paper 'x'"):
         write(summary, tmp_path / "tables", paper="x")
     assert not (tmp_path / "tables").exists()
-
-
-def test_a_mistake_is_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "vitcapr", "stage", "paper_tables", "--summary", str(tmp_path / "no.csv")]
-    command += ["--page", "x.md", "--latex", "x.tex", "--numbers", "x.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 2
-    assert done.stderr == f"error: no such file ({tmp_path}/no.csv); run the stage that makes it\n"
 
 
 def test_the_second_paper_has_tables_of_its_own(summary: Path, tmp_path: Path) -> None:
