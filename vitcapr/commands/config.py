@@ -16,15 +16,20 @@ from vitcapr.errors import UserError
 from vitcapr.metrics.published.recipe import read_recipe, recipe_table
 from vitcapr.tables.markdown import to_markdown
 from vitcapr.workflow.configuration import read_merged
-from vitcapr.workflow.experiment import load_experiment
+from vitcapr.workflow.experiment import Experiment, load_experiment
+from vitcapr.workflow.obtainable import missing_lines, models_of, obtainable_table
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.command()
 def check(configfile: Configfiles = None) -> None:
-    """Check a configuration: its keys, its values, and that the files it names exist."""
-    experiment = load_experiment(*(configfile or []))
+    """Check a configuration: its keys, its values, and the files it names; says where what is missing is to be had."""
+    files = configfile or []
+    where = files[-1] if files else "config.yaml"
+    for line in missing_lines(Experiment(parse(ExperimentConfig, expand_grid(read_merged(*files), where), where))):
+        print(line)
+    experiment = load_experiment(*files)
     runs = len(experiment.captioning.files("captions", "captions.json"))
     selection = experiment.selection
     print(
@@ -75,3 +80,18 @@ def recipe_text(name: str) -> str:
     values = read_merged(Path("experiments") / f"{name}.yaml")
     resolved = parse(ExperimentConfig, expand_grid(values, name), name).canonical()
     return to_markdown(recipe_table(read_recipe(name), resolved))
+
+
+@app.command()
+def files() -> None:
+    """Print which files and models the experiments need, where they come from, their licence and their size."""
+    print(files_text(), end="")
+
+
+def files_text() -> str:
+    """The Markdown table of all experiments' files and models."""
+    needed = {}
+    for path in sorted(Path("experiments").glob("*.yaml")):
+        experiment = Experiment(parse(ExperimentConfig, expand_grid(read_merged(path), path), path))
+        needed[path.stem] = [*map(str, experiment.user_files.values()), *models_of(experiment)]
+    return to_markdown(obtainable_table(needed))

@@ -117,18 +117,26 @@ class Experiment:
                 where=f"data.dataset: {self.config.data.dataset}",
                 remedy="name a hub id or a folder as its source",
             )
+        for key, path in self.missing_files.items():
+            raise UserError(
+                f"{key}: no such file or folder",
+                where=path,
+                remedy="give its path, from here or from the folder that VITCAPR_DATA names",
+            )
+
+    @property
+    def user_files(self) -> dict[str, Path]:
+        """The user's files and folders that the experiment is made from, by their keys in the configuration."""
         files = self.data.files(None)
         for name in self.text.word_vectors:
             files |= self.text.vector_files(name)
         for name in self.retrieval.text_encoders:
             files |= self.retrieval.vector_files(name)
-        for key, path in files.items():
-            if not path.exists():
-                raise UserError(
-                    f"{key}: no such file or folder",
-                    where=path,
-                    remedy="give its path, from here or from the folder that VITCAPR_DATA names",
-                )
+        return files
+
+    @property
+    def missing_files(self) -> dict[str, Path]:
+        return {key: path for key, path in self.user_files.items() if not path.exists()}
 
 
 def load_experiment(*configfiles: Path) -> Experiment:

@@ -1,0 +1,78 @@
+"""Where the files and models that experiments name are to be had, under which licence, and how large they are."""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from vitcapr.tables.table import Table, row
+from vitcapr.workflow.experiment import Experiment
+from vitcapr.workflow.machine import find_backbone
+
+
+class Obtainable(BaseModel):
+    """A file, a folder or a model, by the names under which experiments ask for it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    names: tuple[str, ...]
+    what: str
+    source: str
+    licence: str
+    size: str
+
+
+def read_obtainable() -> list[Obtainable]:
+    text = Path(str(files("vitcapr.workflow"))).joinpath("obtainable.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
+
+
+def models_of(experiment: Experiment) -> list[str]:
+    """The checkpoints that an experiment starts from: hub ids and names of folders."""
+    config, selection = experiment.config, experiment.selection
+    backbones = dict.fromkeys([*selection.backbones, *experiment.matching.pixel_backbones])
+    sources = [config.backbones[name].source for name in backbones if not selection.is_trained(name)]
+    encoders = (name for name in experiment.retrieval.text_encoders if not experiment.retrieval.vector_files(name))
+    sources += [config.text_encoders[name].source for name in encoders]
+    towers = (tower for name in experiment.matching.needed for tower in config.matchers[name].text.values())
+    sources += [tower.source for tower in towers if tower.source is not None]
+    return list(dict.fromkeys(sources))
+
+
+def missing_lines(experiment: Experiment) -> list[str]:
+    """A line for every file and every checkpoint that is not on this machine, and where it is to be had."""
+    known = {name: one for one in read_obtainable() for name in one.names}
+    lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in experiment.missing_files.items()]
+    absent = (source for source in models_of(experiment) if not find_backbone(source).is_dir())
+    return lines + [f"not under VITCAPR_BACKBONES: {source}{_whence(known.get(source))}" for source in absent]
+
+
+def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
+    """File, where it comes from, licence, size, and who needs it.
+
+    Args:
+        needed: the names that each experiment asks for.
+    """
+    return Table(
+        "",
+        ("name in the experiments", "what it is", "where it comes from", "licence", "size", "needed by"),
+        tuple(
+            row(
+                ", ".join(f"`{name}`" for name in one.names),
+                one.what,
+                one.source,
+                one.licence,
+                one.size,
+                ", ".join(f"`{by}`" for by, names in needed.items() if set(names) & set(one.names)),
+            )
+            for one in read_obtainable()
+        ),
+        align="llllll",
+        name="files",
+    )
+
+
+def _whence(one: Obtainable | None) -> str:
+    return "" if one is None else f" ({one.what}, {one.size}, {one.licence}): {one.source}"
