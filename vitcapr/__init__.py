@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """``vitcapr.open_features`` without the cost of importing it for everyone else."""
+    """``vitcapr.open_features``, imported when it is first used."""
     if name == "open_features":
         from vitcapr.features.store.reader import open_features
 

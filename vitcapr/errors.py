@@ -1,14 +1,13 @@
-"""The one error a user is meant to read: what is wrong, where, and what to do."""
+"""Errors for the user: what is wrong, where, and what to do."""
 
 EXIT_BAD_INPUT = 2
 EXIT_PREEMPTED = 75
 
 
 class UserError(Exception):
-    """A mistake in the input, or a limit of the machine, that the user can act on.
+    """An error in the input, or a limit of the machine, that the user can correct.
 
-    Printed as one line, ``error: <what> (<where>); <remedy>``, without a traceback, and
-    answered with exit code 2.
+    It is printed as one line, ``error: <what> (<where>); <remedy>``, without a traceback. The exit code is 2.
     """
 
     exit_code = EXIT_BAD_INPUT
@@ -27,6 +26,6 @@ class UserError(Exception):
 
 
 class Preempted(Exception):
-    """A signal asked the stage to stop; its state is saved and the same command continues it."""
+    """A signal stopped the stage. Its state is saved, and the same command continues it."""
 
     exit_code = EXIT_PREEMPTED

@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, and what they contain."""
+"""Atomic writes, JSON files and file digests."""
 
 import errno
 import hashlib
@@ -15,10 +15,10 @@ from vitcapr.errors import UserError
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary neighbour of ``path`` to write to; it takes the name ``path`` only when the block ends well.
+    """A temporary file beside ``path``; it is renamed to ``path`` when the block ends without an error.
 
     Raises:
-        UserError: the disk is full; whatever stood at ``path`` before is still there.
+        UserError: the disk is full; an earlier file at ``path`` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
@@ -47,12 +47,12 @@ def write_text(path: Path, content: str) -> None:
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling for equal values: sorted keys, no spaces, UTF-8 kept."""
+    """Canonical JSON: sorted keys, no spaces, UTF-8 characters unescaped."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Human-readable and deterministic: sorted keys, two-space indent, a final newline."""
+    """Write readable, deterministic JSON: sorted keys, two-space indent, a final newline."""
     write_text(path, json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Modules found by name: adding one to a package is all it takes to be found."""
+"""Finds the modules of a package by name, so that a new module needs no registration."""
 
 import pkgutil
 from importlib.util import find_spec
@@ -8,7 +8,7 @@ FOUND_BY_NAME = {"vitcapr.metrics.caption_metrics": "vitcapr.metrics.captions"}
 
 
 def modules_in(package: str) -> list[str]:
-    """The names of a package's modules; none of them is imported."""
+    """The names of a package's modules, without importing them."""
     spec = find_spec(package)
     assert spec is not None
     return [module.name for module in pkgutil.iter_modules(spec.submodule_search_locations)]

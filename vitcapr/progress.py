@@ -1,4 +1,4 @@
-"""Progress, rate and time left: live on a terminal, one line now and then in a log file."""
+"""Progress, rate and remaining time: a live bar on a terminal, periodic lines in a log file."""
 
 import sys
 import time
@@ -50,7 +50,7 @@ class Tracker:
 
     @property
     def rate(self) -> float:
-        """Units a second since the work began, resumed work not counted."""
+        """Units per second since the start, without resumed work."""
         return (self._done - self._begun_at) / max(time.monotonic() - self._start, 1e-9)
 
     def advance(self, amount: int = 1, note: str = "") -> None:
@@ -80,7 +80,7 @@ class Tracker:
 
 
 class Reporter:
-    """Where a stage speaks: standard error and, if given, a log file that is appended to.
+    """The messages of a stage: to standard error and, if given, appended to a log file.
 
     Args:
         log: a file that receives every line, with the time; None for none.
@@ -106,7 +106,7 @@ class Reporter:
 
     @contextmanager
     def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:
-        """Follow ``total`` units of work of which ``done`` were done by an earlier, interrupted run."""
+        """Track ``total`` units of work, of which an earlier, interrupted run did ``done``."""
         tracker = Tracker(self, description, total, unit, done)
         try:
             yield tracker

@@ -1,4 +1,4 @@
-"""What a trained model needs, found in its experiment: ``results/<experiment>/<kind>/<name>`` is the model."""
+"""Finds the files that a trained model needs in its experiment: the model is ``results/<experiment>/<kind>/<name>``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 
 TRAINED = "trained"
-"""The name that features have for the backbone that the experiment itself has trained."""
+"""The backbone name in feature stores of the backbone that the experiment trained."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class BesideModel:
 
     Attributes:
         card: the model's.
-        kind: what the user calls it, for messages.
+        kind: the user's word for the model, for messages.
     """
 
     folder: Path
@@ -32,10 +32,10 @@ class BesideModel:
         return self.folder.resolve().parent.parent
 
     def vocabulary(self, given: Path | None) -> Path:
-        """vocabulary.json that the model was trained with.
+        """The vocabulary.json that the model was trained with.
 
         Raises:
-            UserError: it is not there, or is another.
+            UserError: it is missing or differs from the model's.
         """
         path = self.file(given, "text/vocabulary.json", "--vocabulary")
         if sha256_file(path) != self.card["inputs"]["vocabulary"]:
@@ -50,19 +50,19 @@ class BesideModel:
         """The sealed manifest of the image features that the model was trained on.
 
         Raises:
-            UserError: it is not there, or is of others.
+            UserError: it is missing or describes other features.
         """
         return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
 
     def views(self, given: Sequence[Path] | None, names: Sequence[str]) -> list[Path]:
-        """The sealed manifests of the further views that a retriever was trained on.
+        """The sealed manifests of the augmented views that a retriever was trained on.
 
         Args:
             given: all of them in order, or None for those of the experiment.
             names: their backbones.
 
         Raises:
-            UserError: one is not there, or is of other features.
+            UserError: one is missing or describes other features.
         """
         if given and len(given) != len(names):
             return list(given)  # How many they are is for those that open them to say.
@@ -82,7 +82,7 @@ class BesideModel:
         return path
 
     def backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
-        """Where the backbone of the features lies, if not where its name says."""
+        """The path of the features' backbone, if it differs from its name."""
         if given is None and attributes["backbone"] == TRAINED:
             return str(self.experiment / "backbones" / TRAINED)
         return given
@@ -104,13 +104,13 @@ class BesideModel:
 
 
 def find_model(given: Path | None, kind: str, results: Path = Path("results")) -> Path:
-    """The folder of the model that is meant: the one given or, if ``results`` has a single one, that.
+    """The folder of the model: the given one, or the only one in ``results``.
 
     Args:
         kind: ``captioner`` or ``retriever``.
 
     Raises:
-        UserError: there is none, or there are several.
+        UserError: there is no model, or there are several.
     """
     if given is not None:
         return given

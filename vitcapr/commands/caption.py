@@ -41,7 +41,7 @@ BATCH = 16
 
 @dataclass(frozen=True)
 class Describer:
-    """A captioner with all that it needs to caption a picture."""
+    """A captioner and everything it needs to generate captions."""
 
     model: Captioner
     words: Vocabulary
@@ -91,8 +91,8 @@ def main(
 ) -> None:
     """Caption photographs of any size with a trained captioner.
 
-    Vocabulary and backbone are those of the experiment that the captioner lies in. Further settings of decoding are
-    those of the stage decode.
+    The experiment that contains the captioner supplies vocabulary and backbone. Other decoding settings are the
+    defaults of the stage decode.
     """
     decoding = _decoding(parse_settings(DecodeSettings, settings).decoding, beam_size, n_best)
     paths, nothing = find_photographs(images)
@@ -132,7 +132,7 @@ def main(
 
 
 def _decoding(decoding: DecodingConfig, beam_size: int | None, n_best: int | None) -> DecodingConfig:
-    """More candidates than the beam holds widen it, unless its size is asked for."""
+    """Widen the beam to ``n_best`` candidates, unless its size is given."""
     values = decoding.canonical()
     if n_best is not None:
         values["n_best"] = n_best
@@ -151,7 +151,7 @@ def _open(
     backbone: str | None,
 ) -> Describer:
     """Raises:
-    UserError: there is no captioner, or what it was trained with is not to be found.
+    UserError: the captioner or a file that it needs is missing.
     """
     device = resolve_device(device_name)
     weights, card = read_model(folder)
@@ -165,7 +165,7 @@ def _open(
 
 
 def _opened(paths: Sequence[Path], bad: dict[str, str]) -> dict[Path, Image.Image]:
-    """The pictures that can be read; the others are noted in ``bad`` with the reason."""
+    """The readable pictures; the others are added to ``bad`` with the reason."""
     pictures = {}
     for path in paths:
         try:
@@ -188,7 +188,7 @@ def _row(path: Path, candidates: Sequence[Hypothesis], words: Vocabulary) -> dic
 
 
 def _draw(folder: Path, path: Path, picture: Image.Image, best: Hypothesis, describer: Describer) -> Path:
-    """Where the captioner looked, as ``<photograph>.attention.png``."""
+    """Draw the captioner's attention as ``<photograph>.attention.png``."""
     assert best.attention is not None
     weights = best.attention.astype(np.float32).reshape(-1, *describer.encoder.grid)
     said = [describer.words.words[token] for token in best.tokens]
@@ -199,7 +199,7 @@ def _draw(folder: Path, path: Path, picture: Image.Image, best: Hypothesis, desc
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
-    """A line a caption, its log-probability before it; aligned, and cut only by a terminal."""
+    """Print one caption per line after its log-probability, aligned; a terminal truncates long lines."""
     lines = [
         row(one["path"] if rank == 0 else "", f"{candidate['log_prob']:.2f}", candidate["caption"])
         for one in rows

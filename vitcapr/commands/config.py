@@ -61,7 +61,7 @@ def recipe(
     name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")],
     into: Annotated[Path | None, typer.Option(help="A page whose table of this experiment is replaced.")] = None,
 ) -> None:
-    """Print what a paper prints of its recipe, what its experiment file has, and why the two differ."""
+    """Compare the recipe of a paper with its experiment file, and print the reasons for differences."""
     text = recipe_text(name)
     if into is None:
         print(text, end="")

@@ -1,4 +1,4 @@
-"""What differs between two results, and in what they were made from."""
+"""Compare two results and everything they were made from."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def main(
     first: Annotated[Path, typer.Argument(help="results/<experiment>, a file or folder in it, or a summary.csv.")],
     second: Annotated[Path, typer.Argument(help="The same of another experiment, or another of the same.")],
 ) -> None:
-    """Say what differs in settings, code, libraries, inputs and scores; computes nothing."""
+    """Print the differences in settings, code, libraries, inputs and scores. Computes nothing."""
     for path in (first, second):
         if not path.exists():
             raise UserError("no such file or folder", where=path, remedy=f"name {KINDS}")
@@ -33,7 +33,7 @@ def compare(first: Path, second: Path) -> list[str]:
     """Two experiments, or two artefacts.
 
     Raises:
-        UserError: they are not of one kind, or nothing is recorded about one of them.
+        UserError: they are of different kinds, or one of them has no run record.
     """
     lineages = Lineage.of(first), Lineage.of(second)
     pairs = list(zip(lineages, (first, second), strict=True))

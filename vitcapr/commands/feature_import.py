@@ -37,7 +37,7 @@ def import_store(
         Path | None, typer.Option("--stores", help="By default VITCAPR_STORES or results/stores.")
     ] = None,
 ) -> None:
-    """Make a sealed store of features that another program computed."""
+    """Convert features of another program into a sealed store."""
     identity = "image_id" if of is Rows.images else "caption_id"
     order = None
     if data is not None:

@@ -1,4 +1,4 @@
-"""``vitcapr features stats``: what a store's numbers are like."""
+"""``vitcapr features stats``: statistics of a store."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ def stats(
     ] = "threads",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
-    """Mean, variance, principal components, dead dimensions, lengths and near duplicates of a store."""
+    """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
     with open_features(sealed.resolve()) as store:
         names = arrays.split(",") if arrays else list(store)
         for name in names:

@@ -1,4 +1,4 @@
-"""``vitcapr features push`` and ``pull``: sealed stores to and from other places."""
+"""``vitcapr features push`` and ``pull``: copy sealed stores to and from remote folders."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def push(
     data: Data = None,
     attempts: Attempts = 5,
 ) -> None:
-    """Copy a store to another place; run again, it sends what is not there yet."""
+    """Copy a store to a remote folder. When repeated, it sends only missing files."""
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     content = read_sealed(manifest)
     splits = None
@@ -56,7 +56,7 @@ def pull(
     arrays: Arrays = None,
     attempts: Attempts = 5,
 ) -> None:
-    """Copy a store from another place; run again, it fetches what is not here yet."""
+    """Copy a store from a remote folder. When repeated, it fetches only missing files."""
     remote = find_remote(RemoteFolder(url, attempts))
     names = arrays.split(",") if arrays else None
     rows = None if split is None else _rows_of(remote, split, data)
@@ -76,7 +76,7 @@ def pull(
 
 @contextmanager
 def _chunks(reporter: Reporter, what: str, manifest: Mapping[str, Any], rows: np.ndarray | None) -> Iterator[Advance]:
-    """Progress by chunks, with the rate of what really moved."""
+    """Report progress in chunks, with the rate of the transferred bytes."""
     count = len(next(iter(manifest["arrays"].values()))["checksums"])
     if rows is not None:
         count = len(np.unique(rows // manifest["chunk"]))
@@ -104,7 +104,7 @@ def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
 
 
 def _rows_of_splits(data: Manifest, ids: list[str], identity: str, where: Path) -> dict[str, np.ndarray]:
-    """The rows of every split that has any.
+    """The rows of every split that is not empty.
 
     Raises:
         UserError: the store is of another data set.

@@ -45,7 +45,7 @@ _WRITERS = {
 
 @app.command()
 def info(sealed: Sealed) -> None:
-    """What a store holds and where its numbers come from."""
+    """Print the content of a store and the origin of its features."""
     with open_features(sealed) as store:
         origin = store.attributes
         rows = [
@@ -97,7 +97,7 @@ def export(
     to: Annotated[Format, typer.Option("--to", help="The kind of files.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
-    """Copy a store into the files that other programs read."""
+    """Export a store to file formats of other programs."""
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:

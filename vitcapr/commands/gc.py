@@ -1,4 +1,4 @@
-"""What changed settings leave behind: list it, and delete it."""
+"""List and delete results that no present configuration uses."""
 
 import pwd
 import re
@@ -32,7 +32,7 @@ class Leftover:
     Attributes:
         size: in bytes.
         paths: the files and folders that are deleted, where ``what`` is not the path itself.
-        kept: why it is left alone; empty for what is deleted.
+        kept: the reason for keeping it; empty if it is deleted.
     """
 
     size: int
@@ -51,7 +51,7 @@ def main(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete it; without, it is only listed.")] = False,
 ) -> None:
-    """List what no experiment needs any more, with its size and who made it; --yes deletes it."""
+    """List results that no experiment needs any more, with size and author; --yes deletes them."""
     if not results.is_dir():
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
     found = list(leftovers(results, configurations(configfile or [])))
@@ -72,10 +72,10 @@ def main(
 
 
 def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]:
-    """Results of definitions that are no longer run, entries of the result cache without use, and stores without use.
+    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores.
 
     Args:
-        files: by experiment, its configuration files besides config.yaml.
+        files: the configuration files of each experiment in addition to config.yaml.
     """
     alive: list[Run] = []
     for experiment in recorded_experiments(results):

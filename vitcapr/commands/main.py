@@ -1,4 +1,4 @@
-"""The program ``vitcapr``: finds the command and loads nothing else."""
+"""The program ``vitcapr``: imports only the module of the given command."""
 
 import difflib
 import importlib

@@ -1,4 +1,4 @@
-"""Options that several commands have: what they are called and what their help says."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated

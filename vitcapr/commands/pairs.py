@@ -1,4 +1,4 @@
-"""Take pairs of texts and pictures out of an experiment."""
+"""Export text-image pairs of an experiment."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +17,7 @@ app = typer.Typer(
 
 @app.callback()
 def _commands() -> None:
-    """Take pairs of texts and pictures out of an experiment."""
+    """Export text-image pairs of an experiment."""
 
 
 @app.command()
@@ -29,7 +29,7 @@ def export(
         typer.Option("--base64", help="Put the pictures themselves into the table, in Base64, and not their paths."),
     ] = False,
 ) -> None:
-    """Write pairs as a table that data.pairs.table reads back, with the texts as they were before cleaning."""
+    """Write pairs as a table that data.pairs.table can read, with the texts before cleaning."""
     data = read_manifest(manifest)
     with Reporter() as reporter:
         with reporter.track(f"export {output.name}", len(data.captions), "pairs") as tracker:

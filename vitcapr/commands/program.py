@@ -1,4 +1,4 @@
-"""How every command ends: a mistake is one line and an exit code, never a traceback."""
+"""Runs a command and turns a user's error into one line and an exit code, without a traceback."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ def typed(command: Callable[..., Any]) -> typer.Typer:
 
 
 def run_program(app: Callable[[], Any], debug: bool = False) -> None:
-    """Run a program: a user's mistake ends with exit code 2, a saved stop with exit code 75.
+    """Run a program. A user's error gives exit code 2; a stop after saving the state gives exit code 75.
 
     Args:
         app: reads the command line.
@@ -43,7 +43,7 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
 
 
 def _end(message: str, code: int) -> None:
-    """Of the processes of one training, the first one says why it ends."""
+    """Print the message from process rank 0 only, and exit."""
     if os.environ.get("RANK", "0") == "0":
         print(message, file=sys.stderr)
     sys.exit(code)

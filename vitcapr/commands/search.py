@@ -63,7 +63,7 @@ def main(
 ) -> None:
     """Find the images that fit the words, or that are like an image, by the cosine of their embeddings.
 
-    Vocabulary, data set and features are those of the experiment that the retriever lies in.
+    The experiment that contains the retriever supplies vocabulary, data set and features.
     """
     if bool(words) == (image is not None):
         raise UserError("a search is for words or for an image", remedy='give "words", or --image FILE')
@@ -104,7 +104,7 @@ def main(
 
 
 def _rows(data: Manifest, split: str | None) -> np.ndarray:
-    """The rows that are searched, increasing."""
+    """The rows to search, in increasing order."""
     splits = sorted(set(data.images["split"]))
     if split is not None and split not in splits:
         raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {', '.join(splits)}")
@@ -121,7 +121,7 @@ def _photograph(path: Path) -> Image.Image:
 def _embedded(
     retriever: Retriever, beside: BesideModel, backbone: str | None, views: Sequence[FeatureStore], picture: Image.Image
 ) -> np.ndarray:
-    """A photograph as a point, (1, E), seen as the images of every view were."""
+    """The embedding (1, E) of a photograph: the mean over the same augmented views as for the stored images."""
     seen = []
     for store in views:
         encoder = open_like(store.attributes, retriever.device, beside.backbone(backbone, store.attributes))
@@ -134,7 +134,7 @@ def _embedded(
 def _images(
     data: Manifest, rows: np.ndarray, found: tuple[np.ndarray, np.ndarray], with_pictures: bool
 ) -> list[FoundImage]:
-    """Each image with the first of its captions."""
+    """The found images, each with its first caption."""
     first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
     images = []
     with ImageSource(data.image_root) if with_pictures else nullcontext() as source:
@@ -143,7 +143,7 @@ def _images(
             name, caption = str(entry["path"]), str(first.get(entry["image_id"], ""))
             small = None
             if source is not None:
-                # A picture that has gone since is no reason to hide that it was found.
+                # List the image even if its picture file is missing now.
                 with suppress(BadImage):
                     small = thumbnail(source.open(name, MAX_PIXELS))
             images.append(FoundImage(score, name, caption, small))
@@ -153,7 +153,7 @@ def _images(
 def _sentences(
     retriever: Retriever, beside: BesideModel, data: Manifest, split: str | None, text_features: Path | None
 ) -> tuple[pd.DataFrame, Callable[[Any], np.ndarray]]:
-    """The captions that are searched, the row of captions.parquet as index, and what makes points of such rows."""
+    """The captions to search (index: row of captions.parquet) and the function that embeds such rows."""
     table = data.captions_of(split, retriever.words.recipe["language"]).set_index("caption_row", drop=False)
     if retriever.model.reads == "tokens":
         return table, lambda rows: retriever.text_embedder.embed(table.loc[rows, "text"].tolist())
@@ -179,7 +179,7 @@ def _found_captions(data: Manifest, captions: pd.DataFrame, found: tuple[np.ndar
 
 
 def _print(found: Sequence[tuple[float, str, str]]) -> None:
-    """A line for each cosine, image and caption, numbered from 1."""
+    """Print one line per result with cosine, image and caption, numbered from 1."""
     rows = [row(str(rank), f"{score:.3f}", name, caption) for rank, (score, name, caption) in enumerate(found, 1)]
     if rows:
         print_listing(Table("", ("rank", "cosine", "image", "caption"), tuple(rows), align="rrll"))

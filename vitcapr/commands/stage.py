@@ -1,4 +1,4 @@
-"""``vitcapr stage NAME ...``: one stage, with the command line that its signature gives."""
+"""``vitcapr stage NAME ...``: run one stage with the command line generated from its signature."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a run would compute again, and why, in plain words."""
+"""Lists the stages that a run would compute again, with the reasons."""
 
 import ast
 import json
@@ -26,7 +26,7 @@ class Job:
 
     @property
     def causes(self) -> list[str]:
-        """What makes this job stale by itself; empty if only jobs before it do."""
+        """The job's own reasons to run again; empty if it only follows from other jobs."""
         return list(_causes(self.reason))
 
 
@@ -36,7 +36,7 @@ def main(
         bool, typer.Option("--verbose", help="Also list the jobs that only follow from others.")
     ] = False,
 ) -> None:
-    """Say which stages a run would compute again and why; computes nothing."""
+    """Print which stages a run would compute again, with the reasons. Computes nothing."""
     files = configfile or []
     name = load_experiment(*files).selection.name
     jobs = parse_jobs(dry_run(files))
@@ -44,7 +44,7 @@ def main(
 
 
 def parse_jobs(text: str) -> list[Job]:
-    """The jobs in the output of a dry run, in its order, target rules left out."""
+    """The jobs in the output of a dry run, in its order, without target rules."""
     jobs = []
     for block in re.split(r"^(?:local)?rule (?=\w+:$)", text, flags=re.MULTILINE)[1:]:
         rule = block.partition(":")[0]
@@ -103,7 +103,7 @@ def _changes(reason: str) -> Iterator[str]:
     if len(recorded) < 2:
         yield "its parameters changed"
         return
-    # Snakemake prints what was before first, and the present value, of which there is one, last.
+    # Snakemake prints the earlier values first and the present value last.
     before, now = json.loads(recorded[0]), json.loads(recorded[-1])
     yield from code_changes(before["code"], now["code"])
     for key, old, new in differences(before["settings"], now["settings"]):

@@ -1,4 +1,4 @@
-"""Train projection heads on two stores of one's own: image features and text features."""
+"""Train projection heads on two feature stores: image features and text features."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -92,7 +92,7 @@ def main(
 def _config(
     head: str, embedding_dim: int, hidden_dim: int, dropout: float, epochs: int, batch_images: int, rate: float
 ) -> RetrieverConfig:
-    """The retriever that the options describe; its features are standardised."""
+    """The retriever configuration for the options; features are standardised."""
     side = {"head": head, "hidden_dim": hidden_dim, "dropout": dropout, "standardise": head != "none"}
     phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": rate, "schedule": "cosine"}
     values: dict[str, Any] = {
@@ -116,7 +116,7 @@ def _opened(path: Path, array: str) -> FeatureStore:
 def _recalls(
     folder: Path, store: FeatureStore, sentences: FeatureStore, pairing: Pairing, device: torch.device
 ) -> list[str]:
-    """Recall@K of the held-out images and all their captions, and what the pool is."""
+    """Recall@K of the held-out images and all their captions, and the size of the pool."""
     weights, card = read_model(folder)
     model = build_dual_encoder(card["architecture"])
     model.load_state_dict(weights)

@@ -1,4 +1,4 @@
-"""Where an artefact comes from, in plain words."""
+"""Prints the provenance of an artefact."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def main(
     target: Annotated[Path, typer.Argument(help="A file or folder under results/<experiment>, or that folder itself.")],
     settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one a line.")] = False,
 ) -> None:
-    """Say what made an artefact, from what, how, where, and what it cost; computes nothing."""
+    """Print the provenance of an artefact: stage, inputs, settings, machine and cost. Computes nothing."""
     lineage = Lineage.of(target)
     runs = lineage.made(target)
     lines = explain(lineage, runs[0], settings) if len(runs) == 1 else overview(lineage, runs, target)
@@ -30,7 +30,7 @@ def main(
 
 
 def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
-    """One job and all that it rests on."""
+    """The description of one job and of all jobs that it depends on."""
     names = ", ".join(run.place(path) for path in run.outputs)
     state = "as it was made" if lineage.is_as_made(run) else "CHANGED since it was made"
     lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
@@ -49,7 +49,7 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
 
 
 def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = None) -> Iterator[str]:
-    """What a job read, and what those jobs read, each told once."""
+    """The inputs of a job and, recursively, of the jobs that wrote them. Each job is listed once."""
     seen = set() if seen is None else seen
     for maker, paths in lineage.sources(run):
         files = ", ".join(run.place(path) for path in paths)
@@ -68,7 +68,7 @@ def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = Non
 
 
 def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
-    """Several jobs, one a line, and what they cost together."""
+    """Several jobs, one per line, and their total cost."""
     width = max(len(run.name) for run in runs)
     lines = [
         f"  {run.name:{width}}  {_duration(run.made['seconds']):>8}  {run.made['host']}  {run.made['started']}"
@@ -82,7 +82,7 @@ def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
 
 
 def _told(run: Run) -> Mapping[str, Any]:
-    """What the command line says besides settings and files; the hash of the code is told with the code."""
+    """The values on the command line except settings and files. The code hash is listed with the code."""
     return {key: value for key, value in run.facts["values"].items() if key != "code"}
 
 

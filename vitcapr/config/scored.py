@@ -8,7 +8,7 @@ from vitcapr.config.base import Section
 from vitcapr.config.grid import VariantConfig
 
 RANKED = ("retrievers", "matchers")
-"""The sections of models that find images by captions and captions by images."""
+"""The sections of models for image-text retrieval."""
 QUERY_BANK = "query_bank"
 
 
@@ -42,36 +42,37 @@ class ScoredModels:
 
     @property
     def matchers(self) -> list[str]:
-        """Those that are embedded and scored."""
+        """The fine-tuned dual encoders to embed and score."""
         return _unique(self.config.run.matchers)
 
     @property
     def matched(self) -> list[str]:
-        """The names under which embeddings of matchers lie: all languages together, and each apart."""
+        """The names of the embeddings of fine-tuned dual encoders: all languages together, and each language
+        separately."""
         return [name for matcher in self.matchers for name in self._embedded_as(matcher)]
 
     @property
     def ranked(self) -> list[str]:
-        """All whose embeddings are scored and shown."""
+        """All models whose embeddings are scored and shown."""
         return [*self.retrievers, *self.matched]
 
     @property
     def banked(self) -> dict[str, str]:
-        """Those scored with a query bank as well: the name of these scores, and that of the model's embeddings."""
+        """The names of the query-bank scores, and for each the name of the model's embeddings."""
         models = _unique(self.config.run.query_banks)
         names = [name for model in models for name in self._embedded_as(model)]
         return {f"{name}-{QUERY_BANK}": name for name in names}
 
     @property
     def scored(self) -> list[str]:
-        """The names of all scores that are made of embeddings alone."""
+        """The names of all scores computed from embeddings."""
         return [*self.ranked, *self.banked]
 
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
-        """What a grid made, by the names under which it is scored.
+        """The variants that a grid made, by the names of their scores.
 
-        For one language of a matcher, that language is one more setting, and so is a query bank; these have keys
-        without a word, so that they name themselves.
+        A single language of a fine-tuned dual encoder counts as one more setting, as does a query bank. These settings
+        have empty keys, so their values alone form the name.
 
         Args:
             kinds: sections of the configuration.
@@ -88,7 +89,7 @@ class ScoredModels:
         return made
 
     def system_of(self, model: str) -> str:
-        """What a scored retriever or matcher is one training of: its name, without the seed if a grid varied that."""
+        """The system of a scored model: its name, without the seed if a grid varied the seed."""
         variant = self.variants(*RANKED).get(model)
         return model if variant is None else variant.without("seed")
 
@@ -115,7 +116,7 @@ class ScoredModels:
         return [model, *self._by_language(model)] if model in self.matchers else [model]
 
     def _by_language(self, matcher: str) -> dict[str, str]:
-        """The name of each language's embeddings, where the matcher reads several, and the language."""
+        """The embedding name of each language and the language; empty if the model reads one language."""
         spoken = self.config.matchers[matcher].languages
         return {f"{matcher}-{language}": language for language in spoken} if len(spoken) > 1 else {}
 

@@ -1,7 +1,7 @@
-"""What a stage's results depend on besides its settings and inputs: the code it reaches and a few libraries.
+"""The code that determines a stage's results: the modules that it reaches and the versions of some libraries.
 
-The import graph comes from grimp, which reads the sources and imports nothing, so that the Snakefile can ask for
-the hashes of every stage without loading torch.
+The import graph comes from grimp, which reads the sources and imports nothing, so that the Snakefile can ask for the
+hashes of every stage without loading torch.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ LIBRARIES = {
     "torch": "torch",
     "transformers": "transformers",
 }
-"""Import name -> distribution of the libraries whose release can change a number, a word or a picture."""
+"""Import name -> distribution, for libraries whose version can change a result."""
 
 HARMLESS = {
     "dask": "It schedules the sums of vitcapr features stats, which no artefact holds.",
@@ -60,18 +60,18 @@ HARMLESS = {
     "yaml": "It reads configurations; their values are part of what a result is made from.",
     "zarr": "It reads stores of other programs byte for byte; our own stores need no zarr.",
 }
-"""Import name -> why a new release changes no result. Every other library that the package imports is in LIBRARIES."""
+"""Import name -> the reason why its version does not affect results. All other imported libraries are in LIBRARIES."""
 
 NOT_INSTALLED = "not installed"
-"""The release of a library that is not there, for instance of the optional hanlp."""
+"""The version recorded for a library that is not installed, such as the optional hanlp."""
 
 USER_FACING = tuple(f"{PACKAGE}.{name}" for name in ("errors", "progress", "declaration"))
-"""Modules and packages that only talk to the user: a better error message or progress bar makes nothing stale."""
+"""User-facing modules and packages. A changed message or progress bar does not trigger a re-run."""
 
 
 @cache
 def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = None) -> dict[str, str]:
-    """Everything that ``module`` runs: a digest for each module of the package, a version for each library.
+    """The code that ``module`` runs: a digest for each module of the package, a version for each library.
 
     Two equal dictionaries mean that the stage computes the same; the differing keys name what was edited.
 

@@ -1,4 +1,4 @@
-"""The energy that a machine uses while a stage runs, where it can be read: RAPL for the CPU, NVML for GPUs."""
+"""Measures the energy use of the machine while a stage runs: RAPL for the CPU, NVML for GPUs."""
 
 import contextlib
 import threading
@@ -13,7 +13,7 @@ _SECONDS = 30.0
 
 
 class Meter:
-    """Reads the counters when it is entered, now and then, and when it is left.
+    """A context manager that reads the energy counters at its start, periodically and at its end.
 
     Attributes:
         joules: by counter (``cpu 0``, ``gpu 0``); what the whole device used, other programs' share included.

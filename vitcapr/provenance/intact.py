@@ -1,4 +1,4 @@
-"""Whether what a job reads is what another job wrote: its digest against the one in the record of its maker."""
+"""Checks that the inputs of a job are unchanged since the jobs wrote them, by the digests in the run records."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

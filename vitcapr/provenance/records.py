@@ -1,4 +1,4 @@
-"""Run records: what made every artefact, from what, how, where, and at what cost.
+"""Run records: the stage, inputs, settings, machine and cost of every artefact.
 
 An output holds no time and no host, because the same work has to give the same bytes. Time and host stand in a record
 beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
@@ -35,7 +35,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The rule and its wildcards: ``decode/attention.beam.test``."""
+        """The rule and its wildcards, such as ``decode/attention.beam.test``."""
         parts = self.path.with_suffix("").parts
         return "/".join(parts[len(parts) - parts[::-1].index(RUNS) :])
 
@@ -69,7 +69,7 @@ class Run:
 
 
 def experiment_of_log(log: Path) -> Path | None:
-    """The folder ``results/<experiment>`` of the job with this log; None for a command that no rule runs.
+    """The folder ``results/<experiment>`` of the job with this log; None if no rule runs the command.
 
     ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
 
@@ -83,7 +83,7 @@ def experiment_of_log(log: Path) -> Path | None:
 
 
 def record_of_log(log: Path) -> Path | None:
-    """Where the record of the job with this log stands; None for a command that no rule runs.
+    """The path of the record of the job with this log; None if no rule runs the command.
 
     >>> record_of_log(Path("results/demo/logs/decode/a.beam.test.log"))
     PosixPath('results/demo/runs/decode/a.beam.test.json')

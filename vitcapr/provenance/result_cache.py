@@ -58,7 +58,7 @@ class Entry:
         run: the facts of the run that made it: stage, host, user, time.
         files: name in the entry -> SHA-256.
         size: in bytes.
-        shared: that much of ``size`` some experiment holds too, and deleting the entry would not free it.
+        shared: the part of ``size`` that an experiment also holds; deleting the entry does not free it.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class Entry:
         return self.path.name
 
     def restore(self, targets: Mapping[str, Path]) -> None:
-        """Put the files where the stage would write them.
+        """Restore the files to the paths where the stage would write them.
 
         Args:
             targets: option -> the file or folder that the stage would write.
@@ -100,7 +100,7 @@ class ResultCache:
     root: Path
 
     def find(self, key: str) -> Entry | None:
-        """The entry; None where there is none, or only a damaged one."""
+        """The entry of this key; None if there is no entry or it is damaged."""
         path = self.root / key
         if not (path / ENTRY).is_file():
             return None
@@ -142,7 +142,7 @@ def key_of(fingerprint: Mapping[str, Any]) -> str:
 
 
 def result_cache_of(results: Path) -> ResultCache | None:
-    """The cache beside the experiments, or where VITCAPR_RESULT_CACHE says; None where that is ``off``."""
+    """The result cache at VITCAPR_RESULT_CACHE, by default beside the experiments; None if this variable is ``off``."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == OFF:
         return None

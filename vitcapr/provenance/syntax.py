@@ -1,4 +1,4 @@
-"""A digest of Python code that stays the same under comments, docstrings, blank lines, layout and texts for the user.
+"""A digest of Python code that ignores comments, docstrings, blank lines, layout and user-facing messages.
 
 Texts for the user stand in four places, which are recognised by name:
 
@@ -60,7 +60,7 @@ class TreeDigests:
         return self._known[name][1]
 
     def remember(self) -> None:
-        """Write down what is new; a disk that is full or may not be written to stops nothing."""
+        """Save new digests. A full or read-only disk is ignored."""
         if self._file is not None and self._news:
             with suppress(OSError, UserError):
                 write_json(self._file, {"by": self._by, "files": self._known})
@@ -77,7 +77,7 @@ class TreeDigests:
 
 
 def tree_digest(source: str) -> str:
-    """16 hexadecimal digits of what the code does; see the module for what does not count."""
+    """The digest of a source as 16 hexadecimal digits; the module docstring lists what it ignores."""
     digest = hashlib.sha256()
     for piece in _spell(ast.parse(source)):
         digest.update(piece.encode())

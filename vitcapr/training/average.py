@@ -1,4 +1,4 @@
-"""A moving average of a model's weights, which validates better than the weights themselves."""
+"""A moving average of a model's weights, which usually validates better than the weights."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

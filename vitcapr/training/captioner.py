@@ -30,7 +30,7 @@ class SelfCriticalBatch(CaptionBatch):
 
 
 class CaptionerTask:
-    """Word after word, given the words before it and the image (ViTCap-R, equation 1).
+    """Trains the next word given the previous words and the image (ViTCap-R, equation 1).
 
     Args:
         train, validation: rows of the images of each split.

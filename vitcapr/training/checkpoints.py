@@ -1,4 +1,4 @@
-"""The state from which a training continues bit for bit: one safetensors file, replaced in one move."""
+"""The checkpoint from which a training continues bit for bit: one safetensors file, replaced atomically."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], facts: dict[str, Any])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """What :func:`write_tensors` wrote, or None where there is no readable file."""
+    """The content that :func:`write_tensors` wrote; None if there is no readable file."""
     try:
         with safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {})["facts"])

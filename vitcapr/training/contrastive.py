@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 _LOWEST = torch.finfo(torch.float32).min / 2
-"""Stands for a similarity that is left out: finite, so that its gradient is zero and not a NaN."""
+"""Replaces an excluded similarity. It is finite, so that the gradient is zero and not NaN."""
 
 
 def own_captions(image_index: Tensor, images: int) -> Tensor:
@@ -22,7 +22,7 @@ def true_pairs(similarity: Tensor, image_index: Tensor) -> Tensor:
 
 
 def info_nce(similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
-    """Symmetric InfoNCE in nats: the mean over all true pairs of both directions, halved.
+    """Symmetric InfoNCE in nats: half the sum of both directions, each a mean over all positives.
 
     From a caption it is a choice among the B images; from an image, for each of its captions, a choice among that
     caption and those of the other images. With one caption an image this is the loss of CLIP (Radford et al. 2021).
@@ -41,7 +41,7 @@ def info_nce(similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Te
 
 
 def max_hinge(similarity: Tensor, image_index: Tensor, margin: float) -> Tensor:
-    """Every true pair must beat the hardest wrong caption and the hardest wrong image by ``margin``.
+    """Hinge loss of every positive against the hardest negative caption and the hardest negative image.
 
     Faghri et al. 2018 (VSE++), equation 6, as the mean over the pairs instead of the sum.
 
@@ -57,7 +57,7 @@ def max_hinge(similarity: Tensor, image_index: Tensor, margin: float) -> Tensor:
 
 
 def sigmoid(similarity: Tensor, image_index: Tensor, temperature: Tensor, bias: Tensor) -> Tensor:
-    """Every image and caption of the batch is asked on its own whether they belong together.
+    """Binary classification of every image-caption pair of the batch as positive or negative.
 
     Zhai et al. 2023 (SigLIP), equation 1: ``-log sigmoid(z * (similarity / temperature + bias))``, z = 1 for a true
     pair and -1 otherwise, summed over all B x M and divided by the number of true pairs. All captions of an image are

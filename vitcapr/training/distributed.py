@@ -1,4 +1,5 @@
-"""One training in several processes, each with its share of every batch; rank 0 writes, and all hold the same weights.
+"""One training in several processes, each with its share of every batch. Process rank 0 writes; all hold the same
+weights.
 
 The gradients are those of the whole batch: each process weighs its mean loss by its share of the batch's items, and the
 gradients are added up. torch's DistributedDataParallel is not used, because it follows a model's ``forward`` alone and
@@ -65,12 +66,12 @@ def share() -> tuple[int, int]:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes files and speaks."""
+    """Whether this is process rank 0, which writes files and messages."""
     return rank() == 0
 
 
 def start_alike(model: nn.Module) -> None:
-    """All processes take the weights of rank 0, and each goes on with random numbers of its own."""
+    """All processes take the weights of process rank 0. Each process then draws its own random numbers."""
     if processes() == 1:
         return
     with torch.no_grad():
@@ -94,7 +95,8 @@ def any_of(flag: bool) -> bool:
 
 
 def of_first(scores: dict[str, float]) -> dict[str, float]:
-    """Rank 0's numbers in every process, so that all decide alike; the names and their order must be the same."""
+    """The numbers of process rank 0, in every process, so that all take the same decisions. Names and order must
+    agree."""
     if processes() == 1:
         return scores
     values = torch.tensor(list(scores.values()), dtype=torch.float64, device=_device())
@@ -103,7 +105,7 @@ def of_first(scores: dict[str, float]) -> dict[str, float]:
 
 
 def wait_for_all() -> None:
-    """Return when every process has come here."""
+    """Wait until every process has reached this call."""
     totals(0.0)
 
 

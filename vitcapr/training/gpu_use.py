@@ -1,4 +1,4 @@
-"""How busy and how full the GPU is while a model trains: a row every two seconds, kept when a training is continued."""
+"""Records GPU use and memory during training, every two seconds. A continued training appends its rows."""
 
 import importlib
 import os

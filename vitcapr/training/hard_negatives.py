@@ -1,13 +1,13 @@
-"""Hard negatives: wrong captions that an image is most easily taken for, chosen among the batch or a queue.
+"""Hard negatives: the negative captions most similar to an image, mined in the batch or in a queue.
 
 ViTCap-R (section III.E.2) takes, for each image, the two captions most similar to it and of these the second: the first
 is expected to be the true one. It doesn't say what becomes of the choice where the true caption is not the first, nor
 how the hard negative enters the loss. Here:
 
-* The image's other captions are left out, so the two are the best among the true caption and other images' captions.
-* If the second is the true caption itself, the pair has no hard negative: it must not be pushed away.
-* The loss of a pair is the binary cross-entropy of the choice between its caption and the hard negative, at the
-  temperature of the contrastive loss, to which it is added with a weight.
+* The image's other captions are left out, so the two are the best among the true caption and other images' captions. *
+If the second is the true caption itself, the pair has no hard negative: it must not be pushed away. * The loss of a
+pair is the binary cross-entropy of the choice between its caption and the hard negative, at the temperature of the
+contrastive loss, to which it is added with a weight.
 """
 
 import copy
@@ -26,10 +26,11 @@ _NOBODY = -1.0
 
 
 class MomentumQueue(nn.Module):
-    """Captions of past batches as a slowly following text tower sees them, to mine among more than a batch.
+    """Embeddings of past captions by a momentum text tower, from which hard negatives are mined in addition to the
+    batch.
 
-    He et al. 2020 (MoCo): the follower's weights are a moving average of the text tower's, so that what is in the
-    queue was made by nearly the same network. The queue and the follower are part of the state of a training.
+    He et al. 2020 (MoCo): the follower's weights are a moving average of the text tower's, so that what is in the queue
+    was made by nearly the same network. The queue and the follower are part of the state of a training.
 
     Args:
         tower: the text tower that is trained.

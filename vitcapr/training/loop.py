@@ -23,7 +23,7 @@ Batch = TypeVar("Batch")
 
 
 class Task(Protocol[Batch]):
-    """What is trained: its batches, its loss and its validation.
+    """The task of a training: its batches, its loss and its validation.
 
     Among several processes (:mod:`vitcapr.training.distributed`) the batches are this process's shares of the batches,
     and the loss is such that its mean over the items of all processes is the loss of the whole batch.
@@ -73,7 +73,7 @@ class Recipe:
 
 @dataclass
 class Position:
-    """Where in the training the next step is, and what has been seen up to there."""
+    """The position of the next step, and the statistics up to this step."""
 
     phase: int = 0
     epoch: int = 0

@@ -1,4 +1,4 @@
-"""Fine-tuning a matcher: pixels and captions through both towers, compared over the batch (Peng 2025, section 2.4)."""
+"""Fine-tuning of a dual encoder on pixels and captions (Peng 2025, section 2.4)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _BLOCK = 64
 
 @dataclass(frozen=True)
 class MatchPhase:
-    """What of a phase the task needs to know.
+    """The settings of a phase that the task needs.
 
     Attributes:
         captions_per_image: drawn at random of each image; None takes all.
@@ -54,7 +54,7 @@ class PhaseBatch(PixelBatch):
 
 
 class MatcherTask:
-    """Images and captions of a split pulled together.
+    """Trains a fine-tuned dual encoder on the images and captions of a split.
 
     Args:
         captions: those to train and validate on, and the same as tokens.

@@ -1,4 +1,4 @@
-"""Feature mixup: pairs between the pairs, where a few thousand pairs alone would be learnt by heart."""
+"""Feature mixup: interpolated pairs, against overfitting on a few thousand pairs."""
 
 from dataclasses import replace
 from typing import TypeVar

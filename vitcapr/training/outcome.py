@@ -1,4 +1,4 @@
-"""A training from its first step to the files that it leaves: weights, card, history and GPU use."""
+"""Runs a training and writes its files: weights, card, history and GPU use."""
 
 import platform
 from collections.abc import Callable, Iterable, Mapping

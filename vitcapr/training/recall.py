@@ -1,4 +1,4 @@
-"""Recall@K of a validation split: what chooses an epoch. Ranked as the reported scores are."""
+"""Recall@K of a validation split, for the selection of the epoch. Ranks are computed as for the reported scores."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Training a dual encoder: one objective a phase, hard negatives beside it, and Recall@K as its validation."""
+"""Training of a dual encoder: one objective per phase, optional hard negatives, and validation by Recall@K."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _VALIDATION_IMAGES = 64
 
 @dataclass(frozen=True)
 class PairPhase:
-    """What of a phase the task needs to know.
+    """The settings of a phase that the task needs.
 
     Attributes:
         captions_per_image: drawn at random of each image; None takes all.
@@ -61,7 +61,7 @@ class Learner(nn.Module):
 
 
 class RetrieverTask:
-    """Images and captions of a split pulled together (ViTCap-R, section III.D.3).
+    """Trains a dual encoder on the images and captions of a split (ViTCap-R, section III.D.3).
 
     Args:
         views: stores of the same images; one view of every image of a batch is drawn, validation takes all.

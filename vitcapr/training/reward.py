@@ -1,4 +1,4 @@
-"""CIDEr-D of word numbers against an image's references, the end token counted as a word."""
+"""CIDEr-D of word numbers against an image's references; the end token counts as a word."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The stages that learn to caption and that write captions."""
+"""The files of the stages that train captioners and generate captions."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class CaptioningStages:
 
     @property
     def ways(self) -> list[str]:
-        """All that captions come from: decodings, then rerankings."""
+        """All sources of captions: decodings, then rerankings."""
         return [*self.selection.decodings, *self.selection.rerankings]
 
     @property
@@ -27,14 +27,14 @@ class CaptioningStages:
 
     @property
     def attentive_decodings(self) -> list[str]:
-        """Of those that are shown."""
+        """The decodings of ``run`` that store attention."""
         return [name for name in self.selection.decodings if self.selection.config.decodings[name].attention]
 
     def backbone_of(self, wildcards: Wildcards) -> str:
         return self.selection.config.captioners[wildcards.captioner].backbone
 
     def features_of(self, wildcards: Wildcards) -> str:
-        """The sealed features that a captioner looks at."""
+        """The sealed image features of a captioner."""
         return self.features.sealed_of(self.backbone_of(wildcards))
 
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
@@ -47,11 +47,11 @@ class CaptioningStages:
         return [] if name is None else [f"{self.selection.root}/captioners/{name}/{file}" for file in files]
 
     def captions_of_split(self, wildcards: Wildcards) -> list[str]:
-        """What every captioner and every decoding and reranking writes for one split."""
+        """The captions of every captioner, decoding and reranking for one split."""
         return list(self._by_name(wildcards.split).values())
 
     def names_of_captions(self, wildcards: Wildcards) -> list[str]:
-        """Their names, in the same order."""
+        """The names of these captions, in the same order."""
         return list(self._by_name(wildcards.split))
 
     @property
@@ -71,12 +71,12 @@ class CaptioningStages:
         return self._files(self.selection.captioners, self.ways, folder, files)
 
     def attentive_files(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`files`, for those that keep their attention."""
+        """Like :meth:`files`, for captions with stored attention."""
         return self._files(self.attentive_captioners, self.attentive_decodings, folder, files)
 
     @property
     def attended(self) -> list[dict[str, str]]:
-        """The captions that keep their attention, as wildcards."""
+        """The captions with stored attention, as wildcards."""
         return [
             {"captioner": captioner, "decoding": decoding, "split": split}
             for captioner in self.attentive_captioners

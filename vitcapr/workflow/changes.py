@@ -1,4 +1,4 @@
-"""What differs between what two results were made from, in plain words."""
+"""Describes the differences between the inputs, settings and code of two results."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What differs between two jobs, two experiments or two tables of scores."""
+"""Compares two jobs, two experiments or two tables of scores."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ Scores = Mapping[tuple[str, ...], float]
 
 
 def of_jobs(first: Run, second: Run) -> Iterator[str]:
-    """What two jobs of one stage were given, besides their files; libraries that their code does not reach included."""
+    """The differences in the settings, values and code of two jobs of one stage, and in all installed libraries."""
     if first.stage != second.stage:
         yield f"stage {first.stage} -> {second.stage}"
         return
@@ -39,7 +39,7 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
 def of_artefacts(
     first: tuple[Lineage, Run], second: tuple[Lineage, Run], depth: int = 0, seen: set[str] | None = None
 ) -> Iterator[str]:
-    """What differs between two jobs and, in the files they read, between the jobs that wrote those."""
+    """The differences between two jobs and, recursively, between the jobs that wrote their inputs."""
     seen = set() if seen is None else seen
     (lineage, run), (other_lineage, other) = first, second
     indent = "  " * depth
@@ -84,7 +84,7 @@ def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
 
 
 def of_scores(first: Scores, second: Scores) -> Iterator[str]:
-    """Score by score; equal ones are counted."""
+    """The differing scores; equal scores are counted."""
     shared = [key for key in first if key in second]
     changed = [key for key in shared if first[key] != second[key]]
     names = {key: " ".join(part for part in key if part) for key in changed}
@@ -115,7 +115,7 @@ def read_scores(path: Path) -> Scores:
 
 
 def _by_role(run: Run) -> dict[tuple[str, str], tuple[str, str]]:
-    """(option, file name) -> (path, digest); of several files of one name, as figures read, all by their paths."""
+    """(option, file name) -> (path, digest). Several files of the same name are listed by their paths."""
     roles: dict[tuple[str, str], tuple[str, str]] = {}
     for path, facts in run.inputs.items():
         role = (facts["option"], Path(path).name)

@@ -1,4 +1,4 @@
-"""The user's files that the data set of an experiment is read from."""
+"""The user's files that the data-set stage of an experiment reads."""
 
 from dataclasses import dataclass
 from pathlib import Path

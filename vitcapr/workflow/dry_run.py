@@ -1,4 +1,4 @@
-"""What Snakemake would do, asked without doing it."""
+"""Runs Snakemake's dry run."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ def dry_run(configfiles: Sequence[Path], *options: str) -> str:
     """The output of ``snakemake --dry-run`` in this folder.
 
     Raises:
-        UserError: Snakemake refuses; the last line of what it says is the reason.
+        UserError: Snakemake fails; the message is the last line of its output.
     """
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", *options]
     if configfiles:

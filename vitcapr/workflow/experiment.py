@@ -1,4 +1,4 @@
-"""What the rules ask for: an experiment's checked configuration and, part by part, its stages and their files."""
+"""The interface of the rules to an experiment: its validated configuration, its stages and their files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from vitcapr.workflow.text import TextStages
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked configuration, and the questions the rule files ask of it; a part for each rule file."""
+    """A validated configuration and the file lists of the rules; one attribute for each rule file."""
 
     config: ExperimentConfig
     results: Path = RESULTS
@@ -39,10 +39,11 @@ class Experiment:
     def from_config(
         cls, values: Mapping[str, Any], where: object = "config.yaml", results: Path = RESULTS
     ) -> "Experiment":
-        """The experiment of a configuration, whose results go to a folder of ``results``.
+        """The experiment of a configuration. Its results are written to a folder of ``results``.
 
         Raises:
-            UserError: a key is unknown or a value wrong, a file it names is missing, or the parts do not fit together.
+            UserError: a key is unknown, a value is wrong, a named file is missing, or the sections contradict each
+                other.
         """
         check_plain(values, where)
         experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)

@@ -1,4 +1,4 @@
-"""The stages that look at the pictures, once for each backbone."""
+"""The files of feature extraction, for each backbone."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +36,13 @@ class FeatureStages:
         return [name for name in self.selection.backbones if not self.is_adopted(name)]
 
     def adopted_store(self, wildcards: Wildcards) -> str:
-        """The sealed manifest of the store that a backbone names."""
+        """The sealed manifest of the store that is a backbone's source."""
         return str(
             find_store(self.selection.config.backbones[wildcards.backbone].source.removeprefix(ADOPTED), self.results)
         )
 
     def backbone_files(self, name: str) -> dict[str, Path]:
-        """The folder of a backbone that lies on this machine; a hub id's revision stands in the settings."""
+        """The folder of a local backbone; empty for a hub id, whose revision is in the settings."""
         if self.selection.is_trained(name):
             return {}
         folder = find_backbone(self.selection.config.backbones[name].source)
@@ -52,7 +52,7 @@ class FeatureStages:
         return self.backbone_files(wildcards.backbone)
 
     def trained_backbone(self, name: str) -> list[str]:
-        """The weights that the DAG trains, for the backbones that are these."""
+        """The files of the backbone that the workflow trains; empty for other backbones."""
         if not self.selection.is_trained(name):
             return []
         return [f"{self.selection.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files]

@@ -1,4 +1,4 @@
-"""The rules that draw: one for every stage that declares a figure."""
+"""The rules of figures: one for every stage that declares a figure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ FIGURES = "results/{experiment}/figures"
 
 @dataclass(frozen=True)
 class FigureRule:
-    """What ``rules/figures.smk`` asks of one figure."""
+    """The rule of one figure, for ``rules/figures.smk``."""
 
     stage: Stage
     figure: Figure
@@ -32,7 +32,7 @@ class FigureRule:
 
     @cached_property
     def pictures(self) -> list[str]:
-        """Every picture once for each format, as the rule spells it."""
+        """The path patterns of every picture in each format."""
         formats = unique(self.experiment.config.figures.formats)
         return [f"{FIGURES}/{file}.{suffix}" for file in self.figure.files(self.experiment) for suffix in formats]
 
@@ -42,7 +42,7 @@ class FigureRule:
 
     @property
     def in_report(self) -> dict[str, Any]:
-        """Where the files stand in the report; the rule's param ``caption`` says what they show."""
+        """The arguments of Snakemake's report(); the rule's param ``caption`` holds the caption."""
         figure = self.figure
         return {
             "caption": "../workflow/report/figure.rst",
@@ -91,7 +91,7 @@ class FigureRule:
     @property
     def _caption(self) -> Callable[..., str]:
         def caption(wildcards: Any, threads: int) -> str:  # noqa: ARG001
-            """It asks for the threads, so Snakemake does not take a changed caption for a reason to run again."""
+            """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""
             named: Mapping[str, str] = {name: getattr(wildcards, name) for name in self.wildcards}
             return self.figure.caption.format(**named)
 

@@ -1,4 +1,4 @@
-"""Where results come from: the records of all jobs, joined by the files that one wrote and another read."""
+"""The lineage of results: the run records of all jobs, linked by the files that they write and read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ class Lineage:
 
     @classmethod
     def of(cls, target: Path) -> "Lineage":
-        """The lineage of the experiment that ``target`` lies in, or is.
+        """The lineage of the experiment that contains ``target`` (or is ``target``).
 
         Raises:
-            UserError: it lies in none, or a record cannot be read.
+            UserError: no experiment contains it, or a record cannot be read.
         """
         experiment = experiment_of(target)
         return cls(experiment, tuple(read_runs(experiment)))
@@ -36,11 +36,11 @@ class Lineage:
         return {run.place(path): run for run in self.runs for path in run.outputs}
 
     def outputs(self, run: Run) -> list[Path]:
-        """Where the outputs of a job are now, in the experiment's folder, which may have been moved or copied."""
+        """The present paths of a job's outputs; the folder of the experiment may have been moved or copied."""
         return [self.experiment / run.place(path) for path in run.outputs]
 
     def maker(self, run: Run, path: str) -> Run | None:
-        """The job that wrote an input of ``run``; None for a file of the user's."""
+        """The job that wrote an input of ``run``; None for a user's file."""
         return self._makers.get(run.place(path))
 
     def made(self, target: Path) -> list[Run]:
@@ -64,7 +64,7 @@ class Lineage:
         return found
 
     def sources(self, run: Run) -> Iterator[tuple[Run | None, list[str]]]:
-        """What a job read: the files, gathered by the job that wrote them, in the order of the first of each."""
+        """The files that a job read, grouped by the job that wrote them, in the order of their first files."""
         groups: dict[str, tuple[Run | None, list[str]]] = {}
         for path in run.inputs:
             maker = self.maker(run, path)
@@ -72,7 +72,7 @@ class Lineage:
         yield from groups.values()
 
     def is_as_made(self, run: Run) -> bool:
-        """Whether the job's outputs are the bytes that it wrote."""
+        """Whether the job's outputs are unchanged since it wrote them."""
         digests = [facts["sha256"] for facts in run.outputs.values()]
         files = zip(self.outputs(run), digests, strict=True)
         return all(file.is_file() and sha256_file(file) == digest for file, digest in files)

@@ -1,4 +1,4 @@
-"""What depends on the machine: where backbones and stores are, and which Python the rules run."""
+"""Settings of the machine: the folders of backbones and stores, and the Python of the rules."""
 
 import os
 import signal
@@ -11,34 +11,35 @@ RESULTS = Path("results")
 
 
 def find_backbone(source: str) -> Path:
-    """Where a model's folder would be: under VITCAPR_BACKBONES, else where ``source`` says; a hub id is nowhere."""
+    """The path of a model's folder: under VITCAPR_BACKBONES if it exists there, else ``source``. For a hub id it does
+    not exist."""
     root = os.environ.get("VITCAPR_BACKBONES")
     return Path(root) / source if root and (Path(root) / source).exists() else Path(source)
 
 
 def results_of(workflow: Any) -> Path:
-    """The folder of all results of a Snakemake workflow: below its prefix, where another uses it as a module."""
+    """The folder of all results of a Snakemake workflow. In a module it is below the module's prefix."""
     prefix = workflow.modifier.path_modifier.prefix
     return Path(prefix or "") / RESULTS
 
 
 def stores_root(results: Path = RESULTS) -> Path:
-    """The folder of all feature stores: VITCAPR_STORES, which a group may share, else ``results/stores``."""
+    """The folder of all feature stores: VITCAPR_STORES (a group can share it), else ``results/stores``."""
     shared = os.environ.get("VITCAPR_STORES")
     return Path(shared).expanduser() if shared else results / "stores"
 
 
 def find_store(name: str, results: Path = RESULTS) -> Path:
-    """The sealed manifest of the store that is ``name`` among all stores, or else lies where its path says."""
+    """The sealed manifest of the store ``name``: in the folder of all stores if it exists there, else at this path."""
     place = stores_root(results) / name
     folder = place if place.exists() else Path(name).expanduser()
     return folder if folder.suffix == ".json" else folder / "manifest.json"
 
 
 def use_this_python() -> None:
-    """Make ``python`` in the rules the one that runs Snakemake, whether or not its environment is activated.
+    """Make the rules use the Python that runs Snakemake, even if its environment is not activated.
 
-    A conda environment of a rule is activated after this and goes first.
+    A rule's conda environment is activated later and takes precedence.
     """
     folder = str(Path(sys.executable).parent)
     search = os.environ.get("PATH", "").split(os.pathsep)
@@ -47,9 +48,9 @@ def use_this_python() -> None:
 
 
 def leave_sigusr1_to_the_stages() -> None:
-    """Make Snakemake, and what it starts, ignore SIGUSR1; a stage that saves its state sets a handler of its own.
+    """Make Snakemake and its child processes ignore SIGUSR1. Stages that save their state set their own handler.
 
-    Slurm sends it to all of a job's processes to say that its time is nearly up (``--signal=USR1@SECONDS``), and
-    Snakemake, which knows nothing of it, would die and take the stage with it in the middle of saving.
+    Slurm sends this signal to all processes of a job shortly before its time limit (``--signal=USR1@SECONDS``). Without
+    this call, Snakemake would exit and stop the stage while it saves its state.
     """
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)

@@ -20,7 +20,7 @@ class MatchingStages:
 
     @property
     def needed(self) -> list[str]:
-        """Those that are scored, and those whose losses are drawn."""
+        """The fine-tuned dual encoders that are scored, and those whose loss curves are drawn."""
         return unique(
             [*self.selection.matchers, *(name for names in self.selection.config.run.losses.values() for name in names)]
         )
@@ -34,13 +34,13 @@ class MatchingStages:
 
     @property
     def tokenizers(self) -> list[str]:
-        """Those that a wanted matcher reads with."""
+        """The tokenizers of the fine-tuned dual encoders to train."""
         texts = (text for name in self.needed for text in self.selection.config.matchers[name].text.values())
         return unique(text.tokenizer for text in texts if text.tokenizer is not None)
 
     @property
     def pixel_backbones(self) -> list[str]:
-        """Those that are trained further, on decoded pictures."""
+        """The backbones to fine-tune on decoded pictures."""
         return unique(self.selection.config.matchers[name].image.backbone for name in self.needed)
 
     def _config(self, wildcards: Wildcards) -> MatcherConfig:

@@ -43,13 +43,13 @@ class MetricStages:
 
     @property
     def pools(self) -> list[str]:
-        """Scores of the queries that pairs set apart, where they are wanted."""
+        """The scores on the held-out queries of pairs, if the experiment asks for them."""
         names = self.selection.scored if self.selection.config.run.pools else []
         return [f"{self.selection.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
 
     @property
     def comparisons(self) -> list[str]:
-        """What is compared: a reranking with its decoding, and a captioner with the one that it starts from."""
+        """The comparisons: each reranking with its decoding, and each captioner with the one that it starts from."""
         config = self.selection.config
         started = [
             name
@@ -67,7 +67,7 @@ class MetricStages:
         ]
 
     def before(self, wildcards: Wildcards) -> str:
-        """The scores of the system that another one is compared with."""
+        """The scores of the baseline of a comparison."""
         return f"{self._before(wildcards)}/metrics.json"
 
     def before_images(self, wildcards: Wildcards) -> str:
@@ -87,7 +87,7 @@ class MetricStages:
 
     @property
     def paper_pages(self) -> list[str]:
-        """The tables beside the numbers of a paper, where one is wanted."""
+        """The tables that compare with a paper's numbers, if the experiment names a paper."""
         paper = self.selection.config.run.paper
         return [] if paper is None else [f"{self.selection.root}/tables/{paper}/{paper}.md"]
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Each name once, in the order of its first appearance."""
+    """The distinct names, in the order of their first appearance."""
     return list(dict.fromkeys(names))
 
 
 def one_of(names: Sequence[str]) -> str:
-    """A wildcard's constraint: any of ``names``, or nothing at all when there is none."""
+    """A wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
     return "|".join(map(re.escape, names)) if names else "(?!)"

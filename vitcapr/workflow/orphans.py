@@ -1,4 +1,4 @@
-"""What changed settings leave behind: results that no rule would make again, and results in the cache without use."""
+"""Orphans: results that no rule of the present configuration makes, and unused entries of the result cache."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ UNFINISHED = "last"
 
 @dataclass(frozen=True)
 class Orphan:
-    """What a job made and no rule of the experiment makes any more.
+    """The outputs of a job that no rule of the experiment makes any more.
 
     Attributes:
         experiment: its folder; no file outside it is deleted.
-        files: its outputs that are there, what it left to continue from, and its record.
+        files: its existing outputs, its checkpoint and its run record.
         size: in bytes.
     """
 
@@ -28,7 +28,7 @@ class Orphan:
     size: int
 
     def delete(self) -> None:
-        """Delete the files, and the folders that become empty."""
+        """Delete the files and the folders that become empty."""
         for file in self.files:
             if is_inside(file, self.experiment):
                 file.unlink(missing_ok=True)
@@ -40,20 +40,20 @@ class Orphan:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether ``path`` lies below ``folder`` when every symbolic link is followed."""
+    """Whether ``path`` is below ``folder`` after resolving all symbolic links."""
     return folder.resolve() in path.resolve().parents
 
 
 def recorded_experiments(results: Path) -> list[Path]:
-    """The folders in ``results`` that hold records; not a link to another one of them."""
+    """The folders in ``results`` that hold run records, without links to one another."""
     found = sorted(path.parent for path in results.glob(f"*/{RUNS}") if path.is_dir())
     return [path for path in found if not path.is_symlink() or not is_inside(path, results)]
 
 
 def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> list[Orphan]:
-    """The jobs among the ``runs`` of an experiment of whose outputs none is ``wanted``, paths as the rules spell them.
+    """The jobs among the ``runs`` of an experiment none of whose outputs is in ``wanted`` (paths as in the rules).
 
-    Files without a record, which a person may have put there, are none of them.
+    Files without a record are ignored, because a person may have put them there.
     """
     lineage = Lineage(experiment, tuple(runs))
     kept = {path.removeprefix(f"{root_of(path)}/") for path in wanted}
@@ -69,11 +69,11 @@ def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> lis
 
 
 def unused_entries(cache: ResultCache, runs: Iterable[Run]) -> list[Entry]:
-    """The entries that are no present result of ``runs``: they wait for a setting that may come back."""
+    """The entries that no present result of ``runs`` uses. A run with earlier settings would use them."""
     used = {str(run.facts["result_cache"]["key"]) for run in runs if run.facts["result_cache"]}
     return [entry for entry in cache.entries() if entry.key not in used]
 
 
 def made_by(made: Mapping[str, object]) -> str:
-    """Who, where and when, for a list."""
+    """User, host and date, for a list."""
     return f"{made['user']} on {made['host']}, {str(made['started'])[:10]}"

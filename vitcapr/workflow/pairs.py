@@ -1,4 +1,4 @@
-"""The stages of pairs in two languages, and of models that are trained through their backbone."""
+"""The files of text-image pairs, and of models whose backbone is fine-tuned."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class PairStages:
 
     @property
     def files(self) -> list[str]:
-        """What is made of pairs whatever is trained on them, and tags where they are wanted for themselves."""
+        """The files made of pairs independently of any model, and the tags if ``run.tags`` asks for them."""
         root = self.selection.root
         tags = [f"{root}/text/tags/tags.npz"] if self.selection.config.run.tags else []
         if self.selection.config.data.dataset != "pairs":

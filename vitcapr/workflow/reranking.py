@@ -1,4 +1,4 @@
-"""The stages that put the candidates of a decoding in a new order."""
+"""The files of reranking."""
 
 from dataclasses import dataclass
 
@@ -47,11 +47,11 @@ class RerankingStages:
         return [f"{folder}/best.safetensors", f"{folder}/card.json"]
 
     def features_of(self, wildcards: Wildcards) -> str:
-        """The sealed image features that the retriever looks at."""
+        """The sealed image features of the retriever."""
         name = self._config(wildcards).retriever
         return self.features.sealed_of(self.selection.config.retrievers[name].backbone) if name else ""
 
     def views_of(self, wildcards: Wildcards) -> list[str]:
-        """The sealed features of the retriever's further views."""
+        """The sealed features of the retriever's augmented views."""
         name = self._config(wildcards).retriever
         return [self.features.sealed_of(view) for view in self.selection.config.retrievers[name].views] if name else []

@@ -1,4 +1,4 @@
-"""The stages of image-text retrieval: text features, dual encoders, their embeddings and scores."""
+"""The files of image-text retrieval: text features, retrievers, embeddings and scores."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from vitcapr.workflow.selection import TEST, TRAIN, Selection
 from vitcapr.workflow.text import TextStages
 
 PAIRS = "training.pairs"
-"""The setting of a retriever whose values a learning curve runs over."""
+"""The setting of a retriever that a learning curve varies."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,20 @@ class RetrievalStages:
 
     @property
     def text_encoders(self) -> list[str]:
-        """Those whose features a wanted retriever reads."""
+        """The text encoders of the retrievers to train."""
         wanted = (self.selection.config.retrievers[name].text.encoder for name in self.selection.needed_retrievers)
         return unique(name for name in wanted if name is not None)
 
     @property
     def drawn_retrievers(self) -> list[str]:
-        """Those whose training is drawn: one of every seed, and none that has nothing to learn."""
+        """The retrievers whose training is drawn: one for each group of seeds, without those that have no weights to
+        learn."""
         drawn = self.selection.drawn(self.selection.needed_retrievers, "retrievers")
         return [name for name in drawn if self.selection.config.retrievers[name].learns]
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
-        """By language, the models that are drawn beside one another, and the names that their embeddings have there."""
+        """For each language, the models to draw side by side and the names of their embeddings."""
         found: dict[str, dict[str, str]] = {}
         for name in self.selection.drawn(unique(self.selection.config.run.compared), *RANKED):
             spoken = self._spoken(name)
@@ -47,7 +48,7 @@ class RetrievalStages:
         return found
 
     def _spoken(self, model: str) -> list[str]:
-        """The languages of the captions that a retriever or matcher embeds."""
+        """The languages of the captions that a retriever or a fine-tuned dual encoder embeds."""
         return (
             self.selection.config.matchers[model].languages
             if model in self.selection.matchers
@@ -61,7 +62,7 @@ class RetrievalStages:
 
     @property
     def pair_families(self) -> dict[str, list[str]]:
-        """The shown retrievers of each definition of which a grid varied the number of training pairs."""
+        """For each definition with a varied number of training pairs, the retrievers to show."""
         made = self.selection.config.variants.get("retrievers", {})
         varied = {variant.of for variant in made.values() if PAIRS in variant.vary}
         families: dict[str, list[str]] = {}
@@ -72,22 +73,22 @@ class RetrievalStages:
         return families
 
     def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The folder of a text encoder that lies on this machine, or its file of word vectors."""
+        """The folder of a local text encoder, or its word-vector file."""
         name = wildcards.encoder
         folder = find_backbone(self.selection.config.text_encoders[name].source)
         return self.vector_files(name) or ({f"text_encoders.{name}.source": folder} if folder.is_dir() else {})
 
     def vector_files(self, encoder: str) -> dict[str, Path]:
-        """The file of a text encoder that is word vectors."""
+        """The word-vector file of a text encoder of word vectors; empty for others."""
         config = self.selection.config.text_encoders[encoder]
         return {f"text_encoders.{encoder}.source": find_data(config.source)} if config.output == "word_vectors" else {}
 
     def features_of(self, wildcards: Wildcards) -> str:
-        """The sealed image features that a retriever looks at."""
+        """The sealed image features of a retriever."""
         return self.features.sealed_of(self.selection.config.retrievers[wildcards.retriever].backbone)
 
     def views_of(self, wildcards: Wildcards) -> list[str]:
-        """The sealed features of its further views."""
+        """The sealed features of its augmented views."""
         return [self.features.sealed_of(name) for name in self.selection.config.retrievers[wildcards.retriever].views]
 
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
@@ -99,7 +100,7 @@ class RetrievalStages:
         return self.text.vectors_named(self.selection.config.retrievers[wildcards.retriever].text.word_vectors)
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
-        """What is scored under the name of a model, with or without its query bank."""
+        """The embeddings that are scored under a name, with or without a query bank."""
         model = self.selection.banked.get(wildcards.scored, wildcards.scored)
         return self.selection.embeddings(model, wildcards.split)
 
@@ -116,7 +117,7 @@ class RetrievalStages:
         return [] if model is None else [f"{self.selection.root}/query_banks/{model}/weight.json"]
 
     def files(self, folder: str, *files: str) -> list[str]:
-        """``files`` under ``folder`` for every retriever and split that is shown."""
+        """``files`` under ``folder`` for every model and split of ``run``."""
         return [
             f"{self.selection.root}/{folder}/{retriever}/{split}/{file}"
             for retriever in self.selection.ranked
@@ -126,12 +127,12 @@ class RetrievalStages:
 
     @property
     def drawn(self) -> list[dict[str, str]]:
-        """Every model and split that is shown, as wildcards; of models that differ in their seed alone the first."""
+        """Every model and split to draw, as wildcards. Of models that differ only in their seed, the first is drawn."""
         models = self.selection.drawn(self.selection.ranked, *RANKED)
         return [{"retriever": model, "split": split} for model in models for split in self.selection.splits]
 
     def rescored(self, folder: str, *files: str) -> list[str]:
-        """As :meth:`files`, for everything that is scored with a query bank as well."""
+        """Like :meth:`files`, for all query-bank scores."""
         return [
             f"{self.selection.root}/{folder}/{name}/{split}/{file}"
             for name in self.selection.banked

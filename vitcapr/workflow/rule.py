@@ -1,4 +1,4 @@
-"""What a rule takes from its stage: the command to run, the fingerprint of its results, and the GPUs it asks for."""
+"""The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from vitcapr.provenance.code import stage_code
 from vitcapr.provenance.records import CODE_DIGESTS
 
 FILE_DIGESTS = ".digests.json"
-"""In the folder of all results: the digests of the user's own files."""
+"""File in the folder of all results that caches the digests of the user's files."""
 
 Wildcards = Any
 """Snakemake's wildcards of a job: attributes that are strings."""
@@ -52,16 +52,16 @@ class RuleStage:
         """The params of a rule: ``**stages.decode()``.
 
         Args:
-            sources: the user's own files that the stage reads, by the key of the configuration that names them. Their
-                content counts, their time and their place do not.
-            bound: the values that are no wildcards, and the names of files that the stage reads by name; each a
-                constant or a function of the wildcards.
+            sources: the user's files that the stage reads, by their configuration key. Their content counts, not their
+                path or modification time.
+            bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or
+                a function of the wildcards.
         """
         command = RuleCommand(self.stage, self.config, bound)
         return {"command": command, "fingerprint": Fingerprint(command, sources, self.results)}
 
     def gpus(self, wildcards: Wildcards) -> int:
-        """As many as processes train; none where the settings say ``device: cpu``."""
+        """The number of GPUs: the number of training processes, or 0 with ``device: cpu``."""
         settings = _settings(self.stage, self.config, wildcards)
         if self.stage.device is None or walk(settings, self.stage.device) == "cpu":
             return 0
@@ -70,10 +70,10 @@ class RuleStage:
 
 @dataclass(frozen=True)
 class RuleCommand:
-    """The command of a job, every word quoted for the shell.
+    """The command of a job, with every word quoted for the shell.
 
-    It asks for the input and the output, so Snakemake does not take a changed command for a reason to run again: the
-    fingerprint decides that.
+    The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
+    fingerprint decides about re-runs.
     """
 
     stage: Stage
@@ -93,7 +93,7 @@ class RuleCommand:
         return shlex.join(words)
 
     def value(self, name: str, wildcards: Wildcards) -> Any:
-        """What is bound to a name, else the wildcard of this name, else None."""
+        """The value bound to a name, else the wildcard of this name, else None."""
         if name in self.bound:
             bound = self.bound[name]
             return bound(wildcards) if callable(bound) else bound
@@ -111,7 +111,8 @@ class RuleCommand:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """All that the outputs of a job depend on besides its declared inputs: ``code, settings, values, sources``."""
+    """Everything that determines the outputs of a job except its declared inputs: ``code, settings, values,
+    sources``."""
 
     command: RuleCommand
     sources: Callable[[Wildcards], Mapping[str, Path]]
@@ -132,13 +133,13 @@ class Fingerprint:
 
 
 def check_rules(rules: Iterable[Any]) -> None:
-    """Hold every rule that runs a stage against the stage's signature.
+    """Check every rule that runs a stage against the stage's signature.
 
     Args:
-        rules: those of Snakemake's workflow.
+        rules: the rules of Snakemake's workflow.
 
     Raises:
-        UserError: a rule names another input, output or value than its stage does.
+        UserError: the inputs, outputs or values of a rule and its stage differ.
     """
     for rule in rules:
         command = dict(rule.params.items()).get("command")

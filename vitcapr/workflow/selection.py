@@ -1,4 +1,4 @@
-"""What an experiment asks for by name: the parts of its configuration that are really used, and where they are kept."""
+"""The definitions of a configuration that an experiment uses, and their paths."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from vitcapr.workflow.names import unique
 
 TRAINED = "trained"
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
-"""Everything is tuned on the second."""
+"""All tuning is on the validation split."""
 
 
 @dataclass(frozen=True)
 class Selection(ScoredModels):
-    """The names that the rules' wildcards take."""
+    """The values of the rules' wildcards."""
 
     config: ExperimentConfig
 
@@ -29,12 +29,12 @@ class Selection(ScoredModels):
 
     @property
     def trained_captioners(self) -> list[str]:
-        """Those that are shown, and those that they start from, which come first."""
+        """The captioners of ``run``, each preceded by those that it starts from."""
         return unique(name for wanted in self.captioners for name in self.config.line_of(wanted))
 
     @property
     def decodings(self) -> list[str]:
-        """Those whose captions are shown and scored."""
+        """The decodings whose captions are shown and scored."""
         return unique(self.config.run.decodings)
 
     @property
@@ -43,24 +43,24 @@ class Selection(ScoredModels):
 
     @property
     def needed_decodings(self) -> list[str]:
-        """Those that are shown, and those that are reranked."""
+        """The decodings of ``run``, and those that rerankings reorder."""
         return unique([*self.decodings, *(self.config.rerankings[name].decoding for name in self.rerankings)])
 
     @property
     def needed_retrievers(self) -> list[str]:
-        """Those that are shown, and those that rerank."""
+        """The retrievers of ``run``, and those of rerankings."""
         reranking = (self.config.rerankings[name].retriever for name in self.rerankings)
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     def embeddings(self, model: str, split: str) -> str:
-        """The embeddings of a split by a model, or by a matcher in one language."""
+        """The path of a model's embeddings of a split."""
         return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
 
     def drawn(self, names: Iterable[str], *kinds: str) -> list[str]:
-        """Of models that differ in their seed alone only the first; the others stand in the tables.
+        """The models to draw: of models that differ only in their seed, the first. The tables list all of them.
 
         Args:
-            kinds: the sections of the configuration that ``names`` are of.
+            kinds: the sections of the configuration that contain ``names``.
         """
         made = self.variants(*kinds)
         first: dict[str, str] = {}
@@ -74,7 +74,7 @@ class Selection(ScoredModels):
 
     @property
     def needed_splits(self) -> list[str]:
-        """Those that are shown, the one things are tuned on, that query banks are of, and that pools are of."""
+        """The splits of ``run``, and those that tuning, query banks and pools need."""
         rerankings = (self.config.rerankings[name] for name in self.rerankings)
         tunes = any(reranking.by == "retriever" and reranking.weight is None for reranking in rerankings)
         tuned = [VALIDATION] if tunes or self.banked else []
@@ -83,7 +83,7 @@ class Selection(ScoredModels):
 
     @property
     def backbones(self) -> list[str]:
-        """Those that a wanted model looks through."""
+        """The backbones of all models to train."""
         captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
         retrievers = (
             backbone
@@ -94,7 +94,7 @@ class Selection(ScoredModels):
 
     @property
     def has_objects(self) -> bool:
-        """Whether the data set says which object is where."""
+        """Whether the data set has object masks."""
         return self.config.data.dataset == "scenes"
 
     @property

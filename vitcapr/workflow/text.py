@@ -1,4 +1,4 @@
-"""The stages that turn captions into numbers, and the word vectors they start from."""
+"""The files of the text stages: vocabulary, word numbers and word vectors."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ class TextStages:
 
     @property
     def word_vectors(self) -> list[str]:
-        """Those that a wanted model starts from."""
+        """The word vectors that initialise a model to train."""
         captioners = (self.selection.config.captioners[name].word_vectors for name in self.selection.trained_captioners)
         retrievers = (
             self.selection.config.retrievers[name].text.word_vectors for name in self.selection.needed_retrievers
@@ -25,12 +25,12 @@ class TextStages:
         return unique(name for name in [*captioners, *retrievers] if name is not None)
 
     def files_of(self, wildcards: Wildcards) -> dict[str, Path]:
-        """The file of word vectors that the job reads, by its key."""
+        """The word-vector file that the job reads, by its configuration key."""
         return self.vector_files(wildcards.vectors)
 
     def vector_files(self, name: str) -> dict[str, Path]:
         return {f"word_vectors.{name}.path": find_data(self.selection.config.word_vectors[name].path)}
 
     def vectors_named(self, name: str | None) -> list[str]:
-        """The stage's output for a model that starts from ``name``; nothing for one that starts from random numbers."""
+        """The initial embedding ``name``; empty if the embedding is initialised at random."""
         return [] if name is None else [f"{self.selection.root}/text/word_vectors/{name}/vectors.npy"]

@@ -1,8 +1,7 @@
 """Random changes of pictures that leave their meaning: rotation, flips, brightness, hue, Gaussian blur.
 
-What happens to a picture is drawn from (seed, epoch, row) alone, and nothing is computed across the pictures of a
-batch. A picture therefore changes the same way in whatever batch it comes, and training that goes on after a stop sees
-the same bytes.
+The changes of a picture are drawn from (seed, epoch, row), and no computation mixes pictures of a batch. A picture
+therefore changes the same way in every batch, and a continued training sees the same bytes.
 """
 
 import math
@@ -48,7 +47,7 @@ class Augmentation:
 
 @dataclass(frozen=True)
 class Draws:
-    """What happens to each of B pictures; the neutral value of a change is that it does not happen.
+    """The changes of each of B pictures. The neutral value of a change leaves the picture as it is.
 
     Attributes:
         angle: (B,) degrees counter-clockwise.
@@ -82,7 +81,7 @@ class Draws:
 
     @classmethod
     def none(cls, pictures: int) -> Self:
-        """Nothing happens to any of so many pictures."""
+        """The neutral changes of this many pictures."""
         nothing = np.zeros(pictures)
         return cls(nothing, nothing > 0, nothing > 0, nothing + 1, nothing, nothing)
 

@@ -1,7 +1,7 @@
 """Batches for training: images drawn at random from a store, each with all its captions.
 
-The captions of an image come together, so its patches are read, moved and projected once for all five. Nothing but
-the batches being prepared is held in memory, whatever the size of the store.
+All captions of an image are in the same batch, so its patches are read, transferred and projected once. Memory holds
+only the batches in preparation, for any size of the store.
 """
 
 import queue
@@ -92,7 +92,7 @@ class CaptionBatches:
         max_length: longest caption in tokens; longer ones are cut.
         arrays: which of the store's arrays to read; a store of aligned vectors has no patches.
         shuffle: False keeps the order of ``rows``.
-        start_batch: the first batch to yield, to continue an epoch that was broken off.
+        start_batch: the first batch to yield, to continue an interrupted epoch.
         share: ``(rank, processes)``; of every batch, only the part of this one among several processes is read. The
             parts follow one another, and are empty where there are more processes than images.
         depth: batches prepared ahead.

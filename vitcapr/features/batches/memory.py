@@ -1,4 +1,4 @@
-"""Arrays in memory that batches are drawn from as from a store: for small data, and to compare a store with."""
+"""Feature arrays in memory with the interface of a store, for small data and for comparisons."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Which caption belongs to which image, where two stores are all there is, and which images are held out."""
+"""Assigns captions to images by the ids of two stores, and selects the held-out images."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 
 _SPLITS = ("train", "validation", "test")
 _HELD_OUT = {"test": 0.1, "validation": 0.05}
-"""Shares of the images, where nobody says which."""
+"""Shares of the splits, if the table defines none."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _rows(wanted: "pd.Series[str]", ids: list[str], what: str, where: Path | Non
 
 
 def _complete(splits: dict[str, np.ndarray], seed: int, where: Path | None) -> dict[str, np.ndarray]:
-    """Take what is missing of test and validation from the training images, at random."""
+    """Move random training images to the test and validation splits, if these are missing."""
     draw = np.random.default_rng(seed)
     if "train" not in splits:
         raise UserError("no pair is for training", where=where, remedy="give some the split 'train'")

@@ -125,8 +125,7 @@ class PairBatches:
     Images come in the order of :class:`CaptionBatches`, which reads them ahead.
 
     Args:
-        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all. It is not
-            read with ``batch_pairs``.
+        captions_per_image: number of captions to sample per image; None: all. Ignored with ``batch_pairs``.
         rows, batch_images, batch_pairs, arrays, seed, epoch, shuffle, start_batch, share: as in
             :class:`CaptionBatches`.
     """
@@ -191,9 +190,9 @@ class PairBatches:
 
 
 def draw_pairs(image_row: np.ndarray, rows: np.ndarray, pairs: int | None, seed: int) -> np.ndarray:
-    """Which captions stay when ``pairs`` of those of the images ``rows`` are drawn at random.
+    """The captions that remain after sampling ``pairs`` captions of the images ``rows``.
 
-    Captions of other images stay all. A larger draw of the same seed holds the smaller one; None draws all.
+    All captions of other images remain. With the same seed, a larger sample contains the smaller one. None keeps all.
 
     Args:
         image_row: (M,), the image of each caption.

@@ -78,11 +78,11 @@ class PixelBatches:
         rows: the images to draw from, for instance those of the training split.
         batch_images: B; the last batch may be smaller.
         augmentation: None changes nothing, as for validation.
-        captions_per_image: so many captions, drawn at random, of each image that has more; None takes all.
+        captions_per_image: number of captions to sample per image; None: all.
         batch_pairs: as in :class:`PairBatches`.
         seed, epoch: decide the order, the captions drawn and the augmentation.
         shuffle: False keeps the order of ``rows``.
-        start_batch: the first batch to yield, to continue an epoch that was broken off.
+        start_batch: the first batch to yield, to continue an interrupted epoch.
         share: as in :class:`PairBatches`.
         device: of the pixels that are yielded, which are float32.
 

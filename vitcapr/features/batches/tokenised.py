@@ -1,4 +1,4 @@
-"""Captions cut into the pieces that text towers read, each by the tower of its language."""
+"""Tokenised captions for text towers; the tower of its language tokenises each caption."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 
 @dataclass(frozen=True)
 class TowerReader:
-    """How a text tower reads.
+    """The tokenizer of a text tower.
 
     Attributes:
         languages: of the captions that are this tower's.

@@ -1,4 +1,4 @@
-"""Several stores of the same images, each a view of them: mirrored, for instance, or at another size."""
+"""Augmented views: several stores of the same images, for example mirrored or at another size."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ class _DrawnArray:
 
 
 class DrawnViews:
-    """One view of every image, drawn anew each epoch; the same for the same seed and epoch, in any batch or process.
+    """One view of every image, sampled in each epoch from the seed and the epoch, in any batch or process.
 
     Args:
         views: stores of the same images, their arrays of the same shapes.

@@ -46,7 +46,7 @@ def locate(source: str, revision: str) -> Checkpoint:
     """Find ``source``: under ``VITCAPR_BACKBONES``, as a folder, or on the hub (its cache first if offline).
 
     Raises:
-        UserError: it is nowhere.
+        UserError: it is not found.
     """
     shelf = os.environ.get("VITCAPR_BACKBONES")
     places = [Path(shelf).expanduser() / source] if shelf and not Path(source).is_absolute() else []

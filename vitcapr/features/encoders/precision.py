@@ -27,7 +27,8 @@ def resolve_device(name: str) -> torch.device:
 
 @cache
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Whether the processor multiplies bfloat16 matrices itself (AMX or AVX512-BF16); emulated, it is slower."""
+    """Whether the CPU has bfloat16 matrix instructions (AMX or AVX512-BF16). Emulated bfloat16 is slower than
+    float32."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

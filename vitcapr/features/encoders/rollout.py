@@ -12,11 +12,12 @@ from vitcapr.features.encoders.backbones import Backbone
 
 
 def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
-    """What flows from each patch to the first token through all layers, the residual path counted as half of each.
+    """The attention flow from each patch to the first token through all layers; the residual path counts half of each
+    layer.
 
-    Layer by layer, the heads' mean attention A becomes (A + I) / 2, and the layers are multiplied (equation 1). Of
-    the first row (CLS), the prefix (CLS itself, a distillation token, registers) is left out and the rest scaled to
-    sum to 1.
+    Layer by layer, the heads' mean attention A becomes (A + I) / 2, and the layers are multiplied (equation 1). Of the
+    first row (CLS), the prefix (CLS itself, a distillation token, registers) is left out and the rest scaled to sum to
+    1.
 
     Args:
         attentions: for each layer, first to last, (B, heads, T, T); each row sums to 1.
@@ -37,7 +38,7 @@ def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
 
 
 class AttendingBackbone(Backbone):
-    """A backbone that also tells its attention; slower, since the fused kernels never write it down."""
+    """A backbone that also returns its attention. It is slower, because fused kernels do not return attention."""
 
     def __init__(
         self, folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device | None = None

@@ -134,7 +134,7 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
     Of output ``word_vectors`` the "folder" is the file of word vectors.
 
     Raises:
-        UserError: it is nowhere.
+        UserError: it is not found.
     """
     if output == "word_vectors":
         return Checkpoint(locate_word_vectors(source), None)

@@ -64,7 +64,7 @@ def locate_word_vectors(source: str) -> Path:
     """The file ``source``: under ``VITCAPR_DATA``, else where its path says.
 
     Raises:
-        UserError: it is nowhere.
+        UserError: it is not found.
     """
     folder = os.environ.get("VITCAPR_DATA")
     places = [Path(folder).expanduser() / source] if folder else []
