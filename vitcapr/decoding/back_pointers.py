@@ -1,4 +1,4 @@
-"""How every hypothesis of a beam came about, so that histories are never copied while the search runs."""
+"""Back-pointers of beam hypotheses, so that the search never copies histories."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Features of a split, batch by batch, the next one read while this one is decoded."""
+"""Batches of a split's features; the next batch is read while the present one is decoded."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -26,7 +26,8 @@ from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 _SHRINK_BELOW = 0.85
-"""The share of running images below which the others leave the batch: copying the image side has its price."""
+"""The share of unfinished images below which finished images are removed from the batch; the removal copies
+features."""
 
 
 @torch.inference_mode()
@@ -145,7 +146,7 @@ class _Finished:
         self.slot = self.length.clone()
 
     def threshold(self, rows: Tensor) -> Tensor:
-        """What a caption has to surpass to enter the list."""
+        """The score that a caption must exceed to enter the list."""
         return self.score[rows, -1]
 
     def offer(self, rows: Tensor, words: int, log_prob: Tensor, end_log_prob: Tensor, length_penalty: float) -> None:

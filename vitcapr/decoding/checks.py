@@ -1,4 +1,4 @@
-"""What a user can ask of a search that it cannot give."""
+"""Checks of the arguments of a search."""
 
 import torch
 from torch import Tensor

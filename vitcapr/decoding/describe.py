@@ -1,4 +1,4 @@
-"""Captions of images by a captioner, greedy or by a beam."""
+"""Generates captions of images with a captioner, by greedy or beam search."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def describe(
     block_ngram: int,
     keep_attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The ``n_best`` captions of each of B images, the best first; see :func:`beam_search` for the parameters.
+    """The ``n_best`` captions of each of B images, best first; see :func:`beam_search` for the parameters.
 
     A beam of one is greedy decoding, which has a way of its own: it is faster, and a length penalty means nothing to
     it. ``<unk>`` is never written.

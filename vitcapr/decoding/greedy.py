@@ -1,4 +1,4 @@
-"""Greedy decoding: the most probable word, again and again.
+"""Greedy decoding: the most probable word at every step.
 
 Apart from the beam search on purpose: training validates with this module, and an edit of the beam must not make
 trained models stale.

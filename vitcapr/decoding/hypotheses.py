@@ -1,4 +1,4 @@
-"""A caption as a sequence of numbers, with what the model thought of it."""
+"""A caption as a sequence of word numbers, with its log-probabilities."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,6 @@ class Hypothesis:
     log_prob: float
     """The sum of ``token_log_probs``."""
     score: float
-    """What a beam ranks by; for greedy decoding, which ranks nothing, ``log_prob``."""
+    """The score by which a beam ranks; for greedy decoding, ``log_prob``."""
     attention: NDArray[np.float16] | None
-    """(words, P), the patches looked at for each word; None where it was not asked for."""
+    """(words, P), the attention over the patches for each word; None if not requested."""

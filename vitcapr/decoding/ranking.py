@@ -1,4 +1,4 @@
-"""The best of many, in an order that every device agrees on."""
+"""Top-k selection with the same order on every device."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ _BLOCK = 64
 
 
 def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Up to k largest of each row of a short matrix, in descending order; of equal ones the first."""
+    """Up to k largest values of each row of a short matrix, in descending order; ties by lower index."""
     ordered, indices = values.sort(dim=1, descending=True, stable=True)
     return ordered[:, :k], indices[:, :k]
 

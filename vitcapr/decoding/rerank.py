@@ -1,4 +1,4 @@
-"""The n best captions of an image in a new order: how likely they are, and how well they fit the picture.
+"""Reranking of the n best captions of an image by their likelihood and their similarity to the image.
 
     score = (1 - weight) * log_prob / (words + 1) ** length_penalty + weight * cosine(image, caption)
 

@@ -1,4 +1,4 @@
-"""A trained captioner, checked against the vocabulary and the features it is given."""
+"""Loads a trained captioner and checks it against the vocabulary and the features."""
 
 from pathlib import Path
 

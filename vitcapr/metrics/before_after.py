@@ -1,4 +1,4 @@
-"""What one step changed in every score: reranking, and self-critical training."""
+"""The effect of reranking and of self-critical training on every score."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ CROSS_ENTROPY = "_cross_entropy"
 
 
 def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
-    """Two decodings of one captioner. The paper shows two images before and after, and no score."""
+    """Two decodings of one captioner. The paper shows two images before and after reranking, but no score."""
     given = [content for content in comparisons if content["before"]["model"] == content["after"]["model"]]
     found = (content for content in _pairs(builds, _rerankings(builds)) if not _is_among(content, given))
     return _table(

@@ -1,7 +1,7 @@
-"""How sure a score is: intervals by resampling images, and a test between two systems on the same images.
+"""Bootstrap confidence intervals over images, and a paired test of two systems on the same images.
 
-Every score here is a function of sums over the images (a mean is a sum over a count), so that a resample is
-a weighted sum of the per-image statistics, and thousands of them are one matrix product.
+Every score here is a function of sums over the images (a mean is a sum over a count), so that a resample is a weighted
+sum of the per-image statistics, and thousands of them are one matrix product.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 _BLOCK = 64
-"""Resamples made at a time; bounds the memory at _BLOCK x N numbers."""
+"""Bootstrap samples per block; a block holds _BLOCK x N numbers."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A score and what it is made of.
+    """A score and the per-image values that it is computed from.
 
     Attributes:
         statistics: (N, K), K numbers an image that add up over the images.
@@ -54,9 +54,9 @@ class Comparison(NamedTuple):
     """A - B."""
     low: float
     high: float
-    """The 95 % interval of the difference, by resampling images."""
+    """The 95 % bootstrap interval of the difference over images."""
     p_value: float
-    """Two-sided, by exchanging the systems' answers image by image."""
+    """The two-sided p-value of a randomisation test that swaps the systems' outputs per image."""
 
 
 def ratio(sums: Array) -> Array:
@@ -128,6 +128,6 @@ def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:
 
 
 def _percentiles(values: Array) -> Interval:
-    """A resample in which nothing is counted has no score and is left out."""
+    """A bootstrap sample without counts has no score and is omitted."""
     low, high = np.nanquantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(low), float(high))

@@ -1,4 +1,4 @@
-"""What each of an image's candidates would contribute to a score of the split, if it were chosen."""
+"""The contribution of each candidate caption of an image to a score of the split."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -47,7 +47,7 @@ class CandidateScores:
 def tokenize_candidates(
     candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], timeout: float
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """The words of each image's candidates, and those of each image's references.
+    """The tokens of each image's candidates and references.
 
     Args:
         candidates, references: by image.

@@ -1,4 +1,4 @@
-"""All metrics of captions, in the order in which their scores stand."""
+"""All caption metrics, in the order of their scores in tables."""
 
 from functools import cache
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""How many claims of captions are right: each claim against what is known of the picture.
+"""Claim accuracy: the share of a caption's claims that agree with the known content of the picture.
 
 n-gram scores hardly move when "three" should be "four" or "left" should be "right"; a reader does.
 """
@@ -14,7 +14,7 @@ KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations
 
 
 def claim_accuracy(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Measure]:
-    """How many claims of N captions are right.
+    """The claim accuracy of N captions.
 
     Args:
         told: what each caption says.
@@ -45,7 +45,7 @@ def claim_accuracy(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Mea
 
 
 def _claims(caption: Told, picture: Told) -> Iterator[tuple[str, bool]]:
-    """(kind of claim, whether it is so) of all that a caption says."""
+    """(kind of claim, whether it is correct) for all claims of a caption."""
     there = list(picture.groups)
     for group in caption.groups:
         meant = next((other for other in there if other.kind == group.kind), None)

@@ -1,4 +1,4 @@
-"""How tables show each score: its name, its unit and the table it stands in."""
+"""The columns of score tables: name, unit and table of each score."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Two scored systems on the same images: what changed in every score, and whether the data show it."""
+"""Compares two scored systems on the same images: the differences of all scores, with intervals and tests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SAME = ("tok", "refs", "images", "split", "lang")
 
 @dataclass(frozen=True)
 class Scored:
-    """What ``score`` left of a system.
+    """The output of ``score`` for a system.
 
     Attributes:
         report: its metrics.json.

@@ -1,7 +1,7 @@
-"""Whether a captioner looks at an object when it says its word.
+"""Grounding: whether a captioner attends to an object when it generates the object's word.
 
-Where masks exist, the attention of a word that names an object in the picture is compared with the mask of
-all objects of that word.
+Where masks exist, the attention of a word that names an object in the picture is compared with the mask of all objects
+of that word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -96,7 +96,7 @@ def attention_share(heat: Array, mask: Mask) -> float:
 
 
 def overlap(patches: int, pixels: int) -> Array:
-    """How much of each patch each pixel is, along one axis: (patches, pixels), rows sum to one."""
+    """The share of each patch that each pixel covers, along one axis: (patches, pixels), rows sum to one."""
     edges = np.arange(patches + 1) * (pixels / patches)
     start, end = edges[:-1, None], edges[1:, None]
     pixel = np.arange(pixels)

@@ -1,4 +1,4 @@
-"""What grounding is measured on: the attention of a captioner, and the masks of the objects."""
+"""Inputs of the grounding metric: the attention of a captioner and the object masks."""
 
 import io
 from collections.abc import Sequence

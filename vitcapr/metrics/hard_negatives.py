@@ -1,4 +1,4 @@
-"""What hard negatives do to Recall@K: retrievers with and without them."""
+"""The effect of hard negatives on Recall@K: retrievers with and without them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How much features hold, in bits: entropy of their values, and what they share with one another and with matching.
+"""Information measures of features, in bits: entropies and mutual information.
 
 Peng 2025 (section 2.3) prints a "feature entropy" and a "mutual information between features and matching labels" and
 names no estimator. What stands here is named, and has tests in which the truth is known.
@@ -47,7 +47,7 @@ def spectral_entropy(vectors: Array) -> float:
 
 
 def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
-    """I(similarity; match) in bits where a pair is as often true as wrong: from 0 to 1, the entropy of such a label.
+    """I(similarity; match) in bits for equally many positives and negatives: between 0 and 1, the entropy of the label.
 
     Similarities are cut at the quantiles of both kinds together; the bias of counting is taken off (Miller and Madow
     1955), and what is then below 0 is 0.
@@ -73,10 +73,10 @@ def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
 def shared_information(
     images: Array, captions: Array, components: int = COMPONENTS, neighbours: int = NEIGHBOURS
 ) -> float:
-    """I(image features; caption features) of true pairs in bits, on the first principal components of each.
+    """I(image features; caption features) of positives in bits, on the first principal components of each.
 
-    The first estimator of Kraskov, Stögbauer and Grassberger 2004 (equation 8). It sees what the components keep,
-    so that it is a lower bound of what whole features share, and it grows with ``components``.
+    The first estimator of Kraskov, Stögbauer and Grassberger 2004 (equation 8). It sees what the components keep, so
+    that it is a lower bound of what whole features share, and it grows with ``components``.
 
     Args:
         images, captions: (N, E) and (N, D), row by row a true pair. At most the first ``POINTS`` are used.

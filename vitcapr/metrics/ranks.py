@@ -1,4 +1,4 @@
-"""The rank of the true match of every image and every caption, without the matrix of all scores.
+"""The retrieval rank of the positive of every image and every caption, without storing the full score matrix.
 
 A score is the dot product of two embeddings, computed in float64 and rounded once to float32. A product in float32
 depends in its last bits on the shape of its blocks, so that copies of one embedding would not tie; in float64 these
@@ -34,7 +34,7 @@ class Matrix(Protocol):
 
 @dataclass(frozen=True)
 class Truth:
-    """Which captions are of which image.
+    """The captions of each image.
 
     Attributes:
         caption_image: (M,) the image of each caption, in the order of the images.
@@ -116,7 +116,7 @@ def rank_matches(
 
 
 def _leave_out_own(scores: Float32s, rows: slice, columns: slice, truth: Truth) -> None:
-    """A true match competes with others only: not with itself, nor with the other captions of its image."""
+    """A positive competes only with negatives: not with itself and not with the other captions of its image."""
     first = max(truth.offsets[rows.start], columns.start)
     last = min(truth.offsets[rows.stop], columns.stop)
     scores[truth.caption_image[first:last] - rows.start, np.arange(first, last) - columns.start] = -np.inf

@@ -1,4 +1,4 @@
-"""What people wrote for the images of a split, and its words beside those of the candidates."""
+"""The reference captions of a split, and their tokens together with those of the candidates."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Measures as they stand in a metrics file: rounded, and with their intervals."""
+"""Scores in the form of a metrics file: rounded, with their intervals."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Scores of retrieval from the ranks of the true matches: recall, ranks, mAP@R, and what chance would give."""
+"""Retrieval scores from the retrieval ranks of the positives: recall, ranks, mAP@R and the chance level."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What scores of retrieval are made from: tables of ranks, query banks, and embeddings checked against their split."""
+"""Inputs of the retrieval scores: rank tables, query banks, and embeddings checked against their split."""
 
 from pathlib import Path
 

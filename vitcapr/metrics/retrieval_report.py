@@ -1,4 +1,4 @@
-"""Scores of retrieval as they stand in a metrics file."""
+"""Retrieval scores in the form of a metrics file."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ Folds = list[tuple[Ranks, Truth]]
 
 
 def retrieval_scores(ranks: Ranks, truth: Truth, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
-    """All scores of a pool, what chance would give, and, with ``_1k`` behind their names, the means over the folds."""
+    """All scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
     whole = retrieval.measures(ranks, truth)
     scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
     scores |= median_scores([(ranks, truth)], "", samples, seed)
@@ -27,7 +27,7 @@ def retrieval_scores(ranks: Ranks, truth: Truth, folds: Folds, samples: int, see
 
 
 def pool_protocol(truth: Truth, split: str, languages: Sequence[str]) -> list[str]:
-    """Without these the numbers cannot be compared with anyone's."""
+    """The parts of the protocol that a comparison with other results needs."""
     images, captions = len(truth.captions_each), len(truth.caption_image)
     least, most = truth.captions_each.min(), truth.captions_each.max()
     each = str(least) if least == most else f"{least}-{most}"

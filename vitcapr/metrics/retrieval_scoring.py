@@ -1,4 +1,4 @@
-"""The embeddings of a split as retrieval is scored: the scores, the ranks, and the protocol."""
+"""Scores the embeddings of a split for retrieval: the scores, the ranks and the protocol."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple

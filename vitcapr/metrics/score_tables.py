@@ -1,4 +1,4 @@
-"""The scores of a summary as people read them: a row a model, a column a score."""
+"""Score tables of a summary: one row per model, one column per score."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The captions of a split against its references: scores, a row an image, and the protocol."""
+"""Scores the captions of a split against its references: scores, one row per image, and the protocol."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Trainings of one system that differ in their seed alone, as one row of a table."""
+"""Seed averages: one table row for the trainings of a system that differ only in their seed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How things were trained, and the numbers that belong in no table of scores: the paper's beside this build's."""
+"""Tables of training setups and of numbers outside score tables: the paper's and those of this build."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tables of scores side by side: what the paper printed, what this build reaches, what the literature has."""
+"""Score tables that compare the paper, this build and the literature."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -120,7 +120,7 @@ def headings(metrics: Sequence[str]) -> tuple[str, ...]:
 
 
 def caption(asked: PublishedTable, shown: Iterable[BuildRow]) -> str:
-    """What every number of the table is, with the protocols of this build's."""
+    """The caption that explains the numbers of the table, with the protocols of this build."""
     unscaled = "bits" if any("information" in metric for metric in asked.metrics) else "lengths and ranks"
     parts = [f"Scores times 100, {unscaled} as they are; in parentheses 95 % intervals, by resampling images."]
     protocols = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Scores over seeds: how far they lie apart, and whether one model beats another beyond that."""
+"""The spread of scores over seeds, and tests of differences between models."""
 
 from collections.abc import Hashable, Iterator, Mapping
 from itertools import combinations

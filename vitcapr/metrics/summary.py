@@ -1,4 +1,4 @@
-"""All scores of an experiment in one tidy table: a row a score."""
+"""All scores of an experiment in one tidy table: one row per score."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

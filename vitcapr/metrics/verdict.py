@@ -1,4 +1,4 @@
-"""What an interval says of a difference."""
+"""The verdict on a difference, from its interval."""
 
 HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
 

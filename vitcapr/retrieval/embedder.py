@@ -1,4 +1,4 @@
-"""A trained retriever at work: rows of a feature store and sentences become points of one space."""
+"""Embeds rows of a feature store and sentences with a trained retriever."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -121,7 +121,7 @@ class Retriever:
 
     @property
     def views(self) -> list[str]:
-        """The backbones, beside its own, through which it sees an image."""
+        """The backbones of its augmented views."""
         return list(self.card["settings"]["retriever"].get("views", []))
 
     def image_embedder(self, *views: FeatureStore) -> ImageEmbedder:

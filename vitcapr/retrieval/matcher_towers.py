@@ -1,4 +1,4 @@
-"""Towers of a matcher: from checkpoints, from scratch, and again from what a trained matcher's card says."""
+"""Towers of a fine-tuned dual encoder: from checkpoints, from scratch, or from the card of a trained model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -99,7 +99,7 @@ def scratch_part(
 
 
 def build_matcher(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None) -> Matcher:
-    """The matcher that a card's ``architecture`` describes.
+    """The dual encoder that a card's ``architecture`` describes.
 
     Args:
         parts: the encoders, ``image`` and ``text.<tower>``; None makes them with random weights.

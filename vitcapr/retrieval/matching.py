@@ -1,4 +1,4 @@
-"""A matcher in use: decoded pictures and captions in any of its languages become points of one space."""
+"""Embeds decoded pictures and captions with a fine-tuned dual encoder."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ def embed_captions(
 
 @dataclass(frozen=True)
 class MatchEmbedder:
-    """A matcher in evaluation mode, and how its text towers read."""
+    """A fine-tuned dual encoder in evaluation mode, with the tokenizers of its text towers."""
 
     matcher: Matcher
     readers: Mapping[str, TowerReader]

@@ -1,4 +1,4 @@
-"""What a search found, as one HTML file that needs nothing else."""
+"""Search results as one self-contained HTML file."""
 
 import base64
 import html
@@ -29,7 +29,7 @@ p { margin: 0.2rem 0; }
 
 @dataclass(frozen=True)
 class FoundImage:
-    """An image that was found; ``thumbnail`` is a JPEG file, None where the picture itself is not at hand."""
+    """A found image; ``thumbnail`` is a JPEG file, or None if the picture is not available."""
 
     score: float
     name: str
@@ -39,7 +39,7 @@ class FoundImage:
 
 @dataclass(frozen=True)
 class FoundCaption:
-    """A caption that was found, and the image that it was written for."""
+    """A found caption and its image."""
 
     score: float
     caption: str

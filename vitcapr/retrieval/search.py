@@ -1,4 +1,4 @@
-"""The nearest of many points of the unit sphere: exactly, block by block, so that they need not all be in memory."""
+"""Exact nearest neighbours by cosine, block by block, so that memory need not hold all points."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

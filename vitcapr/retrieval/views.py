@@ -1,4 +1,4 @@
-"""The feature stores that a retriever looks at: those of its backbone and of its further views."""
+"""The feature stores of a retriever: those of its backbone and of its augmented views."""
 
 from collections.abc import Sequence
 from pathlib import Path

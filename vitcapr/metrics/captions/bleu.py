@@ -11,7 +11,8 @@ from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9
-"""COCO's guards against a division by zero. They do not smooth: without a match, BLEU-4 stays below 0.001."""
+"""The small constants of the COCO evaluation that avoid division by zero. They are no smoothing: without a match,
+BLEU-4 stays below 0.001."""
 
 
 def bleu(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> dict[str, Measure]:

@@ -1,4 +1,4 @@
-"""What the scores against references do not see: how varied the captions are, and how they end."""
+"""Reference-free measures of captions: their diversity and their endings."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,11 @@ _FUNCTION_WORDS = """
     very
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""English words that a finished caption seldom ends in; it dangles where one does."""
+"""English function words that rarely end a complete caption."""
 
 
 def distinct(captions: Sequence[Sequence[str]], order: int) -> float:
-    """Different n-grams over all n-grams of the captions; nan where there are none.
+    """The ratio of distinct n-grams to all n-grams of the captions; nan if there are none.
 
     Li et al., A Diversity-Promoting Objective Function for Neural Conversation Models (2016).
     """
@@ -31,12 +31,12 @@ def distinct(captions: Sequence[Sequence[str]], order: int) -> float:
 
 
 def vocabulary_used(captions: Sequence[Sequence[str]]) -> int:
-    """How many different words the captions use."""
+    """The number of distinct words in the captions."""
     return len({word for words in captions for word in words})
 
 
 def identical_captions(captions: Sequence[Sequence[str]]) -> int:
-    """How many captions some other image has too."""
+    """The number of captions that also occur for another image."""
     return sum(count for count in Counter(map(tuple, captions)).values() if count > 1)
 
 

@@ -1,4 +1,4 @@
-"""METEOR 1.5 for English, from what its jar counts."""
+"""METEOR 1.5 for English, computed from the counts of its jar."""
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def meteor_of(sums: Array) -> Array:
 
 
 def _divide(numerator: Array, denominator: Array) -> Array:
-    """Zero where there is nothing to divide by, as METEOR has it."""
+    """The ratio, or zero if the denominator is zero, as in METEOR."""
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator != 0)
 
 

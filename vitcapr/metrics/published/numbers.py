@@ -1,4 +1,4 @@
-"""Numbers that others printed, as data: of the paper that is rebuilt, and of the literature beside it."""
+"""Published numbers as data: those of the reproduced paper and of the related literature."""
 
 from collections.abc import Iterator
 from decimal import Decimal
