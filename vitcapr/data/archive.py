@@ -1,4 +1,4 @@
-"""A folder or a zip, listed and read alike, from any thread."""
+"""One interface to a folder or a zip, safe for several threads."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""From what a data set lists to what is really there: the part that every reader shares."""
+"""Checks the listed images and captions of a data set and writes the manifest. All readers share this module."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -39,7 +39,7 @@ class ListedCaption:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a data set claims to hold, dirt included.
+    """The listed images and captions of a data set, before any check.
 
     Attributes:
         images: in the data set's own order, each id once.

@@ -1,9 +1,9 @@
-"""What the user's files contain, known without reading them again.
+"""Digests of the user's files, cached so that unchanged files are not read again.
 
-Snakemake asks for this whenever it reads the Snakefile, so the module imports neither pandas nor torch, and a
-file is hashed once and then recognised by its size and time stamps. Snakemake's own rule, a newer modification
-time, misses a file replaced by an older one; here any difference in size or times leads to a new hash, and only
-a new hash to a new digest, so touching a file changes nothing.
+Snakemake asks for this whenever it reads the Snakefile, so the module imports neither pandas nor torch, and a file is
+hashed once and then recognised by its size and time stamps. Snakemake's own rule, a newer modification time, misses a
+file replaced by an older one; here any difference in size or times leads to a new hash, and only a new hash to a new
+digest, so touching a file changes nothing.
 """
 
 import hashlib
@@ -114,7 +114,7 @@ def _announce(source: Path, sizes: list[int]) -> None:
 
 
 def _load(cache: Path) -> dict[str, Remembered]:
-    """What the cache holds, or nothing: absent, torn, of another format, or meddled with."""
+    """The content of the cache; empty if the file is missing, damaged or in another format."""
     try:
         content = json.loads(cache.read_bytes())
         if content["format"] != FORMAT:

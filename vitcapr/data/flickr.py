@@ -1,4 +1,4 @@
-"""What Flickr8k and Flickr30k share: pictures found by name, the token file, and seeded splits."""
+"""Code that Flickr8k and Flickr30k share: pictures by file name, the token file, and seeded splits."""
 
 import hashlib
 from collections.abc import Iterable

@@ -21,7 +21,7 @@ KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 
 
 def list_release(root: Path, tables: Sequence[str], *, splits: Splits, lists: Path | None, seed: int) -> Listing:
-    """What the Parquet release lists, in its own order; the pictures stay in the files.
+    """The listing of the Parquet release, in its order; the pictures stay in the files.
 
     Args:
         root: the folder that ``tables`` are relative to.
@@ -39,7 +39,7 @@ def list_release(root: Path, tables: Sequence[str], *, splits: Splits, lists: Pa
 def list_photographs(
     image_files: Iterable[str], text: Path, *, splits: Splits, lists: Path | None, seed: int
 ) -> Listing:
-    """What the caption file lists, in the order of the image files' names.
+    """The listing of the caption file, in the order of the image file names.
 
     Args:
         image_files: the paths that exist below the image root, relative to it.

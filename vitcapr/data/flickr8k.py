@@ -27,14 +27,14 @@ KAGGLE_CAPTIONS = "captions.txt"
 
 
 def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: int) -> Listing:
-    """What the data set claims to hold, in the order of the image files' names.
+    """The listing of the data set, in the order of the image file names.
 
     An image's id is its file name, as in the corpus; a caption's id is that name, ``#`` and its number.
 
     Args:
         image_files: the paths that exist below the image root, relative to it.
-        text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself,
-            with the split lists beside it.
+        text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself, with
+            the split lists beside it.
         splits: ``official``, or ``random`` for :func:`vitcapr.data.flickr.random_splits` of the images that have
             captions.
         seed: of the random split.

@@ -1,4 +1,4 @@
-"""Photographs as they are found in the wild, decoded to one form or refused with a reason."""
+"""Decodes photographs of any format to 8-bit RGB, or refuses them with a reason."""
 
 import hashlib
 import io
@@ -52,7 +52,7 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 class BadImage(Exception):
-    """A file that is no usable picture; the message says why, the same way every time."""
+    """A file that is not a usable picture; the message gives the reason and is always the same for the same file."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -109,16 +109,16 @@ class ImageSource:
 
 
 def decode(content: bytes, max_pixels: int) -> Image.Image:
-    """A picture file as the 8-bit RGB picture that a person would see.
+    """Decode a picture file as an upright 8-bit RGB picture.
 
-    Upright by its EXIF orientation. Grey becomes three equal channels, 16 bits are scaled by 255/65535 and
-    rounded, CMYK is converted, transparency (alpha, palette or colour key) is laid over white, of an
-    animation the first frame counts. Safe to call from many threads.
+    Upright by its EXIF orientation. Grey becomes three equal channels, 16 bits are scaled by 255/65535 and rounded,
+    CMYK is converted, transparency (alpha, palette or colour key) is laid over white, of an animation the first frame
+    counts. Safe to call from many threads.
 
     Args:
         content: the bytes of the file.
-        max_pixels: a picture whose header claims more is refused before anything is decoded. Pillow's own limit,
-            ``2 * PIL.Image.MAX_IMAGE_PIXELS`` (179 million), holds as well.
+        max_pixels: a picture whose header claims more is refused before anything is decoded. Pillow's own limit, ``2 *
+            PIL.Image.MAX_IMAGE_PIXELS`` (179 million), holds as well.
 
     Raises:
         BadImage: empty, not a picture, truncated or damaged, too large, or with pixels of unknown range.
@@ -147,7 +147,7 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What the manifest keeps of an image file: its size in pixels once upright, and the digest of its bytes."""
+    """The facts of an image file in the manifest: its size in pixels when upright, and the digest of its bytes."""
 
     width: int
     height: int

@@ -1,4 +1,4 @@
-"""Where a captioner looked as it wrote each word."""
+"""Draws the attention of a captioner at each word."""
 
 from collections.abc import Sequence
 

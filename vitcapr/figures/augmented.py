@@ -1,4 +1,4 @@
-"""Contact sheets of what happens to pictures before they are learnt: each change on its own, and Base64."""
+"""Contact sheets of training pictures: each augmentation separately, and Base64."""
 
 import base64
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A sheet of pictures with the captions that models wrote for them, and one reference."""
+"""A sheet of pictures with generated captions and one reference caption."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Captioned:
-    """A picture and what was written for it.
+    """A picture and its captions.
 
     Attributes:
         picture: RGB, any size.

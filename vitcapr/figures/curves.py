@@ -58,15 +58,15 @@ _RETRIEVERS = (
 
 @styled
 def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """How captioners learn: one line style a quantity, one colour a model, a panel for what any history has.
+    """Training curves of captioners: one line style per quantity, one colour per model, one panel per group of columns.
 
-    The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr
-    wears a star. Thin vertical lines stand where a phase of training begins.
+    The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr wears a star.
+    Thin vertical lines stand where a phase of training begins.
 
     Args:
         histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are ``train_loss``,
-            ``validation_loss``, ``train_reward`` (of self-critical phases, which have no loss),
-            ``validation_cider``, ``learning_rate`` and ``phase``.
+            ``validation_loss``, ``train_reward`` (of self-critical phases, which have no loss), ``validation_cider``,
+            ``learning_rate`` and ``phase``.
 
     Raises:
         ValueError: there is nothing to draw.
@@ -76,7 +76,7 @@ def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
 
 @styled
 def retriever_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """How dual encoders learn (the paper's figure 3): as :func:`training_curves`, with ``validation_rsum``.
+    """Training curves of dual encoders (the paper's figure 3): like :func:`training_curves`, with ``validation_rsum``.
 
     Losses of different objectives are of different kinds, and are compared by their slope alone.
 
@@ -135,11 +135,11 @@ def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str
 
 @styled
 def backbone_curves(history: pd.DataFrame) -> Figure:
-    """The loss of the backbone that is trained here, and how well it sees what is in the pictures.
+    """The loss and the validation accuracies of the backbone that the workflow trains.
 
     Args:
-        history: ``epoch``, ``train_loss``, ``validation_loss``; every column but these and ``learning_rate``
-            is a score of the validation split between 0 and 1.
+        history: ``epoch``, ``train_loss``, ``validation_loss``; every column but these and ``learning_rate`` is a score
+            of the validation split between 0 and 1.
     """
     scores = [c for c in history.columns if c not in ("epoch", "train_loss", "validation_loss", "learning_rate")]
     figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))

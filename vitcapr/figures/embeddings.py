@@ -1,4 +1,4 @@
-"""The space that images and captions share: its two main directions, its neighbourhoods, its cosines."""
+"""Figures of the shared embedding space: PCA, t-SNE and histograms of cosines."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Cosines:
 
 
 def cosines(embedded: Embeddings, seed: int) -> Cosines:
-    """The cosines of all true pairs and of two kinds of wrong ones; memory for 512 images at a time.
+    """The cosines of all positives and of two kinds of negatives, computed for 512 images at a time.
 
     Args:
         seed: of the random wrong pairs.
@@ -80,7 +80,7 @@ def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArr
 
 @styled
 def cosine_histogram(found: Cosines) -> Figure:
-    """Cosines of true pairs, of the hardest wrong pairs and of random wrong pairs (the paper's figure 19).
+    """Histograms of the cosines of positives, hardest negatives and random negatives (the paper's figure 19).
 
     The legend says what share of its area each kind of wrong pair has in common with the true ones.
     """
@@ -120,11 +120,11 @@ def cosine_histogram(found: Cosines) -> Figure:
 def principal_components(
     embedded: Embeddings, before: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
 ) -> Figure:
-    """All images and captions on the two main directions of their common space (the paper's figure 17).
+    """PCA of all images and captions in the shared space (the paper's figure 17).
 
     Args:
-        before: features (N, D) of the same images and (M, C) of the same captions before training, drawn beside:
-            where D is not C there is no common space yet, and each kind has directions of its own.
+        before: features (N, D) of the same images and (M, C) of the same captions before training, drawn beside: where
+            D is not C there is no common space yet, and each kind has directions of its own.
     """
     figure = new_figure(PAGE_WIDTH if before else COLUMN_WIDTH, 3.2, layout=ConstrainedLayoutEngine(w_pad=0.06))
     panels = figure.subplots(1, 2 if before else 1, squeeze=False)[0]
@@ -143,7 +143,7 @@ def principal_components(
 
 @styled
 def spaces(systems: Mapping[str, Embeddings]) -> Figure:
-    """The two main directions of the space of each system, a panel each (the second paper's figure 3).
+    """PCA of the space of each system, one panel per system (the second paper's figure 3).
 
     Axes have the same scale in all panels, so that a cloud that is tighter looks tighter.
     """

@@ -1,4 +1,4 @@
-"""Which images are shown: drawn with a seed, never picked."""
+"""Random selection of example images with a seed."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Which retrieval failures are shown: drawn with a seed among all of them, never picked."""
+"""Random selection of retrieval failures with a seed."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Failure:
 
 
 def image_failures(embedded: Embeddings, ranks: Ranks, count: int, seed: int) -> list[Failure]:
-    """``count`` images whose own captions all come after a wrong one, in their order; all if there are fewer."""
+    """``count`` random images whose first match is a negative, in their order; all if there are fewer."""
     return [
         _failure(image, embedded.captions @ embedded.images[image], embedded.caption_image == image, ranks.i2t)
         for image in _draw(ranks.i2t, count, seed)
@@ -37,7 +37,7 @@ def image_failures(embedded: Embeddings, ranks: Ranks, count: int, seed: int) ->
 
 
 def caption_failures(embedded: Embeddings, ranks: Ranks, count: int, seed: int) -> list[Failure]:
-    """``count`` captions whose image comes after a wrong one, in their order; all if there are fewer."""
+    """``count`` random captions whose first match is a negative, in their order; all if there are fewer."""
     positions = np.arange(len(embedded.images))
     return [
         _failure(

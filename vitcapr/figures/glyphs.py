@@ -1,4 +1,4 @@
-"""Which characters can be drawn here: Chinese, Japanese and Korean need a font that not every machine has."""
+"""Fonts for figures. Chinese, Japanese and Korean text needs a font that not every machine has."""
 
 import functools
 import importlib.util

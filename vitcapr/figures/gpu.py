@@ -1,4 +1,4 @@
-"""GPU use and memory over training (the paper's figure 4), or in words what was trained on instead."""
+"""GPU use and memory during training (the paper's figure 4). For other devices the figure names the device."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,8 @@ from vitcapr.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE,
 from vitcapr.figures.wrapping import LINE_SPACING, wrap
 
 _BINS = 300
-"""A training of a day has 43,200 samples: drawn are the mean and the range of each of so many stretches."""
+"""Number of intervals per curve. A one-day training has 43,200 samples, so the figure shows mean and range per
+interval."""
 _MARGIN = 0.1  # inches
 
 

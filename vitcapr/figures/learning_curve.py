@@ -1,4 +1,4 @@
-"""Recall against the number of training pairs: what more data would bring."""
+"""Recall over the number of training pairs (learning curves)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ _LEVEL, _ROTATION = 5, 45
 
 
 class Trained(NamedTuple):
-    """One training: pairs it saw, and Recall@1 of both directions as fractions."""
+    """One training: its number of pairs, and Recall@1 of both directions as fractions."""
 
     pairs: int
     i2t: float
@@ -47,7 +47,8 @@ def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: i
 
 @styled
 def learning_curve(systems: Mapping[str, Sequence[Trained]], searched: Mapping[str, str]) -> Figure:
-    """Recall@1 in percent over the training pairs, a panel a direction, a line a system through the means over seeds.
+    """Recall@1 in percent over the training pairs: one panel per direction, one line per system through the seed
+    averages.
 
     The band is a standard deviation over the seeds each way; every training is a dot.
 

@@ -1,4 +1,4 @@
-"""One image and one caption of a split, drawn at random, and what several models find first for them."""
+"""A random image and a random caption of a split, and the first results of several models for them."""
 
 from collections.abc import Callable, Mapping
 
@@ -33,7 +33,7 @@ def random_queries(embeddings: Embeddings, seed: int) -> tuple[int, int]:
 
 
 def notes_on_choice(data: Manifest, embeddings: Embeddings, split: str, seed: int) -> tuple[str, str]:
-    """What was searched and how the query was chosen: for the query image, and for the query caption."""
+    """The notes on the pool and on the selection of the query, for the query image and the query caption."""
     languages = data.captions["language"].iloc[embeddings.caption_row].unique()
     named = f" in {' and '.join(map(language_name, languages))}" if data.captions["language"].nunique() > 1 else ""
     chosen = f"of the {split} split, with cosines; the query is drawn at random with seed {seed}"

@@ -1,4 +1,4 @@
-"""Recall@K of retrievers side by side, with intervals and what chance would give."""
+"""Recall@K of retrievers side by side, with confidence intervals and chance level."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,7 +18,7 @@ DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}
 _HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "----")
 _DOTS = (0, (1, 1))
 _ABREAST = 7
-"""Retrievers whose values can stand side by side in half the width of a page."""
+"""Maximum number of retrievers whose values fit side by side in half a page width."""
 _GROUP = 0.84
 """Width of the bars of all retrievers at one K, of the distance between two Ks."""
 
@@ -55,7 +55,7 @@ def _seed_average(several: Sequence[Scores]) -> Scores:
 
 @styled
 def recall_bars(retrievers: Mapping[str, Scores], searched: Mapping[str, str]) -> Figure:
-    """Recall@1, 5 and 10 in percent, a panel a direction, a bar a retriever with its interval and its value above.
+    """Recall@1, 5 and 10 in percent: one panel per direction, one bar per retriever with its interval and value.
 
     Of more than seven retrievers the panels stand one above the other. A dotted line across each group of bars is what
     a random order gives, where the metrics tell it.

@@ -1,4 +1,4 @@
-"""Pictures with their captions before and after reranking, the words that went and came marked."""
+"""Pictures with their captions before and after reranking; removed and added words are marked."""
 
 import difflib
 from collections.abc import Sequence
@@ -86,7 +86,8 @@ def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
 
 
 def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:
-    """How the examples were chosen, and for how many captions reranking raised and lowered CIDEr.
+    """The note on the selection of the examples and on the number of captions with higher and lower CIDEr after
+    reranking.
 
     Args:
         images: of the split.

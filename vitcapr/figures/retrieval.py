@@ -1,4 +1,4 @@
-"""Where retrieval goes wrong: the match that came first beside the true one, with scores and ranks."""
+"""Retrieval failures: the wrong first match beside the positive, with scores and retrieval ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _TALLEST = 1.35
 
 @dataclass(frozen=True)
 class MissedImage:
-    """An image asked with, the wrong caption that came first, and the best of its own captions."""
+    """A query image, its wrong first caption and the best of its own captions."""
 
     picture: Image.Image
     wrong: str
@@ -35,7 +35,7 @@ class MissedImage:
 
 @dataclass(frozen=True)
 class MissedCaption:
-    """A caption asked with, the wrong picture that came first, and its own."""
+    """A query caption, its wrong first picture and its own picture."""
 
     text: str
     wrong: Image.Image
@@ -52,7 +52,7 @@ class _Line:
 
 @styled
 def image_to_text(missed: Sequence[MissedImage], failed: int, queries: int) -> Figure:
-    """Pictures with the wrong caption that came first and the best of their own (the paper's figures 15 and 16).
+    """Query pictures with their wrong first caption and the best of their own captions (the paper's figures 15 and 16).
 
     Args:
         failed: how many of the ``queries`` images fail, those not shown included.
@@ -79,7 +79,7 @@ def image_to_text(missed: Sequence[MissedImage], failed: int, queries: int) -> F
 
 @styled
 def text_to_image(missed: Sequence[MissedCaption], failed: int, queries: int) -> Figure:
-    """Captions with the wrong picture that came first and their own: figures 15 and 16 asked the other way round.
+    """Query captions with their wrong first picture and their own picture: the opposite direction of figures 15 and 16.
 
     Args:
         failed: how many of the ``queries`` captions fail, those not shown included.

@@ -1,4 +1,4 @@
-"""Where the ViT gathers what it knows, beside where the captioner looks."""
+"""The attention roll-out of the ViT beside the attention of the captioner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,11 +75,11 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
 
 @styled
 def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
-    """A row a picture: itself, the ViT's roll-out, the captioner's attention over all words and for two of them.
+    """One row per picture: the picture, the ViT's roll-out, the captioner's attention over all words and for two words.
 
     A roll-out is much flatter than attention, so each map has a scale of its own, from no attention to its peak (the
-    99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does,
-    for all words, the rank correlation with the roll-out.
+    99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does, for
+    all words, the rank correlation with the roll-out.
     """
     sizes = [_fit(case.picture) for case in cases]
     captions = [wrap(" ".join(case.words), (PAGE_WIDTH - 2 * _MARGIN) * 72, SMALL_TEXT_SIZE) for case in cases]

@@ -1,4 +1,4 @@
-"""What several models find first for one query, beside one another, with the right ones marked."""
+"""The first results of several models for one query, side by side, with positives marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _TALLEST = 1.0
 
 @dataclass(frozen=True)
 class Found:
-    """A match: what is shown of it, its cosine, and whether it is a right one."""
+    """A match: its picture or text, its cosine, and whether it is a positive."""
 
     shown: str | Image.Image
     cosine: float
@@ -44,7 +44,7 @@ class Found:
 
 
 Matches = tuple[NDArray[np.intp], NDArray[np.float32], NDArray[np.bool_]]
-"""Positions, cosines, and whether they are right ones; the nearest first."""
+"""Positions, cosines, and whether each is a positive; nearest first."""
 
 
 def first_captions(embedded: Embeddings, image: int) -> Matches:

@@ -1,4 +1,4 @@
-"""What all figures share: sizes that print, fonts that embed, colours that everyone can tell apart, stable bytes."""
+"""The style of all figures: print sizes, embedded fonts, colour-blind safe colours, reproducible bytes."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping

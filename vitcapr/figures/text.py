@@ -1,4 +1,4 @@
-"""What the captions are made of: how often words are used, and how long captions are, by split or by language."""
+"""Figures of word frequencies and of caption lengths, by split or by language."""
 
 from collections.abc import Mapping, Sequence
 

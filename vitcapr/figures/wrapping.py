@@ -1,4 +1,4 @@
-"""Text set in lines of a known width: measured, not guessed, so that nothing is clipped or overlaps."""
+"""Line breaking by measured text width, so that no text is clipped or overlaps."""
 
 import functools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Tables as CSV: of cells as they are printed, and of values as they are."""
+"""Tables as CSV: printed cells, or values with all digits."""
 
 import csv
 import io

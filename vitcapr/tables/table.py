@@ -1,4 +1,4 @@
-"""A table: columns, rows of cells, and the words around them. The modules beside this one write it in a format."""
+"""A table: columns, rows of cells, caption and notes. The other modules of this package write it in a format."""
 
 import math
 from dataclasses import dataclass, field

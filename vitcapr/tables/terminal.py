@@ -1,4 +1,4 @@
-"""Tables on standard output: wrapped to a terminal, never to a pipe."""
+"""Tables on standard output: wrapped on a terminal, not wrapped in a pipe."""
 
 from rich import box
 from rich.console import Console

@@ -1,8 +1,8 @@
-"""What a pair is about, by its words: a coarse class to stratify by, the same for a Chinese and an English caption.
+"""A coarse class of a pair, derived from its words, for stratified splits. It is the same for Chinese and English.
 
-The classes are those that the paper names for its pairs. A picture belongs to the class that most of its captions
-speak for; a caption speaks for the first class, in the order below, that one of its words belongs to. That order goes
-from what decides a picture's subject (a match, a party) to what is only present in it (a street, a table).
+The classes are those that the paper names for its pairs. A picture belongs to the class that most of its captions speak
+for; a caption speaks for the first class, in the order below, that one of its words belongs to. That order goes from
+what decides a picture's subject (a match, a party) to what is only present in it (a street, a table).
 """
 
 import re
@@ -45,7 +45,7 @@ _ORDER = {name: place for place, name in enumerate(CATEGORIES)}
 
 
 def category_of(text: str, language: str) -> str:
-    """The class that one caption speaks for."""
+    """The class of one caption."""
     if language == "zh":
         return next((name for name, pattern in _PATTERN_OF.items() if pattern.search(text)), OTHER)
     found = {_CLASS_OF[word] for word in re.findall("[a-z]+", text.lower()) if word in _CLASS_OF}

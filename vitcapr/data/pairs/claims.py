@@ -1,4 +1,4 @@
-"""What the paper says of its preprocessing, beside what is measured on the pairs at hand.
+"""The paper's claims about its preprocessing, compared with values measured on the present pairs.
 
 The paper's numbers are in its section 3.1.2. Each claim is measured in the sense that could make it true, and in the
 sense that its words have.

@@ -1,4 +1,4 @@
-"""From listed pairs to the manifest that every data set becomes, and what pairs have besides."""
+"""Writes the manifest of listed pairs, and the additional files of pairs."""
 
 import hashlib
 from collections import defaultdict

@@ -1,7 +1,7 @@
-"""Which pairs are learnt, validated and tested on. Whole pictures are dealt, so that no picture is on two sides.
+"""Splits pairs into training, validation and test sets by picture, so that no picture is in two splits.
 
-Everything is decided by hashes of the seed and an id: the same files and seed give the same split on any machine,
-and another order of the file gives no other.
+Everything is decided by hashes of the seed and an id: the same files and seed give the same split on any machine, and
+another order of the file gives no other.
 """
 
 import hashlib

@@ -22,7 +22,7 @@ _KEY = "data.pairs.table"
 
 
 class NoPair(Exception):
-    """Why a row of a table is left out; ``rejected.csv`` holds the text."""
+    """The reason for omitting a row of a table; ``rejected.csv`` holds the text."""
 
 
 @dataclass(frozen=True)

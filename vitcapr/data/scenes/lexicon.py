@@ -1,4 +1,4 @@
-"""What a scene may hold, and what it is called in English and in Chinese."""
+"""The possible content of scenes, with English and Chinese names."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What an English caption says of a scene, read back from its words.
+"""Parses an English caption into its claims about a scene.
 
 The inverse of :mod:`vitcapr.data.scenes.english`: whatever that can say, and any mixture of it that a captioner makes
 up, becomes the same few facts, so that a caption can be checked against another one of the same picture.

@@ -1,4 +1,4 @@
-"""A scene as pixels: the picture, and which object each of its pixels shows."""
+"""Renders a scene: the picture and the object of each pixel."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""What is in a picture and where: everything the renderer draws and the captions tell.
+"""A scene: the objects of a picture and their places, for the renderer and the captions.
 
 Lengths are fractions of the picture's side, x to the right and y downwards.
 """
