@@ -95,12 +95,12 @@ rule embed:
 # Selects the weight of a query bank, which corrects scores for hubness. The bank is the training split.
 rule weigh_query_bank:
     input:
-        embeddings="results/{experiment}/embeddings/{banked}/validation/embeddings.npz",
-        query_bank="results/{experiment}/embeddings/{banked}/train/embeddings.npz",
+        embeddings="results/{experiment}/embeddings/{querybank_scores}/validation/embeddings.npz",
+        query_bank="results/{experiment}/embeddings/{querybank_scores}/train/embeddings.npz",
     output:
-        weight="results/{experiment}/query_banks/{banked}/weight.json",
+        weight="results/{experiment}/query_banks/{querybank_scores}/weight.json",
     log:
-        "results/{experiment}/logs/weigh_query_bank/{banked}.log",
+        "results/{experiment}/logs/weigh_query_bank/{querybank_scores}.log",
     conda:
         "../envs/cpu.yaml"
     threads: 4

@@ -1,7 +1,7 @@
 """That a training section becomes the loop's recipe, whatever its phases know besides."""
 
 from vitcapr.building.recipe import recipe_of
-from vitcapr.config.matcher import MatcherTrainingConfig
+from vitcapr.config.finetuned_dual_encoder import FinetuningConfig
 from vitcapr.config.retriever import RetrieverPhaseConfig, RetrieverTrainingConfig
 from vitcapr.training.loop import Recipe
 from vitcapr.training.schedule import Phase
@@ -28,5 +28,5 @@ def test_every_setting_of_the_loop_arrives() -> None:
 
 
 def test_a_model_may_have_defaults_of_its_own() -> None:
-    made = recipe_of(MatcherTrainingConfig())
+    made = recipe_of(FinetuningConfig())
     assert made == Recipe((Phase(5, 1e-4, "constant"),), "adam")

@@ -42,7 +42,7 @@ NAMED: dict[str, Any] = {
     "text_encoders": {"source": "bert"},
     "retrievers": {"backbone": "vit"},
     "tokenizers": {},
-    "matchers": MATCHER,
+    "finetuned_dual_encoders": MATCHER,
     "rerankings": {"decoding": "beam", "by": "oracle"},
     "variants": {},
 }
@@ -57,10 +57,13 @@ def placed(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "variants.vary", {"variants": {"captioners": {"a": {"of": "attention", "vary": {"seed": f"/{name}"}}}}}
     yield "experiment", {"experiment": name}
     yield "text.language", {"text": {"language": name}}
-    yield "run.losses", {"run": {"losses": {name: []}}}
+    yield "run.loss_curves", {"run": {"loss_curves": {name: []}}}
     yield "run.paper", {"run": {"paper": name}}
-    yield "matchers.text", {"matchers": {"m": {**MATCHER, "text": {name: TOWER}}}}
-    yield "matchers.languages", {"matchers": {"m": {**MATCHER, "text": {"tower": {**TOWER, "languages": [name]}}}}}
+    yield "finetuned_dual_encoders.text", {"finetuned_dual_encoders": {"m": {**MATCHER, "text": {name: TOWER}}}}
+    yield (
+        "finetuned_dual_encoders.languages",
+        {"finetuned_dual_encoders": {"m": {**MATCHER, "text": {"tower": {**TOWER, "languages": [name]}}}}},
+    )
     yield "tokenizers.languages", {"tokenizers": {"t": {"languages": [name]}}}
 
 
@@ -104,7 +107,7 @@ def test_an_experiment_is_not_called_as_what_lies_beside_it(name: str) -> None:
         (
             {
                 "retrievers": {"m-zh": NAMED["retrievers"]},
-                "matchers": {"m": {**MATCHER, "text": {"tower": {**TOWER, "languages": ["en", "zh"]}}}},
+                "finetuned_dual_encoders": {"m": {**MATCHER, "text": {"tower": {**TOWER, "languages": ["en", "zh"]}}}},
             },
             "have the name 'm-zh'",
         ),

@@ -5,7 +5,7 @@ import pytest
 
 from vitcapr.artefacts.attention import write_attention
 from vitcapr.artefacts.captions import write_captions
-from vitcapr.decoding.described import attention_of, candidates_of
+from vitcapr.decoding.generated import attention_of, candidates_of
 from vitcapr.decoding.hypotheses import Hypothesis
 
 WORDS = ["<pad>", "<start>", "<end>", "狗", "runs"]

@@ -101,11 +101,11 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
         manifest=tmp_path / "manifest.json",
         pools=tmp_path / "pools.npz",
         metrics=tmp_path / "metrics.json",
-        model="matcher",
+        model="finetuned",
         settings=json.dumps({"metrics": {"bootstrap_samples": 20}}),
     )
     content = json.loads((tmp_path / "metrics.json").read_text())
-    assert (content["model"], content["split"]) == ("matcher", "pools")
+    assert (content["model"], content["split"]) == ("finetuned", "pools")
     assert content["protocol"] == (
         "i2t:3images of 12captions,any own caption|t2i:4captions of 7images|ties:pessimistic|scores:float32|split:test"
         "|lang:en|ci:95,samples=20,seed=0"

@@ -53,7 +53,7 @@ def test_an_experiment_is_what_its_paper_prints(name: str, resolved: dict[str, A
 def test_an_experiment_sets_nothing_that_the_table_leaves_out(name: str) -> None:
     told = {one.key for one in read_recipe(name).settings}
     leaves = dict.fromkeys(leaf for leaf in _leaves(read_yaml(REPOSITORY / f"experiments/{name}.yaml")))
-    shared = re.compile(r"(captioners|retrievers|matchers)\.[\w-]+(\.\d+)?\.")
+    shared = re.compile(r"(captioners|retrievers|fine-tuned dual encoders)\.[\w-]+(\.\d+)?\.")
     models = {shared.sub(r"\1.", key) for key in told}
     untold = [leaf for leaf in leaves if not NO_CLAIM.fullmatch(leaf) and shared.sub(r"\1.", leaf) not in models]
     assert untold == []
@@ -81,11 +81,11 @@ def test_a_row_says_where_it_is_printed_and_why_ours_differs(row: dict[str, Any]
 
 
 def test_a_key_reaches_into_lists_and_names_with_dots() -> None:
-    values = {"matchers": {"adam_0.01": {"phases": [{"epochs": 1}, {"epochs": 2}]}}}
-    assert value_at(values, "matchers.adam_0.01.phases.*.epochs") == [1, 2]
-    assert value_at(values, "matchers.adam_0.01.phases.1.epochs") == 2
+    values = {"finetuned_dual_encoders": {"adam_0.01": {"phases": [{"epochs": 1}, {"epochs": 2}]}}}
+    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.*.epochs") == [1, 2]
+    assert value_at(values, "finetuned_dual_encoders.adam_0.01.phases.1.epochs") == 2
     with pytest.raises(KeyError):
-        value_at(values, "matchers.adam_0.02.phases")
+        value_at(values, "finetuned_dual_encoders.adam_0.02.phases")
 
 
 def test_an_experiment_that_follows_no_paper_is_one_line() -> None:

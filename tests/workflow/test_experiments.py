@@ -39,6 +39,6 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
-    assert ("train_matcher" in rules) == bool(experiment.matching.needed)
+    assert ("finetune" in rules) == bool(experiment.finetuning.needed)
     assert ("train_captioner" in rules) == bool(experiment.selection.trained_captioners)
     assert ("train_retriever" in rules) == bool(experiment.selection.needed_retrievers)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vitcapr.config.matcher import TrainMatcherSettings
+from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.stages.spread import SpreadSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.workflow.experiment import Experiment
@@ -18,22 +18,22 @@ TOWERS = {
 
 @pytest.fixture
 def seeds() -> Experiment:
-    """Two seeds of two matchers and of a retriever."""
+    """Two seeds of two fine-tuned dual encoders and of a retriever."""
     config: dict[str, Any] = {
-        "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
-        "matchers": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
+        "tokenizers": {"both": {"languages": ["en", "zh"], "vocab_size": 300}},
+        "finetuned_dual_encoders": {"small": TOWERS, "cool": {**TOWERS, "temperature": 0.5}},
         "retrievers": {"found": {"backbone": "vit"}, "words": {"backbone": "vit"}},
         "run": {
             "captioners": [],
             "decodings": [],
             "retrievers": ["found", "words"],
-            "matchers": ["small", "cool"],
+            "finetuned_dual_encoders": ["small", "cool"],
             "compared": ["small", "words", "found"],
             "query_banks": ["small", "found"],
         },
         "grid": [
             {
-                "matchers": ["small", "cool"],
+                "finetuned_dual_encoders": ["small", "cool"],
                 "retrievers": ["words"],
                 "vary": {"seed": [4, 5]},
             }
@@ -65,7 +65,7 @@ def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) 
 
 def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) -> None:
     each = [f"small-seed{seed}{language}" for seed in (4, 5) for language in ("", "-en", "-zh")]
-    assert seeds.selection.banked == {f"{name}-query_bank": name for name in [*each, "found"]}
+    assert seeds.selection.querybank_scores == {f"{name}-query_bank": name for name in [*each, "found"]}
     models = spread(seeds)
     assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
     assert seeds.selection.system_of("small-seed4-query_bank") == "small-query_bank"
@@ -82,7 +82,7 @@ def test_scores_with_a_query_bank_stand_beside_those_without(seeds: Experiment) 
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
-    drawn = seeds.selection.drawn(seeds.selection.ranked, "matchers", "retrievers")
+    drawn = seeds.selection.drawn(seeds.selection.ranked, "finetuned_dual_encoders", "retrievers")
     each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
     assert drawn == ["found", "words-seed4", *each]
     assert seeds.retrieval.compared == {
@@ -92,10 +92,10 @@ def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
 
 
 def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
-    matcher, retriever = (
-        type("Wildcards", (), each) for each in ({"matcher": "small-seed5"}, {"retriever": "words-seed5"})
+    finetuned, retriever = (
+        type("Wildcards", (), each) for each in ({"finetuned": "small-seed5"}, {"retriever": "words-seed5"})
     )
-    assert TrainMatcherSettings.of(seeds.config, matcher).seed == 5
+    assert FinetuneSettings.of(seeds.config, finetuned).seed == 5
     assert TrainRetrieverSettings.of(seeds.config, retriever).seed == 5
 
 

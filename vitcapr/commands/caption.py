@@ -21,7 +21,7 @@ from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.data.images import BadImage
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs, open_photograph
-from vitcapr.decoding.describe import describe
+from vitcapr.decoding.generate import generate
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.image_towers import NO_GRID
@@ -54,7 +54,7 @@ class Describer:
         wanted = self.decoding
         features = self.encoder.encode(pictures)
         with torch.inference_mode(), autocast(self.device, resolve_dtype(wanted.precision, self.device)):
-            return describe(
+            return generate(
                 self.model,
                 self.model.encode({name: features[name] for name in self.model.arrays}),
                 self.words,

@@ -12,8 +12,8 @@ from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
 from vitcapr.config.figures import FiguresConfig
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
 from vitcapr.config.grid import GridConfig, VariantConfig
-from vitcapr.config.matcher import MatcherConfig, TokenizerConfig
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.names import CaptionerName, ExperimentName, ModelName, Name
 from vitcapr.config.pixels import PixelsConfig
@@ -35,17 +35,18 @@ class RunConfig(Section):
     """Rerankings of the captions of every captioner."""
     retrievers: list[str] = []
     compared: list[str] = []
-    """Retrievers and matchers to compare side by side, per language: their first results and their embedding spaces."""
-    matchers: list[str] = []
-    """Matchers to train, embed, score and draw."""
+    """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
+    their embedding spaces."""
+    finetuned_dual_encoders: list[str] = []
+    """Fine-tuned dual encoders to train, embed, score and draw."""
     query_banks: list[str] = []
-    """Retrievers and matchers to score a second time with query-bank scores, as NAME-query_bank."""
+    """Retrievers and fine-tuned dual encoders to score a second time with query-bank scores, as NAME-query_bank."""
     pools: bool = False
     """Also score these models on the held-out queries and candidates of the data set ``pairs`` (pools.npz)."""
     tags: bool = False
-    """Write part-of-speech tags (text/tags/) even if no matcher reads them."""
-    losses: dict[Name, list[str]] = {}
-    """Loss-curve figures by name; each lists the matchers whose losses it shows side by side."""
+    """Write part-of-speech tags (text/tags/) even if no fine-tuned dual encoder reads them."""
+    loss_curves: dict[Name, list[str]] = {}
+    """Loss-curve figures by name; each lists the fine-tuned dual encoders whose losses it shows side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """The paper whose published numbers the tables show beside the scores."""
     splits: list[Literal["train", "validation", "test"]] = ["test"]
@@ -73,7 +74,7 @@ class ExperimentConfig(Section):
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}
-    matchers: dict[ModelName, MatcherConfig] = {}
+    finetuned_dual_encoders: dict[ModelName, FinetunedDualEncoderConfig] = {}
     rerankings: dict[Name, RerankingConfig] = {}
     metrics: MetricsConfig = MetricsConfig()
     figures: FiguresConfig = FiguresConfig()
@@ -114,35 +115,40 @@ class ExperimentConfig(Section):
 
     @model_validator(mode="after")
     def _compared_models_are_scored(self) -> Self:
-        scored = [*self.run.retrievers, *self.run.matchers]
+        scored = [*self.run.retrievers, *self.run.finetuned_dual_encoders]
         _check("run.compared", self.run.compared, scored)
         _check("run.query_banks", self.run.query_banks, scored)
         return self
 
     @model_validator(mode="after")
-    def _matchers_stand_apart(self) -> Self:
-        _check("run.matchers", self.run.matchers, self.matchers)
-        for figure, names in self.run.losses.items():
-            _check(f"run.losses.{figure}", names, self.matchers)
-        for name in [*self.run.matchers, *(name for names in self.run.losses.values() for name in names)]:
-            matcher = self.matchers[name]
+    def _finetuned_stand_apart(self) -> Self:
+        _check("run.finetuned_dual_encoders", self.run.finetuned_dual_encoders, self.finetuned_dual_encoders)
+        for figure, names in self.run.loss_curves.items():
+            _check(f"run.loss_curves.{figure}", names, self.finetuned_dual_encoders)
+        for name in [
+            *self.run.finetuned_dual_encoders,
+            *(name for names in self.run.loss_curves.values() for name in names),
+        ]:
+            finetuned = self.finetuned_dual_encoders[name]
             if name in self.retrievers:
-                raise ValueError(f"'{name}' is both a retriever and a matcher; rename one of them")
-            _check(f"matchers.{name}.image.backbone", [matcher.image.backbone], self.backbones)
-            self._check_not_mirrored(f"matchers.{name}.image.backbone", matcher.image.backbone)
-            for tower, text in matcher.text.items():
-                _check(f"matchers.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers)
+                raise ValueError(f"'{name}' is both a retriever and a fine-tuned dual encoder; rename one of them")
+            _check(f"finetuned_dual_encoders.{name}.image.backbone", [finetuned.image.backbone], self.backbones)
+            self._check_not_mirrored(f"finetuned_dual_encoders.{name}.image.backbone", finetuned.image.backbone)
+            for tower, text in finetuned.text.items():
+                _check(
+                    f"finetuned_dual_encoders.{name}.text.{tower}.tokenizer", _given(text.tokenizer), self.tokenizers
+                )
         return self
 
     @model_validator(mode="after")
     def _derived_names_stand_apart(self) -> Self:
-        """A matcher's embeddings, its query-bank scores and its logs have derived names; all of them must differ."""
-        found = [*self.retrievers, *self.matchers]
-        for matcher, config in self.matchers.items():
+        """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
+        found = [*self.retrievers, *self.finetuned_dual_encoders]
+        for finetuned, config in self.finetuned_dual_encoders.items():
             if len(config.languages) > 1:
-                found += [f"{matcher}-{language}" for language in config.languages]
+                found += [f"{finetuned}-{language}" for language in config.languages]
         found += [f"{name}-query_bank" for name in list(found)]
-        _check_distinct("retrievers and matchers", found)
+        _check_distinct("retrievers and finetuned_dual_encoders", found)
         ways = [*self.run.decodings, *self.run.rerankings]
         _check_distinct("run", [f"{captioner}.{way}" for captioner in set(self.run.captioners) for way in set(ways)])
         return self
@@ -161,8 +167,8 @@ class ExperimentConfig(Section):
         if not run.captioners and (run.decodings or run.rerankings):
             idle = "decodings" if run.decodings else "rerankings"
             raise ValueError(f"run.{idle} needs a captioner; empty it, or list one in run.captioners")
-        if not (run.captioners or run.retrievers or run.matchers or run.losses):
-            raise ValueError("run lists no captioners, retrievers or matchers")
+        if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves):
+            raise ValueError("run lists no captioners, retrievers or finetuned_dual_encoders")
         return self
 
     def _check_not_mirrored(self, key: str, backbone: str) -> None:

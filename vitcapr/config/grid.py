@@ -17,7 +17,7 @@ Scalar = bool | int | float | str | None
 
 _FOLLOWED = "start_from"
 """The key with which a definition names another one of its section."""
-_SCORED = ("retrievers", "matchers")
+_SCORED = ("retrievers", "finetuned_dual_encoders")
 """The sections whose definitions may also be listed in ``run.compared`` and ``run.query_banks``."""
 
 
@@ -26,7 +26,7 @@ class GridConfig(Section):
 
     captioners: list[str] = []
     retrievers: list[str] = []
-    matchers: list[str] = []
+    finetuned_dual_encoders: list[str] = []
     decodings: list[str] = []
     vary: dict[str, list[Scalar]] = Field(min_length=1)
     """Values of each setting, by its key in the definition; dots lead into sections (training.learning_rate)."""

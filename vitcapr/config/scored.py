@@ -7,7 +7,7 @@ from typing import Any
 from vitcapr.config.base import Section
 from vitcapr.config.grid import VariantConfig
 
-RANKED = ("retrievers", "matchers")
+RANKED = ("retrievers", "finetuned_dual_encoders")
 """The sections of models for image-text retrieval."""
 QUERY_BANK = "query_bank"
 
@@ -41,15 +41,15 @@ class ScoredModels:
         return _unique(self.config.run.retrievers)
 
     @property
-    def matchers(self) -> list[str]:
+    def finetuned_dual_encoders(self) -> list[str]:
         """The fine-tuned dual encoders to embed and score."""
-        return _unique(self.config.run.matchers)
+        return _unique(self.config.run.finetuned_dual_encoders)
 
     @property
     def matched(self) -> list[str]:
         """The names of the embeddings of fine-tuned dual encoders: all languages together, and each language
         separately."""
-        return [name for matcher in self.matchers for name in self._embedded_as(matcher)]
+        return [name for finetuned in self.finetuned_dual_encoders for name in self._embedded_as(finetuned)]
 
     @property
     def ranked(self) -> list[str]:
@@ -57,7 +57,7 @@ class ScoredModels:
         return [*self.retrievers, *self.matched]
 
     @property
-    def banked(self) -> dict[str, str]:
+    def querybank_scores(self) -> dict[str, str]:
         """The names of the query-bank scores, and for each the name of the model's embeddings."""
         models = _unique(self.config.run.query_banks)
         names = [name for model in models for name in self._embedded_as(model)]
@@ -66,7 +66,7 @@ class ScoredModels:
     @property
     def scored(self) -> list[str]:
         """The names of all scores computed from embeddings."""
-        return [*self.ranked, *self.banked]
+        return [*self.ranked, *self.querybank_scores]
 
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
         """The variants that a grid made, by the names of their scores.
@@ -80,10 +80,12 @@ class ScoredModels:
         made: dict[str, VariantConfig] = {
             name: variant for kind in kinds for name, variant in self.config.variants.get(kind, {}).items()
         }
-        for matcher in self.config.variants.get("matchers", {}) if "matchers" in kinds else {}:
-            for name, language in self._by_language(matcher).items():
-                made[name] = VariantConfig(of=made[matcher].of, vary={**made[matcher].vary, "": language})
-        for name, model in self.banked.items():
+        for finetuned in (
+            self.config.variants.get("finetuned_dual_encoders", {}) if "finetuned_dual_encoders" in kinds else {}
+        ):
+            for name, language in self._by_language(finetuned).items():
+                made[name] = VariantConfig(of=made[finetuned].of, vary={**made[finetuned].vary, "": language})
+        for name, model in self.querybank_scores.items():
             if model in made:
                 made[name] = VariantConfig(of=made[model].of, vary={**made[model].vary, ".": QUERY_BANK})
         return made
@@ -113,12 +115,12 @@ class ScoredModels:
 
     def _embedded_as(self, model: str) -> list[str]:
         """The names of a model's embeddings."""
-        return [model, *self._by_language(model)] if model in self.matchers else [model]
+        return [model, *self._by_language(model)] if model in self.finetuned_dual_encoders else [model]
 
-    def _by_language(self, matcher: str) -> dict[str, str]:
+    def _by_language(self, finetuned: str) -> dict[str, str]:
         """The embedding name of each language and the language; empty if the model reads one language."""
-        spoken = self.config.matchers[matcher].languages
-        return {f"{matcher}-{language}": language for language in spoken} if len(spoken) > 1 else {}
+        spoken = self.config.finetuned_dual_encoders[finetuned].languages
+        return {f"{finetuned}-{language}": language for language in spoken} if len(spoken) > 1 else {}
 
 
 def _unique(names: Iterable[str]) -> list[str]:

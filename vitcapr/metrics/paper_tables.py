@@ -11,7 +11,7 @@ from vitcapr.metrics.before_after import reranking, self_critical
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.published.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.metrics.seed_average import seed_average
-from vitcapr.metrics.setups import other_numbers, read_setup, training
+from vitcapr.metrics.setups import other_numbers, read_training_setup, training
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
 from vitcapr.tables.csv import frame_to_csv, to_csv
 from vitcapr.tables.latex import to_document, to_latex
@@ -44,7 +44,7 @@ def paper_tables(
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
         "reranking": lambda: reranking(compared, builds),
         "self_critical": lambda: self_critical(compared, builds),
-        "training": lambda: training(published, [read_setup(path) for path in cards]),
+        "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]

@@ -48,8 +48,8 @@ def decode(
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.decoding.batches import feature_batches
-    from vitcapr.decoding.describe import describe
-    from vitcapr.decoding.described import attention_of, candidates_of
+    from vitcapr.decoding.generate import generate
+    from vitcapr.decoding.generated import attention_of, candidates_of
     from vitcapr.decoding.trained import open_captioner
     from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.identity import check_images
@@ -85,7 +85,7 @@ def decode(
         with report.track("decode", len(rows), "captions") as tracker, torch.inference_mode():
             for batch in feature_batches(store, model.arrays, rows, decoding.batch_images, device):
                 with autocast(device, dtype):
-                    written = describe(
+                    written = generate(
                         model,
                         model.encode(batch),
                         words,

@@ -12,7 +12,7 @@ def _trained(experiment: Experiment) -> list[str]:
     models = {
         "captioners": selection.trained_captioners,
         "retrievers": selection.needed_retrievers,
-        "matchers": experiment.matching.needed,
+        "finetuned_dual_encoders": experiment.finetuning.needed,
     }
     return [f"{section}/{name}" for section, names in models.items() for name in selection.drawn(names, section)]
 

@@ -8,18 +8,20 @@ from vitcapr.progress import Reporter
 
 @stage(
     figure=Figure(
-        files=lambda _: ["losses/{losses}"],
+        files=lambda _: ["loss_curves/{loss_curves}"],
         inputs=lambda experiment: {
             "histories": lambda wildcards: [
-                f"{experiment.selection.root}/matchers/{name}/history.csv"
-                for name in experiment.config.run.losses[wildcards.losses]
+                f"{experiment.selection.root}/finetuned_dual_encoders/{name}/history.csv"
+                for name in experiment.config.run.loss_curves[wildcards.loss_curves]
             ],
         },
-        bound=lambda experiment: {"histories": lambda wildcards: experiment.config.run.losses[wildcards.losses]},
-        each=lambda experiment: [{"losses": name} for name in experiment.config.run.losses],
+        bound=lambda experiment: {
+            "histories": lambda wildcards: experiment.config.run.loss_curves[wildcards.loss_curves]
+        },
+        each=lambda experiment: [{"loss_curves": name} for name in experiment.config.run.loss_curves],
         caption="Losses after every epoch, of models that differ in one setting. A star marks the best epoch.",
         category="Training",
-        labels={"figure": "losses of matchers", "compared": "{losses}"},
+        labels={"figure": "losses of finetuned_dual_encoders", "compared": "{loss_curves}"},
     )
 )
 def draw_loss_curves(

@@ -12,7 +12,7 @@ SHOWN = 4
 
 def _backbones(experiment: Experiment) -> list[Wildcards]:
     """The backbones that are fine-tuned on decoded pictures of pairs."""
-    names = experiment.matching.pixel_backbones if experiment.config.data.dataset == "pairs" else []
+    names = experiment.finetuning.pixel_backbones if experiment.config.data.dataset == "pairs" else []
     return [{"backbone": name} for name in names]
 
 

@@ -12,7 +12,7 @@ def _scored(experiment: Experiment) -> list[str]:
     selection = experiment.selection
     # Models of a learning curve have a figure of their own. They are drawn here only if there are no others.
     others = [name for name in selection.ranked if not experiment.retrieval.is_on_a_curve(name)]
-    banks = {model: name for name, model in selection.banked.items()}
+    banks = {model: name for name, model in selection.querybank_scores.items()}
     return [each for name in others or selection.ranked for each in (name, banks.get(name)) if each is not None]
 
 

@@ -37,8 +37,8 @@ def paper_tables(
 
     Rows are matched by name. For vitcap-r: the captioners ``baseline`` and ``patch_attention`` under the decodings
     ``greedy``, ``beam`` and ``reranked``, and the retrievers ``paper`` and ``paper_hard_negatives``. For
-    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the matcher ``fine_tuned`` and the
-    retriever ``devise``. What has another name is a row of its own.
+    blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the fine-tuned dual
+    encoder ``fine_tuned`` and the retriever ``devise``. What has another name is a row of its own.
     """
     from vitcapr.artefacts.summary import read_summary
     from vitcapr.metrics.paper_tables import paper_tables as tables_of

@@ -3,7 +3,7 @@
 from typing import Any
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.matcher import TokenizerConfig
+from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
 from vitcapr.declaration.kinds import ManifestFile, TokenizerFile
 from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
@@ -36,7 +36,7 @@ def train_tokenizer(
             where=manifest,
             remedy="list languages of the data set in tokenizers",
         )
-    trained = train_wordpiece(texts, wanted.pieces, wanted.min_count)
+    trained = train_wordpiece(texts, wanted.vocab_size, wanted.min_count)
     write_text(tokenizer, trained.to_str(pretty=True) + "\n")
     lengths = [len(encoding.ids) for encoding in trained.encode_batch(texts)]
     report.line(

@@ -12,11 +12,11 @@ from tokenizers.trainers import WordPieceTrainer
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def train_wordpiece(captions: Iterable[str], pieces: int, min_count: int) -> Tokenizer:
+def train_wordpiece(captions: Iterable[str], vocab_size: int, min_count: int) -> Tokenizer:
     """BERT's own recipe: lower case, accents stripped, every Chinese character a word of its own.
 
     Args:
-        pieces: most entries of the vocabulary, the five special ones included; ``[PAD]`` is 0.
+        vocab_size: most entries of the vocabulary, the five special ones included; ``[PAD]`` is 0.
         min_count: how often a pair must be seen to be joined.
     """
     captions = list(captions)
@@ -24,9 +24,9 @@ def train_wordpiece(captions: Iterable[str], pieces: int, min_count: int) -> Tok
     # The trainer numbers letters inside words in an order that changes from run to run, and breaks ties by number:
     # named beforehand, they have fixed numbers.
     trainer = WordPieceTrainer(
-        vocab_size=pieces,
+        vocab_size=vocab_size,
         min_frequency=min_count,
-        limit_alphabet=pieces,
+        limit_alphabet=vocab_size,
         special_tokens=[*SPECIAL, *_inner_letters(learner, captions)],
         show_progress=False,
     )

@@ -17,8 +17,8 @@ from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.figure_rules import FigureRule
+from vitcapr.workflow.finetuning import FinetuningStages
 from vitcapr.workflow.machine import RESULTS
-from vitcapr.workflow.matching import MatchingStages
 from vitcapr.workflow.metrics import MetricStages
 from vitcapr.workflow.pairs import PairStages
 from vitcapr.workflow.reranking import RerankingStages
@@ -98,17 +98,17 @@ class Experiment:
         return RerankingStages(self.selection, self.features)
 
     @cached_property
-    def matching(self) -> MatchingStages:
-        return MatchingStages(self.selection, self.features)
+    def finetuning(self) -> FinetuningStages:
+        return FinetuningStages(self.selection, self.features)
 
     @cached_property
     def metrics(self) -> MetricStages:
-        return MetricStages(self.selection, self.captioning, self.retrieval, self.matching)
+        return MetricStages(self.selection, self.captioning, self.retrieval, self.finetuning)
 
     @property
     def trains_backbone(self) -> bool:
         """Whether a wanted model looks through the backbone that the experiment trains."""
-        return any(map(self.selection.is_trained, [*self.selection.backbones, *self.matching.pixel_backbones]))
+        return any(map(self.selection.is_trained, [*self.selection.backbones, *self.finetuning.pixel_backbones]))
 
     def _check(self) -> None:
         trained = [name for name in self.selection.backbones if self.selection.is_trained(name)]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
-from vitcapr.workflow.matching import MatchingStages
+from vitcapr.workflow.finetuning import FinetuningStages
 from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.rule import Wildcards
 from vitcapr.workflow.selection import Selection
@@ -18,7 +18,7 @@ class MetricStages:
     selection: Selection
     captioning: CaptioningStages
     retrieval: RetrievalStages
-    matching: MatchingStages
+    finetuning: FinetuningStages
 
     @property
     def files(self) -> list[str]:
@@ -30,7 +30,7 @@ class MetricStages:
             *checked,
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
             *self.pools,
-            *self.matching.files,
+            *self.finetuning.files,
             *self.retrieval.rescored("metrics/retrieval", "metrics.json"),
         ]
 

@@ -32,11 +32,13 @@ def read_obtainable() -> list[Obtainable]:
 def models_of(experiment: Experiment) -> list[str]:
     """The checkpoints that an experiment starts from: hub ids and names of folders."""
     config, selection = experiment.config, experiment.selection
-    backbones = dict.fromkeys([*selection.backbones, *experiment.matching.pixel_backbones])
+    backbones = dict.fromkeys([*selection.backbones, *experiment.finetuning.pixel_backbones])
     sources = [config.backbones[name].source for name in backbones if not selection.is_trained(name)]
     encoders = (name for name in experiment.retrieval.text_encoders if not experiment.retrieval.vector_files(name))
     sources += [config.text_encoders[name].source for name in encoders]
-    towers = (tower for name in experiment.matching.needed for tower in config.matchers[name].text.values())
+    towers = (
+        tower for name in experiment.finetuning.needed for tower in config.finetuned_dual_encoders[name].text.values()
+    )
     sources += [tower.source for tower in towers if tower.source is not None]
     return list(dict.fromkeys(sources))
 

@@ -50,8 +50,8 @@ class RetrievalStages:
     def _spoken(self, model: str) -> list[str]:
         """The languages of the captions that a retriever or a fine-tuned dual encoder embeds."""
         return (
-            self.selection.config.matchers[model].languages
-            if model in self.selection.matchers
+            self.selection.config.finetuned_dual_encoders[model].languages
+            if model in self.selection.finetuned_dual_encoders
             else [self.selection.config.text.language]
         )
 
@@ -101,19 +101,19 @@ class RetrievalStages:
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """The embeddings that are scored under a name, with or without a query bank."""
-        model = self.selection.banked.get(wildcards.scored, wildcards.scored)
+        model = self.selection.querybank_scores.get(wildcards.scored, wildcards.scored)
         return self.selection.embeddings(model, wildcards.split)
 
     def pooled_embeddings_of(self, wildcards: Wildcards) -> str:
-        return self.selection.embeddings(self.selection.banked.get(wildcards.scored, wildcards.scored), TEST)
+        return self.selection.embeddings(self.selection.querybank_scores.get(wildcards.scored, wildcards.scored), TEST)
 
     def query_bank_of(self, wildcards: Wildcards) -> list[str]:
         """The embeddings of the query bank, for scores that are corrected."""
-        model = self.selection.banked.get(wildcards.scored)
+        model = self.selection.querybank_scores.get(wildcards.scored)
         return [] if model is None else [self.selection.embeddings(model, TRAIN)]
 
     def bank_weight_of(self, wildcards: Wildcards) -> list[str]:
-        model = self.selection.banked.get(wildcards.scored)
+        model = self.selection.querybank_scores.get(wildcards.scored)
         return [] if model is None else [f"{self.selection.root}/query_banks/{model}/weight.json"]
 
     def files(self, folder: str, *files: str) -> list[str]:
@@ -135,7 +135,7 @@ class RetrievalStages:
         """Like :meth:`files`, for all query-bank scores."""
         return [
             f"{self.selection.root}/{folder}/{name}/{split}/{file}"
-            for name in self.selection.banked
+            for name in self.selection.querybank_scores
             for split in self.selection.splits
             for file in files
         ]

@@ -77,8 +77,8 @@ class Selection(ScoredModels):
         """The splits of ``run``, and those that tuning, query banks and pools need."""
         rerankings = (self.config.rerankings[name] for name in self.rerankings)
         tunes = any(reranking.by == "retriever" and reranking.weight is None for reranking in rerankings)
-        tuned = [VALIDATION] if tunes or self.banked else []
-        learnt, pooled = [TRAIN] if self.banked else [], [TEST] if self.config.run.pools else []
+        tuned = [VALIDATION] if tunes or self.querybank_scores else []
+        learnt, pooled = [TRAIN] if self.querybank_scores else [], [TEST] if self.config.run.pools else []
         return unique([*self.splits, *tuned, *learnt, *pooled])
 
     @property

@@ -10,7 +10,7 @@ from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
-from vitcapr.metrics.setups import other_numbers, read_setup, training
+from vitcapr.metrics.setups import other_numbers, read_training_setup, training
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 
@@ -39,7 +39,7 @@ def test_a_captioners_card_in_words(tmp_path: Path) -> None:
         {"epochs": 15, "batch_images": 6, "learning_rate": 0.0001, "max_length": 35},
     ]
     path = captioner_card(tmp_path / "baseline", word_vectors="glove50", embedding_dim=50, training={"phases": phases})
-    assert read_setup(path) == {
+    assert read_training_setup(path) == {
         "system": "baseline",
         "epochs": "15, then 15",
         "batch": "3, then 6 images with all captions",
@@ -57,8 +57,8 @@ def test_a_batch_of_pairs_is_called_so(tmp_path: Path) -> None:
     phase = {"epochs": 25, "batch_pairs": 64}
     retriever = retriever_card(tmp_path / "r", training={"phases": [phase], "pairs": 5000})
     captioner = captioner_card(tmp_path / "c", training={"phases": [phase, {**phase, "batch_pairs": 32}]})
-    assert read_setup(retriever)["batch"] == "64 pairs; 5,000 pairs in all"
-    assert read_setup(captioner)["batch"] == "64, then 32 pairs"
+    assert read_training_setup(retriever)["batch"] == "64 pairs; 5,000 pairs in all"
+    assert read_training_setup(captioner)["batch"] == "64, then 32 pairs"
 
 
 def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
         text={"kind": "features", "encoder": "minilm", "dropout": 0.5},
         training={"phases": [phase, {**phase, "captions_per_image": 1, "hard_negatives": "second"}]},
     )
-    assert read_setup(path) == {
+    assert read_training_setup(path) == {
         "system": "recommended",
         "epochs": "25, then 25",
         "batch": "64 images; captions of each: all, then 1",
@@ -81,7 +81,9 @@ def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
         "longest_caption": "-",
         "best_loss": "3.2500 (validation rsum) in epoch 3",
     }
-    setup = read_setup(retriever_card(tmp_path / "paper", text={"kind": "lstm", "word_dim": 50, "max_length": 33}))
+    setup = read_training_setup(
+        retriever_card(tmp_path / "paper", text={"kind": "lstm", "word_dim": 50, "max_length": 33})
+    )
     assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 50", "33")
 
 
@@ -89,11 +91,11 @@ def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
 def test_another_card_is_refused(tmp_path: Path, content: Any) -> None:
     write_card(tmp_path, content)
     with pytest.raises(UserError, match="not the card of a captioner or a retriever"):
-        read_setup(tmp_path / "card.json")
+        read_training_setup(tmp_path / "card.json")
 
 
 def test_this_builds_set_ups_stand_after_the_papers(tmp_path: Path) -> None:
-    table = training(read_published("vitcap-r"), [read_setup(captioner_card(tmp_path / "mine"))])
+    table = training(read_published("vitcap-r"), [read_training_setup(captioner_card(tmp_path / "mine"))])
     assert [row[0].text for row in table.rows] == [*["paper"] * 5, "this build"]
     assert [cell.text for cell in table.rows[-1]][1:3] == ["mine", "10"]
     assert table.rows[1][table.columns.index("best validation score")].text == "3.2258"
@@ -108,5 +110,5 @@ def test_the_other_numbers_have_a_place() -> None:
 def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
     path = tmp_path / "raw" / "card.json"
     write_json(path, {"format": "vitcapr-model-1", "settings": {"retriever": {"training": {"phases": []}}}})
-    setup = read_setup(path)
+    setup = read_training_setup(path)
     assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")

@@ -9,7 +9,7 @@ from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 
-def describe(
+def generate(
     model: StepwiseCaptioner,
     memory: Memory,
     words: Vocabulary,

@@ -1,4 +1,4 @@
-"""What of a matcher is trained, and how fast; how outputs are pooled."""
+"""What of a fine-tuned dual encoder is trained, and how fast; how outputs are pooled."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
-from vitcapr.models.matcher import ImageTower, Matcher, TextTower, layer_depths, layer_rates
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, ImageTower, TextTower, layer_depths, layer_rates
 
 WIDTH = 8
 
@@ -22,11 +22,11 @@ def bert(dropout: float = 0.0) -> BertModel:
     return BertModel(config, add_pooling_layer=False)
 
 
-def matcher(image_top: int | None, text_top: int | None, dropout: float = 0.0) -> Matcher:
+def finetuned(image_top: int | None, text_top: int | None, dropout: float = 0.0) -> FinetunedDualEncoder:
     torch.manual_seed(0)
     image = ImageTower(vit(), WIDTH, 4, "cls", image_top, prefix=1)
     text = TextTower(bert(dropout), WIDTH, 4, "mean", text_top)
-    return Matcher(image, {"en": text}, 0.1, False)
+    return FinetunedDualEncoder(image, {"en": text}, 0.1, False)
 
 
 def trained(tower: torch.nn.Module) -> set[str]:
@@ -43,12 +43,12 @@ def test_depths_count_the_layers() -> None:
 
 
 def test_everything_or_nothing_of_an_encoder_is_trained() -> None:
-    assert trained(matcher(None, None)) == {name for name, _ in matcher(None, None).named_parameters()}
-    assert trained(matcher(0, 0).image) == {"project.weight", "project.bias"}
+    assert trained(finetuned(None, None)) == {name for name, _ in finetuned(None, None).named_parameters()}
+    assert trained(finetuned(0, 0).image) == {"project.weight", "project.bias"}
 
 
 def test_upper_layers_alone() -> None:
-    names = trained(matcher(1, 1))
+    names = trained(finetuned(1, 1))
     assert all(
         name.startswith(("image.encoder.layers.2.", "image.encoder.layernorm", "image.project"))
         for name in names
@@ -59,7 +59,7 @@ def test_upper_layers_alone() -> None:
 
 
 def test_a_gradient_reaches_what_is_trained_and_nothing_else() -> None:
-    model = matcher(1, 1).train()
+    model = finetuned(1, 1).train()
     ids = torch.tensor([[1, 2, 3], [4, 5, 0]])
     images = model.embed_images(torch.randn(2, 3, 16, 16))
     captions = model.embed_texts("en", ids, (ids > 0).long())
@@ -69,16 +69,16 @@ def test_a_gradient_reaches_what_is_trained_and_nothing_else() -> None:
 
 
 def test_frozen_layers_have_no_dropout() -> None:
-    model = matcher(0, 0, dropout=0.5).train()
+    model = finetuned(0, 0, dropout=0.5).train()
     ids = torch.tensor([[1, 2, 3]])
     once, again = (model.embed_texts("en", ids, torch.ones_like(ids)) for _ in range(2))
     torch.testing.assert_close(once, again)
     assert model.texts["en"].training
-    assert matcher(0, 1, dropout=0.5).train().texts["en"].encoder.encoder.layer[1].training
+    assert finetuned(0, 1, dropout=0.5).train().texts["en"].encoder.encoder.layer[1].training
 
 
 def test_each_layer_learns_slower_than_the_one_above() -> None:
-    model = matcher(None, 0)
+    model = finetuned(None, 0)
     groups = layer_rates(model, 0.5)
     assert [group.scale for group in groups] == [1.0, 0.5, 0.25, 0.125, 0.0625]
     placed = {id(parameter): group.scale for group in groups for parameter in group.parameters}
@@ -100,7 +100,7 @@ def test_each_layer_learns_slower_than_the_one_above() -> None:
 
 def test_what_is_not_pretrained_learns_at_full_rate() -> None:
     image, text = ImageTower(vit(), WIDTH, 4, "cls", None), TextTower(bert(), WIDTH, 4, "cls", None, pretrained=False)
-    groups = layer_rates(Matcher(image, {"en": text}, 0.1, True), 0.5, 0.1)
+    groups = layer_rates(FinetunedDualEncoder(image, {"en": text}, 0.1, True), 0.5, 0.1)
     assert [group.scale for group in groups] == pytest.approx([1.0, 0.1, 0.05, 0.025, 0.0125, 0.00625])
     fast = {id(parameter) for parameter in groups[0].parameters}
     assert all(id(parameter) in fast for parameter in text.parameters())
@@ -108,7 +108,7 @@ def test_what_is_not_pretrained_learns_at_full_rate() -> None:
 
 
 def test_padding_counts_for_nothing() -> None:
-    model = matcher(None, None).eval()
+    model = finetuned(None, None).eval()
     short, long = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 0, 0]])
     torch.testing.assert_close(
         model.embed_texts("en", short, torch.ones_like(short)),

@@ -5,9 +5,9 @@ import torch
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
 from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.decoding import describe as module
+from vitcapr.decoding import generate as module
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.describe import describe
+from vitcapr.decoding.generate import generate
 from vitcapr.decoding.greedy import greedy
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
@@ -18,11 +18,11 @@ LIMITS = {"max_length": 6, "min_length": 2, "block_ngram": 2}
 def test_a_beam_of_one_is_greedy_and_others_are_a_beam():
     model = RandomCaptioner(len(WORDS), sharpness=0.5)
     memory = model.images(4)
-    alone = describe(model, memory, WORDS, beam_size=1, n_best=1, length_penalty=0.7, **LIMITS)
+    alone = generate(model, memory, WORDS, beam_size=1, n_best=1, length_penalty=0.7, **LIMITS)
     expected = greedy(model, memory, **SPECIALS, **LIMITS)
     assert [one.tokens for (one,) in alone] == [one.tokens for one in expected]
     search = {"beam_size": 3, "n_best": 2, "length_penalty": 0.7}
-    several = describe(model, memory, WORDS, keep_attention=True, **search, **LIMITS)
+    several = generate(model, memory, WORDS, keep_attention=True, **search, **LIMITS)
     expected = beam_search(model, memory, keep_attention=True, **SPECIALS, **search, **LIMITS)
     assert [[(one.tokens, one.log_prob) for one in best] for best in several] == [
         [(one.tokens, one.log_prob) for one in best] for best in expected
@@ -33,7 +33,7 @@ def test_a_beam_of_one_is_greedy_and_others_are_a_beam():
 def test_a_beam_of_one_takes_the_faster_way(monkeypatch):
     monkeypatch.setattr(module, "beam_search", lambda *_, **__: pytest.fail("a beam was searched"))
     model = RandomCaptioner(len(WORDS))
-    describe(model, model.images(2), WORDS, beam_size=1, n_best=1, length_penalty=1.0, **LIMITS)
+    generate(model, model.images(2), WORDS, beam_size=1, n_best=1, length_penalty=1.0, **LIMITS)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -41,6 +41,6 @@ def test_the_unknown_word_is_never_written(beam_size):
     logits = torch.zeros(len(WORDS), len(WORDS))
     logits[:, UNKNOWN] = 5
     model = MarkovCaptioner(logits)
-    found = describe(model, model.images(1), WORDS, beam_size=beam_size, n_best=beam_size, length_penalty=0.0, **LIMITS)
+    found = generate(model, model.images(1), WORDS, beam_size=beam_size, n_best=beam_size, length_penalty=0.0, **LIMITS)
     assert len(found[0]) == beam_size
     assert all(UNKNOWN not in one.tokens for one in found[0])

@@ -1,4 +1,4 @@
-"""From a matcher's configuration to the untrained model, for its training and for embeddings before training."""
+"""From the configuration of a fine-tuned dual encoder to the untrained model."""
 
 from pathlib import Path
 from typing import Any
@@ -8,14 +8,14 @@ from torch import nn
 
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.tags import TAGS
-from vitcapr.config.matcher import MatcherTextConfig, MatcherTrainingConfig, TrainMatcherSettings
+from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings, FinetuningConfig
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
 from vitcapr.features.extraction.pixels import PIXELS
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import sha256_file
-from vitcapr.models.matcher import Matcher
-from vitcapr.retrieval.matcher_towers import build_matcher, image_part, scratch_part, text_part
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
+from vitcapr.retrieval.finetuned_towers import build_finetuned, image_part, scratch_part, text_part
 
 
 def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
@@ -31,10 +31,10 @@ def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
 
 
 def assembled(
-    chosen: TrainMatcherSettings, store: FeatureStore, source: str, tokenizers: dict[str, Path]
-) -> tuple[Matcher, dict[str, Any], dict[str, TowerReader], dict[str, str]]:
-    """The untrained matcher, what rebuilds it, how its text towers read, and what it starts from."""
-    config = chosen.matcher
+    chosen: FinetuneSettings, store: FeatureStore, source: str, tokenizers: dict[str, Path]
+) -> tuple[FinetunedDualEncoder, dict[str, Any], dict[str, TowerReader], dict[str, str]]:
+    """The untrained fine-tuned dual encoder, what rebuilds it, how its text towers read, and what it starts from."""
+    config = chosen.finetuned
     height, width = store[PIXELS].shape[1:3]
     encoder, described, digest = image_part(source, chosen.revision, (height, width), config.image.pool)
     parts: dict[str, nn.Module] = {"image": encoder}
@@ -51,7 +51,7 @@ def assembled(
     if config.embedding_dim is None and len(widths) > 1:
         raise UserError(
             f"the towers give vectors of different widths: {', '.join(map(str, sorted(widths)))}",
-            remedy="set the matcher's embedding_dim, so that each is projected",
+            remedy="set the fine-tuned dual encoder's embedding_dim, so that each is projected",
         )
     architecture = {
         "embedding_dim": config.embedding_dim,
@@ -60,10 +60,10 @@ def assembled(
         "image": described,
         "texts": texts,
     }
-    return build_matcher(architecture, parts), architecture, readers, digests
+    return build_finetuned(architecture, parts), architecture, readers, digests
 
 
-def _text(text: MatcherTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
+def _text(text: FinetunedTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
     languages = tuple(text.languages)
     if text.source is not None:
         return text_part(text.source, text.revision, text.pool, languages, text.max_length)
@@ -85,7 +85,7 @@ def _text(text: MatcherTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Modu
     return model, described, reader, sha256_file(path)
 
 
-def prepare(model: Matcher, training: MatcherTrainingConfig) -> None:
+def prepare(model: FinetunedDualEncoder, training: FinetuningConfig) -> None:
     """Choose how the towers are computed, which changes nothing of what they compute."""
     for tower in model.towers:
         if training.checkpoint_layers:

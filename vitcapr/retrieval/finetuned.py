@@ -19,30 +19,34 @@ from vitcapr.features.encoders.precision import autocast
 from vitcapr.features.extraction.pixels import PIXELS
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import read_json
-from vitcapr.models.matcher import Matcher, TextTower
-from vitcapr.retrieval.matcher_towers import build_matcher
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, TextTower
+from vitcapr.retrieval.finetuned_towers import build_finetuned
 
 READERS = "readers.json"
 
 
-def embed_pixels(matcher: Matcher, pixels: Tensor, chunk: int | None = None) -> Tensor:
+def embed_pixels(finetuned: FinetunedDualEncoder, pixels: Tensor, chunk: int | None = None) -> Tensor:
     """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length.
 
     Args:
         chunk: pictures at a time; where gradients are asked for, what lies between is computed again for them.
     """
-    return _in_chunks(matcher.embed_images, (pixels,), chunk)
+    return _in_chunks(finetuned.embed_images, (pixels,), chunk)
 
 
 def embed_captions(
-    matcher: Matcher, tokens: TokenisedCaptions, rows: Tensor, device: torch.device, chunk: int | None = None
+    finetuned: FinetunedDualEncoder,
+    tokens: TokenisedCaptions,
+    rows: Tensor,
+    device: torch.device,
+    chunk: int | None = None,
 ) -> Tensor:
     """The captions with the given rows, ``(M,)`` int64, each by its tower -> (M, E) float32, unit length."""
     places, vectors = [], []
     for part in tokens.of(rows.tolist()):
 
         def embed(ids: Tensor, mask: Tensor, *tags: Tensor, tower: str = part.tower) -> Tensor:
-            return matcher.embed_texts(tower, ids, mask, *tags)
+            return finetuned.embed_texts(tower, ids, mask, *tags)
 
         read = (part.ids, part.mask) if part.tags is None else (part.ids, part.mask, part.tags)
         vectors.append(_in_chunks(embed, tuple(tensor.to(device) for tensor in read), chunk))
@@ -52,10 +56,10 @@ def embed_captions(
 
 
 @dataclass(frozen=True)
-class MatchEmbedder:
+class FinetunedEmbedder:
     """A fine-tuned dual encoder in evaluation mode, with the tokenizers of its text towers."""
 
-    matcher: Matcher
+    finetuned: FinetunedDualEncoder
     readers: Mapping[str, TowerReader]
     device: torch.device
     dtype: torch.dtype = torch.float32
@@ -70,7 +74,7 @@ class MatchEmbedder:
         """(n, E) float32. rows: (n,) integers, in any order."""
         pixels = torch.from_numpy(store[PIXELS].gather(rows)).to(self.device)
         with autocast(self.device, self.dtype):
-            vectors = embed_pixels(self.matcher, preprocessing_of(store.attributes).normalise(pixels, torch.float32))
+            vectors = embed_pixels(self.finetuned, preprocessing_of(store.attributes).normalise(pixels, torch.float32))
         found: np.ndarray = vectors.cpu().numpy()
         return found
 
@@ -79,40 +83,40 @@ class MatchEmbedder:
         """(m, E) float32. table: ``caption_row``, ``language`` and ``text``."""
         tokens = TokenisedCaptions(table, self.readers, self.tags)
         with autocast(self.device, self.dtype):
-            vectors = embed_captions(self.matcher, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)
+            vectors = embed_captions(self.finetuned, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)
         found: np.ndarray = vectors.cpu().numpy()
         return found
 
 
-def open_matcher(
+def open_finetuned(
     folder: Path, store: FeatureStore, device: torch.device, tags: WordTags | None = None
-) -> MatchEmbedder:
+) -> FinetunedEmbedder:
     """Raises:
-    UserError: the folder holds no matcher, or the pixels are prepared otherwise than those it was trained on.
+    UserError: the folder holds no fine-tuned dual encoder, or it was trained on pixels of another preprocessing.
     """
     weights, card = read_model(folder)
     architecture: Any = card.get("architecture", {})
     if "texts" not in architecture:
-        raise UserError("not a matcher", where=folder, remedy="give the folder of one of matchers")
+        raise UserError("not a finetuned", where=folder, remedy="give the folder of one of finetuned_dual_encoders")
     prepared = preprocessing_of(store.attributes).describe()
     if prepared != card["preprocessing"]:
         raise UserError(
-            "the pixels are prepared otherwise than those that the matcher was trained on",
+            "the pixels are prepared otherwise than those that the fine-tuned dual encoder was trained on",
             where=folder,
             remedy="decode the pictures for its backbone",
         )
-    matcher = build_matcher(architecture)
-    matcher.load_state_dict(weights)
+    finetuned = build_finetuned(architecture)
+    finetuned.load_state_dict(weights)
     readers = {name: TowerReader.from_description(values) for name, values in read_json(folder / READERS).items()}
-    check_tags(matcher, tags)
-    return MatchEmbedder(matcher.to(device).eval(), readers, device, tags=tags)
+    check_tags(finetuned, tags)
+    return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags=tags)
 
 
-def check_tags(matcher: Matcher, tags: WordTags | None) -> None:
+def check_tags(finetuned: FinetunedDualEncoder, tags: WordTags | None) -> None:
     """Raises:
     UserError: a text tower adds parts of speech, and there are none.
     """
-    if tags is None and any(isinstance(tower, TextTower) and tower.tags is not None for tower in matcher.towers):
+    if tags is None and any(isinstance(tower, TextTower) and tower.tags is not None for tower in finetuned.towers):
         raise UserError("a text tower adds parts of speech", remedy="run the stage tag_words and give --tags")
 
 

@@ -13,8 +13,8 @@ from vitcapr.features.batches.augment import Augmentation
 from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
 from vitcapr.features.batches.tokenised import TokenisedCaptions
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.models.matcher import Matcher
-from vitcapr.retrieval.matching import embed_captions, embed_pixels
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
+from vitcapr.retrieval.finetuned import embed_captions, embed_pixels
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce
 from vitcapr.training.pooled_loss import pooled_loss
@@ -25,7 +25,7 @@ _BLOCK = 64
 
 
 @dataclass(frozen=True)
-class MatchPhase:
+class FinetuningPhase:
     """The settings of a phase that the task needs.
 
     Attributes:
@@ -50,10 +50,10 @@ class MatchPhase:
 class PhaseBatch(PixelBatch):
     """A batch and the phase it belongs to."""
 
-    phase: MatchPhase
+    phase: FinetuningPhase
 
 
-class MatcherTask:
+class FinetuningTask:
     """Trains a fine-tuned dual encoder on the images and captions of a split.
 
     Args:
@@ -68,26 +68,26 @@ class MatcherTask:
 
     def __init__(
         self,
-        matcher: Matcher,
+        finetuned: FinetunedDualEncoder,
         store: FeatureStore,
         captions: CaptionRows,
         tokens: TokenisedCaptions,
         *,
         train: np.ndarray,
         validation: np.ndarray,
-        phases: Sequence[MatchPhase],
+        phases: Sequence[FinetuningPhase],
         augmentation: Augmentation | None,
         chunk: int | None,
         epoch_batches: int | None,
         seed: int,
         device: torch.device,
     ) -> None:
-        self.model = matcher
+        self.model = finetuned
         self._store, self._captions, self._tokens, self._phases = store, captions, tokens, phases
         self._train, self._validation, self._augmentation = train, validation, augmentation
         self._chunk, self._epoch_batches, self._seed, self._device = chunk, epoch_batches, seed, device
 
-    def _open(self, phase: MatchPhase, epoch: int, start: int = 0) -> PixelBatches:
+    def _open(self, phase: FinetuningPhase, epoch: int, start: int = 0) -> PixelBatches:
         return PixelBatches(
             self._store,
             self._captions,

@@ -18,7 +18,7 @@ from vitcapr.features.encoders.text_encoders import (
     locate_text_encoder,
     text_encoder_digest,
 )
-from vitcapr.models.matcher import ImageTower, Matcher, Pool, TextTower
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, ImageTower, Pool, TextTower
 from vitcapr.text.wordpiece import PAD
 
 _LABELS = ("id2label", "label2id")
@@ -98,7 +98,9 @@ def scratch_part(
     return model, described, TowerReader(tokenizer, languages, pad, max_length)
 
 
-def build_matcher(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None) -> Matcher:
+def build_finetuned(
+    architecture: Mapping[str, Any], parts: Mapping[str, nn.Module] | None = None
+) -> FinetunedDualEncoder:
     """The dual encoder that a card's ``architecture`` describes.
 
     Args:
@@ -130,7 +132,7 @@ def build_matcher(architecture: Mapping[str, Any], parts: Mapping[str, nn.Module
         prefix=image["prefix"],
         options=image["options"],
     )
-    return Matcher(picture, towers, architecture["temperature"], architecture["learn_temperature"])
+    return FinetunedDualEncoder(picture, towers, architecture["temperature"], architecture["learn_temperature"])
 
 
 def _without_pooler(model: Any) -> nn.Module:

@@ -1,4 +1,4 @@
-"""A matcher trained on real pictures by its stages: resumption, chunks, tokens, embeddings."""
+"""A fine-tuned dual encoder trained on real pictures by its stages: resumption, chunks, tokens, embeddings."""
 
 import copy
 import csv
@@ -18,14 +18,14 @@ from tests.features.conftest import PROCESSOR, make_dataset
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.artefacts.tags import TAGS, TagTable
 from vitcapr.config.base import parse
-from vitcapr.config.matcher import MatcherConfig
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.stages.embed_matcher import embed_matcher
+from vitcapr.stages.embed_finetuned import embed_finetuned
 from vitcapr.stages.extract_pixels import extract_pixels
-from vitcapr.stages.train_matcher import train_matcher
+from vitcapr.stages.finetune import finetune
 from vitcapr.stages.train_tokenizer import train_tokenizer
 from vitcapr.text.wordpiece import train_wordpiece
 
@@ -36,7 +36,7 @@ TEXT = {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "hidden_dim
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixteen pictures with a caption in each of two languages, their pixels, a tokenizer and a random ViT."""
-    folder = tmp_path_factory.mktemp("matcher")
+    folder = tmp_path_factory.mktemp("finetuned")
     data = read_manifest(make_dataset(folder / "raw", IMAGES))
     splits = ["train"] * 11 + ["validation"] * 5
     images = data.images.assign(split=splits)
@@ -71,14 +71,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train_tokenizer,
         manifest=manifest,
         tokenizer=folder / "tokenizer.json",
-        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "pieces": 100, "min_count": 1}}),
+        settings=json.dumps({"tokenizer": {"languages": ["en", "zh"], "vocab_size": 100, "min_count": 1}}),
     )
     return folder
 
 
 def settings(**training: object) -> dict[str, Any]:
     return {
-        "matcher": {
+        "finetuned": {
             "image": {"backbone": "vit"},
             "text": {"both": TEXT},
             "training": {
@@ -93,12 +93,12 @@ def settings(**training: object) -> dict[str, Any]:
 
 def train(folder: Path, output: Path, values: dict[str, Any]) -> Path:
     run_stage(
-        train_matcher,
+        finetune,
         settings=json.dumps(values),
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         source=str(folder / "vit"),
-        matcher=output,
+        finetuned=output,
         tokenizers={"both": folder / "tokenizer.json"},
     )
     return output
@@ -106,19 +106,19 @@ def train(folder: Path, output: Path, values: dict[str, Any]) -> Path:
 
 def test_it_learns_and_leaves_what_embedding_needs(folder: Path, tmp_path: Path) -> None:
     values = settings(phases=[{"epochs": 8, "batch_images": 11, "captions_per_image": None, "learning_rate": 0.003}])
-    output = train(folder, tmp_path / "matcher", values)
+    output = train(folder, tmp_path / "finetuned", values)
     with (output / "history.csv").open(newline="") as stream:
         losses = [float(row["train_loss"]) for row in csv.DictReader(stream)]
     assert losses[-1] < 0.9 * losses[0]
     embeddings = tmp_path / "embeddings.npz"
     run_stage(
-        embed_matcher,
+        embed_finetuned,
         settings=json.dumps({"training": values, "embed": {"batch": 3}}),
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         split="validation",
         embeddings=embeddings,
-        matcher=output,
+        finetuned=output,
     )
     with np.load(embeddings) as found:
         assert found["images"].shape == (5, 8)
@@ -135,17 +135,17 @@ def test_it_learns_and_leaves_what_embedding_needs(folder: Path, tmp_path: Path)
 
 def test_an_untrained_matcher_is_where_training_starts(folder: Path, tmp_path: Path) -> None:
     values = settings(phases=[{"epochs": 1, "batch_images": 4, "learning_rate": 1e-12}])
-    output = train(folder, tmp_path / "matcher", values)
+    output = train(folder, tmp_path / "finetuned", values)
     written = []
     for name, trained in (("before", None), ("after", output)):
         run_stage(
-            embed_matcher,
+            embed_finetuned,
             settings=json.dumps({"training": values}),
             pixels=folder / "pixels.json",
             manifest=folder / "data" / "manifest.json",
             split="train",
             embeddings=tmp_path / f"{name}.npz",
-            matcher=trained,
+            finetuned=trained,
             source=str(folder / "vit"),
             tokenizers={"both": folder / "tokenizer.json"},
         )
@@ -159,7 +159,7 @@ def test_chunks_and_layers_computed_again_change_nothing(folder: Path, tmp_path:
     weights = []
     for name, training in (("whole", {}), ("chunks", {"chunk": 3}), ("layers", {"checkpoint_layers": True})):
         values = settings(**training)
-        values["matcher"]["text"] = {"both": text}
+        values["finetuned"]["text"] = {"both": text}
         weights.append(load_file(train(folder, tmp_path / name, values) / "best.safetensors"))
     for other in weights[1:]:
         for key, tensor in weights[0].items():
@@ -199,21 +199,23 @@ def test_a_reader_comes_back_from_its_description() -> None:
 def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:
     """experiments/bert-vit.yaml as it stands, with other checkpoints: equation 4, tags, augmentation, pairs."""
     experiments = Path(__file__).parents[2] / "experiments"
-    wanted = copy.deepcopy(yaml.safe_load((experiments / "bert-vit.yaml").read_text())["matchers"]["fine_tuned"])
+    wanted = copy.deepcopy(
+        yaml.safe_load((experiments / "bert-vit.yaml").read_text())["finetuned_dual_encoders"]["fine_tuned"]
+    )
     wanted["text"]["both"]["source"] = str(_tiny_bert(tmp_path / "bert"))
     wanted["training"]["phases"][0]["epochs"] = 3
     data = read_manifest(folder / "data" / "manifest.json")
     english = [[(0, 7, "NOUN")] if language == "en" else [] for language in data.captions["language"]]
     TagTable.of(english).write(tmp_path / "tags.npz")
-    output = tmp_path / "matcher"
+    output = tmp_path / "finetuned"
     run_stage(
-        train_matcher,
-        settings=json.dumps({"matcher": wanted}),
+        finetune,
+        settings=json.dumps({"finetuned": wanted}),
         pixels=folder / "pixels.json",
         manifest=folder / "data" / "manifest.json",
         source=str(folder / "vit"),
         tags=tmp_path / "tags.npz",
-        matcher=output,
+        finetuned=output,
     )
     with (output / "history.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -262,4 +264,4 @@ def test_tags_go_to_the_tokens_of_their_words() -> None:
 )
 def test_a_wrong_text_tower_is_one_line(text: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        parse(MatcherConfig, {"image": {"backbone": "vit"}, "text": text}, "config.yaml")
+        parse(FinetunedDualEncoderConfig, {"image": {"backbone": "vit"}, "text": text}, "config.yaml")

@@ -1,4 +1,4 @@
-"""Matchers and DeViSE, a retriever, in the DAG: what is made for them, and what an edit makes again."""
+"""Fine-tuned dual encoders and DeViSE, a retriever, in the DAG: what is made for them, and what an edit makes again."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from vitcapr.commands.status import parse_jobs
 
 MATCHERS = {
     "experiment": "matched",
-    "tokenizers": {"both": {"languages": ["en", "zh"], "pieces": 300}},
+    "tokenizers": {"both": {"languages": ["en", "zh"], "vocab_size": 300}},
     "text_encoders": {"glove": {"source": "vectors.txt", "output": "word_vectors"}},
-    "matchers": {
+    "finetuned_dual_encoders": {
         "small": {
             "image": {"backbone": "vit"},
             "embedding_dim": 16,
@@ -23,8 +23,8 @@ MATCHERS = {
         "decodings": [],
         "rerankings": [],
         "retrievers": ["words"],
-        "matchers": ["small"],
-        "losses": {"rates": ["small"]},
+        "finetuned_dual_encoders": ["small"],
+        "loss_curves": {"rates": ["small"]},
         "paper": "bert-vit",
         "splits": ["train", "validation"],
     },
@@ -37,14 +37,14 @@ def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "matched.yaml")
     jobs = {job.name for job in parse_jobs(text)}
     splits, names = ("train", "validation"), ("small", "small-en", "small-zh", "words")
-    assert {"extract_pixels vit", "train_tokenizer both", "tag_words", "train_matcher small"} <= jobs
-    assert "figures/losses/rates.png" in text
-    assert {f"embed_matcher small/{split}" for split in splits} <= jobs
+    assert {"extract_pixels vit", "train_tokenizer both", "tag_words", "finetune small"} <= jobs
+    assert "figures/loss_curves/rates.png" in text
+    assert {f"embed_finetuned small/{split}" for split in splits} <= jobs
     assert {f"score_languages small/{split}" for split in splits} <= jobs
     scored = {f"score_retrieval {name}/{split}" for name in names for split in splits}
     assert scored == {job for job in jobs if job.startswith("score_retrieval ")}
     # Information is not measured on the training split.
-    assert {job for job in jobs if "untrained" in job} == {"embed_untrained_matcher small/validation"}
+    assert {job for job in jobs if "untrained" in job} == {"embed_untrained small/validation"}
     assert not any(job.startswith("train_captioner") for job in jobs)
 
 
@@ -66,7 +66,7 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     pooled = {f"score_pools {name}" for name in ("small", "small-en", "small-zh", "words")}
     assert pooled == {job for job in jobs if job.startswith("score_pools ")}
     # Pools are of the test split.
-    assert {"embed_matcher small/validation", "embed_matcher small/test"} <= jobs
+    assert {"embed_finetuned small/validation", "embed_finetuned small/test"} <= jobs
     embeddings = "results/paired/embeddings"
     english, chinese = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
     assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english

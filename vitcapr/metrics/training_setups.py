@@ -23,7 +23,7 @@ _COLUMNS = {
 }
 
 
-def read_setup(card: Path) -> dict[str, str]:
+def read_training_setup(card: Path) -> dict[str, str]:
     """A trained model's set-up in words, from its card; the folder's name is the model's.
 
     Raises:

@@ -116,7 +116,7 @@ class TextTower(Tower):
         return self.pooled(hidden, mask)
 
 
-class Matcher(nn.Module):
+class FinetunedDualEncoder(nn.Module):
     """An image tower and text towers that end on one unit sphere, and the temperature of the loss.
 
     Args:
@@ -167,7 +167,7 @@ class LayerRate:
     scale: float
 
 
-def layer_rates(matcher: Matcher, decay: float, encoder_rate: float = 1.0) -> list[LayerRate]:
+def layer_rates(finetuned: FinetunedDualEncoder, decay: float, encoder_rate: float = 1.0) -> list[LayerRate]:
     """The trained weights by how fast they learn.
 
     Projections, tags, temperature and encoders that are not pretrained learn at full rate. What a pretrained encoder
@@ -176,14 +176,14 @@ def layer_rates(matcher: Matcher, decay: float, encoder_rate: float = 1.0) -> li
     """
     groups: dict[float, list[nn.Parameter]] = {}
     inside: set[int] = set()
-    for tower in matcher.towers:
+    for tower in finetuned.towers:
         for name, parameter in tower.encoder.named_parameters():
             inside.add(id(parameter))
             if parameter.requires_grad:
                 above = tower.layers + 1 - tower.depths[name]
                 rate = encoder_rate * decay**above if tower.pretrained else 1.0
                 groups.setdefault(rate, []).append(parameter)
-    outside = [p for p in matcher.parameters() if id(p) not in inside and p.requires_grad]
+    outside = [p for p in finetuned.parameters() if id(p) not in inside and p.requires_grad]
     if outside:
         groups.setdefault(1.0, []).extend(outside)
     return [LayerRate(groups[scale], scale) for scale in sorted(groups, reverse=True)]

@@ -1,9 +1,9 @@
-"""The stages of matchers: tokenizers, fine-tuning on decoded pictures, embeddings by language, and what they hold."""
+"""Fine-tuned dual encoders: their tokenizers, training on decoded pictures, embeddings by language, and scores."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.config.matcher import MatcherConfig
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import unique
@@ -12,8 +12,8 @@ from vitcapr.workflow.selection import Selection
 
 
 @dataclass(frozen=True)
-class MatchingStages:
-    """Pixels and captions -> matchers -> embeddings."""
+class FinetuningStages:
+    """Pixels and captions -> fine-tuned dual encoders -> embeddings."""
 
     selection: Selection
     features: FeatureStages
@@ -22,41 +22,48 @@ class MatchingStages:
     def needed(self) -> list[str]:
         """The fine-tuned dual encoders that are scored, and those whose loss curves are drawn."""
         return unique(
-            [*self.selection.matchers, *(name for names in self.selection.config.run.losses.values() for name in names)]
+            [
+                *self.selection.finetuned_dual_encoders,
+                *(name for names in self.selection.config.run.loss_curves.values() for name in names),
+            ]
         )
 
     @property
     def languages(self) -> list[str]:
-        """Those that matchers read."""
+        """Those that fine-tuned dual encoders read."""
         return unique(
-            language for name in self.selection.matchers for language in self.selection.config.matchers[name].languages
+            language
+            for name in self.selection.finetuned_dual_encoders
+            for language in self.selection.config.finetuned_dual_encoders[name].languages
         )
 
     @property
     def tokenizers(self) -> list[str]:
         """The tokenizers of the fine-tuned dual encoders to train."""
-        texts = (text for name in self.needed for text in self.selection.config.matchers[name].text.values())
+        texts = (
+            text for name in self.needed for text in self.selection.config.finetuned_dual_encoders[name].text.values()
+        )
         return unique(text.tokenizer for text in texts if text.tokenizer is not None)
 
     @property
     def pixel_backbones(self) -> list[str]:
         """The backbones to fine-tune on decoded pictures."""
-        return unique(self.selection.config.matchers[name].image.backbone for name in self.needed)
+        return unique(self.selection.config.finetuned_dual_encoders[name].image.backbone for name in self.needed)
 
-    def _config(self, wildcards: Wildcards) -> MatcherConfig:
-        return self.selection.config.matchers[wildcards.matcher]
+    def _config(self, wildcards: Wildcards) -> FinetunedDualEncoderConfig:
+        return self.selection.config.finetuned_dual_encoders[wildcards.finetuned]
 
     def checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
         """The folders of checkpoints that lie on this machine."""
-        matcher = self._config(wildcards)
-        found = self.features.backbone_files(matcher.image.backbone)
-        for name, text in matcher.text.items():
+        finetuned = self._config(wildcards)
+        found = self.features.backbone_files(finetuned.image.backbone)
+        for name, text in finetuned.text.items():
             if text.source is not None and (folder := find_backbone(text.source)).is_dir():
-                found[f"matchers.{wildcards.matcher}.text.{name}.source"] = folder
+                found[f"finetuned_dual_encoders.{wildcards.finetuned}.text.{name}.source"] = folder
         return found
 
     def pixels_of(self, wildcards: Wildcards) -> str:
-        """The sealed pixels that a matcher is trained on."""
+        """The sealed pixels that a fine-tuned dual encoder is trained on."""
         return f"{self.selection.root}/pixels/{self._config(wildcards).image.backbone}/manifest.json"
 
     def trained_backbone_of(self, wildcards: Wildcards) -> list[str]:
@@ -77,18 +84,18 @@ class MatchingStages:
         return {name: f"{self.selection.root}/tokenizers/{name}/tokenizer.json" for name in named}
 
     def tags_of(self, wildcards: Wildcards) -> list[str]:
-        """The parts of speech, for a matcher that adds them."""
+        """The parts of speech, for a fine-tuned dual encoder that adds them."""
         wanted = any(text.tags for text in self._config(wildcards).text.values())
         return [f"{self.selection.root}/text/tags/tags.npz"] if wanted else []
 
     @property
     def files(self) -> list[str]:
-        """Scores of matchers beside those of retrieval: across languages, and information before and after training."""
+        """Further scores: retrieval across languages, and information before and after training."""
         root, config = self.selection.root, self.selection.config
         return [
             f"{root}/metrics/{kind}/{name}/{split}/metrics.json"
-            for name in self.selection.matchers
+            for name in self.selection.finetuned_dual_encoders
             for split in self.selection.splits
             for kind in ("languages", "information")
-            if (split != "train" if kind == "information" else len(config.matchers[name].languages) > 1)
+            if (split != "train" if kind == "information" else len(config.finetuned_dual_encoders[name].languages) > 1)
         ]

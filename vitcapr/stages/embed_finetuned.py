@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.matcher import NOT_DECIDING, TrainMatcherSettings
+from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
 from vitcapr.config.retriever import EmbedConfig
 from vitcapr.declaration.kinds import (
     BackboneFolder,
@@ -19,28 +19,28 @@ from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
 
-class EmbedMatcherSettings(StageSettings):
+class EmbedFinetunedSettings(StageSettings):
     embed: EmbedConfig = EmbedConfig()
-    training: TrainMatcherSettings
+    training: FinetuneSettings
     """The definition of the untrained model; a trained model carries its own."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:
-        return cls(embed=config.embed, training=TrainMatcherSettings.of(config, wildcards))
+        return cls(embed=config.embed, training=FinetuneSettings.of(config, wildcards))
 
 
 @stage(
     device="embed.device",
-    execution_only={"embed.batch", *(f"training.matcher.training.{key}" for key in NOT_DECIDING)},
+    execution_only={"embed.batch", *(f"training.finetuned.training.{key}" for key in NOT_DECIDING)},
 )
-def embed_matcher(
+def embed_finetuned(
     pixels: In[PixelsFile],
     manifest: In[ManifestFile],
     split: Split,
-    settings: EmbedMatcherSettings,
+    settings: EmbedFinetunedSettings,
     report: Reporter,
     embeddings: Out[EmbeddingsFile],
-    matcher: In[DualEncoderFolder] | None = None,
+    finetuned: In[DualEncoderFolder] | None = None,
     source: Source = "",
     backbone: In[BackboneFolder] | None = None,
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
@@ -53,23 +53,23 @@ def embed_matcher(
     from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TagTable
-    from vitcapr.building.matcher import assembled, check_pixels
+    from vitcapr.building.finetuned_dual_encoder import assembled, check_pixels
     from vitcapr.features.encoders.precision import resolve_device
     from vitcapr.features.store.reader import open_features
     from vitcapr.retrieval.blocks import in_blocks
-    from vitcapr.retrieval.matching import MatchEmbedder, check_tags, open_matcher
+    from vitcapr.retrieval.finetuned import FinetunedEmbedder, check_tags, open_finetuned
 
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)
     device = resolve_device(settings.embed.device)
     words = None if tags is None else TagTable.read(tags)
-    if matcher is not None:
-        opened = open_matcher(matcher, store, device, words)
+    if finetuned is not None:
+        opened = open_finetuned(finetuned, store, device, words)
     else:
-        torch.manual_seed(settings.training.matcher.seed_in(settings.training.seed))
+        torch.manual_seed(settings.training.finetuned.seed_in(settings.training.seed))
         model, _, readers, _ = assembled(settings.training, store, str(backbone or source), tokenizers or {})
         check_tags(model, words)
-        opened = MatchEmbedder(model.to(device).eval(), readers, device, tags=words)
+        opened = FinetunedEmbedder(model.to(device).eval(), readers, device, tags=words)
     images = data.rows(split)
     captions = data.captions_of(split)
     captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)

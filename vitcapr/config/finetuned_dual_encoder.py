@@ -15,13 +15,13 @@ class TokenizerConfig(Section):
 
     languages: list[Name] = Field(["en"], min_length=1)
     """Languages of the captions that it is trained on."""
-    pieces: int = Field(8000, ge=100)
+    vocab_size: int = Field(8000, ge=100)
     """Vocab size, special tokens included."""
     min_count: int = Field(2, ge=1)
     """Minimum count of a token."""
 
 
-class MatcherImageConfig(Section):
+class FinetunedImageConfig(Section):
     backbone: str
     """Name of an entry of backbones; the image tower starts from its checkpoint."""
     pool: Literal["cls", "mean"] = "cls"
@@ -30,7 +30,7 @@ class MatcherImageConfig(Section):
     """Number of upper layers to train; null: all of the model, 0: none."""
 
 
-class MatcherTextConfig(Section):
+class FinetunedTextConfig(Section):
     """A text tower and the languages of its captions."""
 
     languages: list[Name] = Field(["en"], min_length=1)
@@ -64,7 +64,7 @@ class MatcherTextConfig(Section):
         return self
 
 
-class MatcherPhaseConfig(PhaseConfig):
+class FinetuningPhaseConfig(PhaseConfig):
     batch_images: int = Field(20, ge=2)
     """Images per batch (the paper: 20). Each image is compared with the captions of all images of the batch."""
     captions_per_image: int | None = Field(1, ge=1)
@@ -79,8 +79,8 @@ class MatcherPhaseConfig(PhaseConfig):
     negative."""
 
 
-class MatcherTrainingConfig(SharedTrainingConfig):
-    phases: list[MatcherPhaseConfig] = Field([MatcherPhaseConfig(epochs=5)], min_length=1)
+class FinetuningConfig(SharedTrainingConfig):
+    phases: list[FinetuningPhaseConfig] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     """adam uses the paper's moments, 0.9 and 0.999; sgd has no momentum."""
     encoder_rate: float = Field(1.0, gt=0, le=1)
@@ -105,9 +105,9 @@ class MatcherTrainingConfig(SharedTrainingConfig):
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
 
-class MatcherConfig(TrainedConfig):
-    image: MatcherImageConfig
-    text: dict[Name, MatcherTextConfig] = Field(min_length=1)
+class FinetunedDualEncoderConfig(TrainedConfig):
+    image: FinetunedImageConfig
+    text: dict[Name, FinetunedTextConfig] = Field(min_length=1)
     """Text towers by name. Exactly one tower reads each language."""
     embedding_dim: int | None = Field(None, ge=2)
     """Width of the linear projections to the shared space; null: no projections (the paper), for towers of equal
@@ -115,7 +115,7 @@ class MatcherConfig(TrainedConfig):
     temperature: float = Field(0.1, ge=0.01, le=1)
     """Temperature of the loss (the paper: 0.1); the initial value if it is learned."""
     learn_temperature: bool = False
-    training: MatcherTrainingConfig = MatcherTrainingConfig()
+    training: FinetuningConfig = FinetuningConfig()
 
     @model_validator(mode="after")
     def _a_language_has_one_tower(self) -> Self:
@@ -129,21 +129,21 @@ class MatcherConfig(TrainedConfig):
         return [language for tower in self.text.values() for language in tower.languages]
 
 
-class TrainMatcherSettings(StageSettings):
+class FinetuneSettings(StageSettings):
     """The settings of an untrained dual encoder and of its training."""
 
-    matcher: MatcherConfig
+    finetuned: FinetunedDualEncoderConfig
     seed: int = Field(0, ge=0)
-    """The seed of the matcher, or that of the experiment if the matcher sets none."""
+    """The seed of the fine-tuned dual encoder, or that of the experiment if the fine-tuned dual encoder sets none."""
     revision: str = "main"
     """Hub revision of the image tower's checkpoint."""
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:
-        matcher = config.matchers[wildcards.matcher]
-        revision = config.backbones[matcher.image.backbone].revision
-        return cls(matcher=matcher, seed=matcher.seed_in(config.seed), revision=revision)
+        finetuned = config.finetuned_dual_encoders[wildcards.finetuned]
+        revision = config.backbones[finetuned.image.backbone].revision
+        return cls(finetuned=finetuned, seed=finetuned.seed_in(config.seed), revision=revision)
 
 
 NOT_DECIDING = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")
-"""Execution-only keys of a matcher's training. They change the result by rounding only."""
+"""Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""

@@ -1,6 +1,6 @@
 """Fine-tune a dual encoder: a ViT and BERT-family text models together, on decoded pictures and captions."""
 
-from vitcapr.config.matcher import NOT_DECIDING, TrainMatcherSettings
+from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
 from vitcapr.declaration.kinds import (
     BackboneFolder,
     DualEncoderTrainingFolder,
@@ -14,17 +14,17 @@ from vitcapr.progress import Reporter
 
 
 @stage(
-    device="matcher.training.device",
-    processes="matcher.training.processes",
-    execution_only={f"matcher.training.{key}" for key in NOT_DECIDING},
+    device="finetuned.training.device",
+    processes="finetuned.training.processes",
+    execution_only={f"finetuned.training.{key}" for key in NOT_DECIDING},
 )
-def train_matcher(
+def finetune(
     pixels: In[PixelsFile],
     manifest: In[ManifestFile],
-    settings: TrainMatcherSettings,
+    settings: FinetuneSettings,
     report: Reporter,
     code: CodeHash,
-    matcher: Out[DualEncoderTrainingFolder],
+    finetuned: Out[DualEncoderTrainingFolder],
     source: Source = "",
     backbone: In[BackboneFolder] | None = None,
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
@@ -36,7 +36,7 @@ def train_matcher(
 
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TagTable
-    from vitcapr.building.matcher import assembled, check_pixels, prepare
+    from vitcapr.building.finetuned_dual_encoder import assembled, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.batches.augment import Augmentation
     from vitcapr.features.batches.pixel_batches import CaptionRows
@@ -45,13 +45,13 @@ def train_matcher(
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import sha256_bytes, sha256_file, write_json
-    from vitcapr.models.matcher import layer_rates
-    from vitcapr.retrieval.matching import READERS, check_tags
+    from vitcapr.models.finetuned_dual_encoder import layer_rates
+    from vitcapr.retrieval.finetuned import READERS, check_tags
     from vitcapr.training.distributed import is_first
-    from vitcapr.training.matcher import MatcherTask, MatchPhase
+    from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
     from vitcapr.training.outcome import train_into
 
-    wanted, training = settings.matcher, settings.matcher.training
+    wanted, training = settings.finetuned, settings.finetuned.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     data, store = read_manifest(manifest), open_features(pixels)
@@ -63,7 +63,7 @@ def train_matcher(
     check_tags(model, words)
     captions = data.captions_of()
     captions = captions[captions["language"].isin(wanted.languages)].reset_index(drop=True)
-    task = MatcherTask(
+    task = FinetuningTask(
         model,
         store,
         CaptionRows.of_table(captions),
@@ -71,7 +71,7 @@ def train_matcher(
         train=data.rows("train"),
         validation=data.rows("validation")[: training.validation_images],
         phases=[
-            MatchPhase(p.batch_images, p.captions_per_image, p.objective, p.shift, p.batch_pairs)
+            FinetuningPhase(p.batch_images, p.captions_per_image, p.objective, p.shift, p.batch_pairs)
             for p in training.phases
         ],
         augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
@@ -88,7 +88,7 @@ def train_matcher(
         f"{len(groups)} learning rates, {dtype_name(dtype)} on {device}"
     )
     train_into(
-        matcher,
+        finetuned,
         task,
         recipe_of(training, select_by=training.select_by),
         card={
@@ -111,4 +111,4 @@ def train_matcher(
         rates=[(group.parameters, group.scale) for group in groups],
     )
     if is_first():
-        write_json(matcher / READERS, {name: reader.describe() for name, reader in readers.items()})
+        write_json(finetuned / READERS, {name: reader.describe() for name, reader in readers.items()})
