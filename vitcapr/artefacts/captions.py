@@ -1,4 +1,4 @@
-"""``captions.json``: the captions of a split, in COCO's result format and with what the decoding knows of them."""
+"""``captions.json``: the captions of a split, in COCO's result format with the scores of the decoding."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ class Candidate(BaseModel):
 
 
 class DecodedCaption(BaseModel):
-    """The best caption of an image beside all its candidates, the best one first."""
+    """The best caption of an image and all its candidates, best first."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -68,7 +68,7 @@ _REMEDY = "run the decode stage"
 def write_captions(
     path: Path, captioned: Iterable[tuple[str, Sequence[Candidate]]], *, oracle: str | None = None
 ) -> None:
-    """Write an entry for each image: its best caption beside all its candidates.
+    """Write an entry for each image: its best caption and all its candidates.
 
     Args:
         captioned: image ids and their candidates, the best one first.

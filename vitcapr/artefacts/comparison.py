@@ -12,12 +12,12 @@ FORMAT = "vitcapr-comparison-1"
 
 
 def write_comparison(path: Path, content: dict[str, Any]) -> None:
-    """Write what :func:`vitcapr.metrics.comparison.compare_systems` found."""
+    """Write the result of :func:`vitcapr.metrics.comparison.compare_systems`."""
     write_json(path, {"format": FORMAT, **content})
 
 
 def read_comparison(path: Path) -> dict[str, Any]:
-    """What :func:`write_comparison` wrote, and ``format``.
+    """The content that :func:`write_comparison` wrote, and ``format``.
 
     Raises:
         UserError: the file is missing or is not a comparison.

@@ -1,4 +1,4 @@
-"""``gpu.csv``: how busy and how full the GPU was while a model was trained."""
+"""``gpu.csv``: GPU use and memory during a training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ COLUMNS = ("seconds", "gpu_percent", "memory_gib", "memory_total_gib")
 
 @dataclass(frozen=True, eq=False)
 class GpuUse:
-    """What a training ran on, and its samples: ``seconds``, ``gpu_percent``, ``memory_gib``, ``memory_total_gib``."""
+    """The device of a training, and its samples: ``seconds``, ``gpu_percent``, ``memory_gib``, ``memory_total_gib``."""
 
     device: str
     samples: pd.DataFrame

@@ -1,7 +1,7 @@
-"""The one form that every data set takes: images, captions, what was left out, and a seal over them.
+"""The common format of all data sets: images, captions, rejected items, and a manifest with their digests.
 
-The row number in ``images.parquet`` is the identity of an image in everything downstream, so the
-files are checked when written, written in a fixed order with fixed bytes, and checked again when read.
+The row number in ``images.parquet`` is the identity of an image in everything downstream, so the files are checked when
+written, written in a fixed order with fixed bytes, and checked again when read.
 """
 
 import csv
@@ -124,11 +124,12 @@ def write_manifest(
     rejected: Iterable[tuple[str, str]],
     objects: pd.DataFrame | None = None,
 ) -> Path:
-    """Write a data set's files to ``directory``, ``manifest.json`` last: where it stands, the others are whole.
+    """Write a data set's files to ``directory``. ``manifest.json`` is written last, so if it exists, the others are
+    complete.
 
     Args:
-        image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``,
-            so that such a data set can be moved, and absolute otherwise.
+        image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
+            such a data set can be moved, and absolute otherwise.
         images: rows in the data set's own order, which becomes the identity of each image.
         captions: rows grouped by image, in the order of ``images``.
         rejected: (item, reason) of everything that was left out; written sorted.

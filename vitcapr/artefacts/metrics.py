@@ -1,4 +1,4 @@
-"""``metrics.json``: scores as fractions, with their intervals and one line that says how they were made."""
+"""``metrics.json``: scores as fractions, with their intervals and a one-line protocol."""
 
 from collections.abc import Mapping
 from pathlib import Path

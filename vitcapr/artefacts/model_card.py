@@ -1,4 +1,4 @@
-"""``card.json`` of a trained model: what it is and what made it. Reading it loads no torch."""
+"""``card.json`` of a trained model: its architecture and its provenance. Reading it does not import torch."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def write_card(folder: Path, card: dict[str, Any]) -> None:
 
 
 def read_card(path: Path) -> dict[str, Any]:
-    """What the ``card.json`` at ``path`` says.
+    """The content of the ``card.json`` at ``path``.
 
     Raises:
         UserError: the file is missing or is not the card of a trained model.

@@ -1,4 +1,4 @@
-"""A trained model on disk: ``best.safetensors``, and the card that says what it is and what made it."""
+"""A trained model on disk: ``best.safetensors`` and its card."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""``per_image.parquet``: the caption of every image of a split, with its scores and what these are made of."""
+"""``per_image.parquet``: the caption of every image of a split, with its scores and their components."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``pools.npz``: queries set apart, and the candidates among which each looks for its match."""
+"""``pools.npz``: held-out queries and their candidates."""
 
 from pathlib import Path
 from typing import NamedTuple

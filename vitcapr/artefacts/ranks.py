@@ -1,4 +1,4 @@
-"""``ranks.npz``: at which rank the true match of each image and each caption of a split stands."""
+"""``ranks.npz``: the retrieval rank of the positive of each image and each caption of a split."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ _ROWS = ("image_row", "caption_row", "caption_image")
 
 
 class Ranks(NamedTuple):
-    """Rank 1 is the best. Items whose score equals that of the true match stand before it.
+    """Rank 1 is the best. Items whose score equals that of the positive rank before it.
 
     Attributes:
         i2t: (N,) int32, 1 + the captions of *other* images that score at least as high as the image's best caption.

@@ -73,7 +73,7 @@ class TagTable:
         return [int(number) for number in np.where(inside, tag[places], NONE)]
 
     def counts(self) -> dict[str, int]:
-        """How many words have each tag."""
+        """The number of words with each tag."""
         return {tag: int((self.tag == number).sum()) for number, tag in enumerate(TAGS, start=1)}
 
     def write(self, path: Path) -> None:

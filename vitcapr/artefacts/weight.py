@@ -1,4 +1,4 @@
-"""``weight.json``: a weight that the validation split chose, and what it was chosen with."""
+"""``weight.json``: a weight selected on the validation split, and the settings of the selection."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -77,7 +77,7 @@ class QueryBankWeight(ChosenWeight):
 
     @property
     def protocol(self) -> str:
-        """The part of a protocol that says what was done to the scores."""
+        """The part of a protocol that describes the correction of the scores."""
         bank = f"train {self.images}images {self.captions}captions"
         return (
             f"query-bank:{bank},inverse-temperature={self.inverse_temperature:g},weight={self.weight:g} "

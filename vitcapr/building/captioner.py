@@ -1,4 +1,4 @@
-"""From a captioner's configuration to what its training takes."""
+"""Builds the arguments of a captioner's training from its configuration."""
 
 from pathlib import Path
 from typing import Any

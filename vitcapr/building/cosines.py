@@ -1,4 +1,4 @@
-"""How well each candidate of a split fits its image, in the space of a retriever."""
+"""The cosine of each candidate caption of a split and its image, in the space of a retriever."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 def digest_of(retriever: Path) -> str:
-    """What tells one trained retriever from another: the sha256 of its weights.
+    """The identity of a trained retriever: the sha256 of its weights.
 
     Raises:
         UserError: there is no trained retriever.

@@ -1,4 +1,4 @@
-"""From a training section of the configuration to what the training loop takes."""
+"""Builds the arguments of the training loop from a training section of the configuration."""
 
 from dataclasses import fields
 

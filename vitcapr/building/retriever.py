@@ -1,4 +1,4 @@
-"""From a retriever's configuration to its training: what the commands that train one have in common."""
+"""Builds a retriever's training from its configuration, for all commands that train one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""How well words match the patches of an image: additive attention in tiles that stay in the cache, and bilinear.
+"""Attention scores of words and patches: additive in tiles that fit the cache, and bilinear.
 
-The plain form of ``w^T tanh(W_v v_i + W_h h_t + b)`` builds a tensor of words x patches x units for the whole batch
-and sends it through memory several times. Here the same numbers are computed tile by tile, and the backward pass
-computes a tile again instead of keeping it.
+The plain form of ``w^T tanh(W_v v_i + W_h h_t + b)`` builds a tensor of words x patches x units for the whole batch and
+sends it through memory several times. Here the same numbers are computed tile by tile, and the backward pass computes a
+tile again instead of keeping it.
 """
 
 import math
@@ -20,16 +20,16 @@ _LARGEST_EXPONENT = 20.0
 
 
 def patch_scores(patches: Tensor, words: Tensor, weight: Tensor, counts: Tensor, scoring: Scoring) -> Tensor:
-    """How well each word matches each patch (ViTCap-R, equation 2, before the softmax).
+    """The attention score of each word and each patch (ViTCap-R, equation 2, before the softmax).
 
     Args:
         patches: ``W_v v + b``, (B, P, A) float32.
         words: ``W_h h``, (B, N, A) float32, the words of all captions of an image side by side.
         weight: ``w``, (A,) float32.
         counts: (B,) int64, how many of the N words of each image are real; the scores of the others mean nothing.
-        scoring: ``tanh`` as in equation 2, ``relu`` for Linear - ReLU - Linear; ``bilinear`` multiplies instead,
-            ``w^T (W_v v * W_h h)``, the general form of Luong et al. 2015 of rank A: one matrix product, without a
-            number for every pair and unit.
+        scoring: ``tanh`` as in equation 2, ``relu`` for Linear - ReLU - Linear; ``bilinear`` multiplies instead, ``w^T
+            (W_v v * W_h h)``, the general form of Luong et al. 2015 of rank A: one matrix product, without a number for
+            every pair and unit.
 
     Returns:
         (B, N, P) float32, differentiable with respect to patches, words and weight.

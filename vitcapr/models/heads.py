@@ -64,7 +64,7 @@ class PerceptronHead(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Layer norm, linear, GELU, dropout, linear, added to what comes in. (B, E) -> (B, E)."""
+    """Residual block: layer norm, linear, GELU, dropout, linear, added to the input. (B, E) -> (B, E)."""
 
     def __init__(self, width: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()

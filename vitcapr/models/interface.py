@@ -1,4 +1,4 @@
-"""What a captioner offers to whoever decodes it."""
+"""The interface between a captioner and the decoders."""
 
 from typing import NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 class StepwiseCaptioner(Protocol):
-    """A captioner that writes one word at a time, for B images with K hypotheses each."""
+    """A captioner that generates one word at a time, for B images with K hypotheses each."""
 
     def encode(self, features: dict[str, Tensor]) -> Memory:
         """``patches: (B, P, D)`` and ``cls: (B, D)``, those the model asks for, to what ``step`` needs of them."""

@@ -25,7 +25,7 @@ _SPACE_IN_CHINESE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
 
 @dataclass
 class Removed:
-    """What cleaning met in the captions of one language, in characters where nothing else is said.
+    """The counts of cleaning for the captions of one language, in characters unless stated otherwise.
 
     Attributes:
         captions: so many were cleaned, of which ``emptied`` had nothing left.
@@ -60,7 +60,7 @@ class Removed:
 
 
 class Cleaner:
-    """Cleans captions one by one and remembers what it removed, by language."""
+    """Cleans captions one by one and counts the removed characters by language."""
 
     def __init__(self) -> None:
         self.removed: dict[str, Removed] = {}

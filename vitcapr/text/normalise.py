@@ -13,13 +13,13 @@ _HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ff
 
 
 def clean(text: str, non_letters: NonLetters = "remove") -> str:
-    """``text`` in lower case, and what is not a letter dealt with.
+    """``text`` in lower case, with non-letters treated as configured.
 
     A letter is one in any script. Composed and decomposed accents are one spelling (NFC).
 
     Args:
-        non_letters: ``space`` puts a space for each ("t-shirt" -> "t shirt"), ``remove`` nothing
-            ("t-shirt" -> "tshirt"; white space stays), ``keep`` leaves them to the tokenizer.
+        non_letters: ``space`` puts a space for each ("t-shirt" -> "t shirt"), ``remove`` nothing ("t-shirt" ->
+            "tshirt"; white space stays), ``keep`` leaves them to the tokenizer.
     """
     lower = unicodedata.normalize("NFC", text.lower())
     if non_letters == "space":

@@ -13,7 +13,7 @@ from vitcapr.artefacts.vocabulary import PAD, Vocabulary
 from vitcapr.errors import UserError
 
 _NAMED = 20
-"""How many damaged lines, and how many missing words, are named one by one."""
+"""Maximum number of damaged lines, and of missing words, that a message lists."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class VectorFile:
 
 
 def dimension_of(path: Path) -> int:
-    """How many numbers the vectors of a file have, by its first line."""
+    """The dimension of the vectors of a file, read from its first line."""
     with path.open("rb") as stream:
         fields = stream.readline().rstrip().split(b" ")
     return int(fields[1]) if _is_header(fields) else _trailing_numbers(fields)
