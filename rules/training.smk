@@ -1,5 +1,5 @@
-# Trains a captioner on stored features. A stopped training continues from its folder last/. The rule does not declare this
-# folder, because Snakemake would delete it.
+# Trains a captioner on stored features. A stopped training continues from its folder checkpoint/. The rule does not
+# declare this folder, because Snakemake would delete it.
 
 
 rule train_captioner:

@@ -44,7 +44,8 @@ def test_a_training_in_two_processes_is_stopped_and_continued(project: Path, tmp
     output = tmp_path / "captioner"
     first = start(output)
     deadline = time.monotonic() + 180
-    while not (output / "last/state.safetensors").exists() and first.poll() is None and time.monotonic() < deadline:
+    state = output / "checkpoint/state.safetensors"
+    while not state.exists() and first.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     first.send_signal(signal.SIGUSR1)
     said = first.communicate()[1]

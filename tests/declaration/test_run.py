@@ -50,8 +50,8 @@ class Toys:
             self.trainings += 1
             model.mkdir(parents=True, exist_ok=True)
             (model / "weights").write_text(f"{settings.rate**2} {source.read_text()}")
-            (model / "last").mkdir(exist_ok=True)
-            (model / "last/state").write_text("state")
+            (model / "checkpoint").mkdir(exist_ok=True)
+            (model / "checkpoint/state").write_text("state")
 
         @stage()
         def copy(read: dict[str, In[Source]], target: Out[Source]) -> None:
@@ -273,7 +273,7 @@ def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(
     assert "copy: train/model" in listed
     assert {line.strip() for line in listed.splitlines() if line.startswith(" " * 12)} == {
         "results/copy/model/weights",
-        "results/copy/model/last/state",
+        "results/copy/model/checkpoint/state",
         "results/copy/runs/train/model.json",
     }
     assert snapshot(Path("results/a")) == before
@@ -321,7 +321,7 @@ def test_gc_follows_no_link_out_of_its_experiment(
     assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
     Path("config.yaml").write_text("experiment: a\n")
     said(capsys, lambda: gc.main(yes=True))
-    assert sorted(path.name for path in Path("model").rglob("*")) == ["last", "state", "weights"]
+    assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
     assert not Path("results/a/out").exists()
 
 

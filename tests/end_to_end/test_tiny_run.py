@@ -119,7 +119,7 @@ def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, tmp_p
 
     whole = start(tmp_path / "whole")
     assert whole.wait() == 0
-    state = tmp_path / "parts/last/state.safetensors"
+    state = tmp_path / "parts/checkpoint/state.safetensors"
     stopped = start(tmp_path / "parts")
     deadline = time.monotonic() + 120
     while not state.exists() and time.monotonic() < deadline:

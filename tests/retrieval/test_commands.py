@@ -49,7 +49,7 @@ def opened(files: Any, folder: Path, **options: Any) -> Retriever:
 def test_a_retriever_of_words(files: Any, tmp_path: Path) -> None:
     folder = train(files, tmp_path / "words", log=tmp_path / "log")
     assert {path.name for path in folder.iterdir()} == {
-        *("best.safetensors", "card.json", "history.csv", "sweep.csv", "gpu.csv", "last"),
+        *("best.safetensors", "card.json", "history.csv", "sweep.csv", "gpu.csv", "checkpoint"),
     }
     card = json.loads((folder / "card.json").read_text())
     assert card["text_encoder"] is None

@@ -65,7 +65,7 @@ THREADS = {
     **dict.fromkeys(("embed", "tune_reranking", "rerank", "score_retrieval"), 1),
 }
 """As many on Slurm as without: another number may add up in another order."""
-OF_ITS_RUN = {"logs", "benchmarks", "runs", "last", "gpu.csv", "checksums", ".code.json"}
+OF_ITS_RUN = {"logs", "benchmarks", "runs", "checkpoint", "gpu.csv", "checksums", ".code.json"}
 """Files and folders that say when, where and how a file was made, or from which an unfinished one continues."""
 # Slurm's plugin looks at its jobs ten seconds later each time that none has ended; here it looks every two.
 HEAD = """
@@ -261,7 +261,7 @@ class Story:
         """Stopped in mid-training: each has saved its state and not yet ended."""
         held = self._hold({kind: (f"vitcapr stage train_{kind}", "") for kind in kinds})
         for kind, process in held.items():
-            state = self.folder / ROOT / TRAINED[kind] / "last/state.safetensors"
+            state = self.folder / ROOT / TRAINED[kind] / "checkpoint/state.safetensors"
             before = state.stat().st_mtime_ns if state.exists() else 0
             process.resume()
             self._until(lambda: state.exists() and state.stat().st_mtime_ns > before, pause=0.005)  # noqa: B023

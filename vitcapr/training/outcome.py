@@ -22,6 +22,9 @@ from vitcapr.training.loop import Position, Recipe, Task, Trainer
 
 Batch = TypeVar("Batch")
 
+CHECKPOINT = "checkpoint"
+"""The folder in a model's folder from which a stopped training continues."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -54,7 +57,7 @@ def train_into(
 
     Args:
         card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
-            training in ``folder/last`` may be continued. The outcome is added to it.
+            training in ``folder/checkpoint`` may be continued. The outcome is added to it.
         part: the name of the part of the task's model that is kept; all of it by default.
         rows: those of ``history.csv``.
         rates: as in :class:`Trainer`.
@@ -64,7 +67,7 @@ def train_into(
         UserError: the loss is no longer a number, or the best weights are gone.
     """
     trained = train_from(
-        folder / "last", task, recipe, card=card, device=device, dtype=dtype, reporter=reporter, rates=rates
+        folder / CHECKPOINT, task, recipe, card=card, device=device, dtype=dtype, reporter=reporter, rates=rates
     )
     if trained is not None:
         leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part, rows=rows)
@@ -101,7 +104,8 @@ def train_from(
         return None
     best = read_tensors(trainer.best_file)
     if best is None:
-        raise UserError("the best weights are gone", where=trainer.best_file, remedy="delete last/ and train again")
+        remedy = f"delete {CHECKPOINT}/ and train again"
+        raise UserError("the best weights are gone", where=trainer.best_file, remedy=remedy)
     return Trained(end, best[0], trainer.gpu_file.read_text(encoding="utf-8"))
 
 

@@ -13,7 +13,7 @@ from vitcapr.artefacts.gpu_use import gpu_csv
 from vitcapr.files import write_text
 from vitcapr.progress import Reporter
 from vitcapr.training.loop import Diverged, Position, Recipe, Task
-from vitcapr.training.outcome import Trained, leave, train_from
+from vitcapr.training.outcome import CHECKPOINT, Trained, leave, train_from
 
 Batch = TypeVar("Batch")
 
@@ -63,7 +63,7 @@ def sweep_into(
             reporter.line(f"learning rate {rate:g}")
         try:
             trained = train_from(
-                folder / "last" / (f"{rate!r}" if len(rates) > 1 else ""),
+                folder / CHECKPOINT / (f"{rate!r}" if len(rates) > 1 else ""),
                 make_task(),
                 with_rate(recipe, rate),
                 card=card,

@@ -8,7 +8,7 @@ from vitcapr.provenance.records import RUNS, Run, root_of
 from vitcapr.provenance.result_cache import Entry, ResultCache
 from vitcapr.workflow.lineage import Lineage
 
-UNFINISHED = "last"
+UNFINISHED = "checkpoint"
 """The folder beside a model from which its training would continue."""
 
 
