@@ -10,7 +10,7 @@ from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
-from vitcapr.metrics.setups import other_numbers, read_training_setup, training
+from vitcapr.metrics.training_setups import other_numbers, read_training_setup, training
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 

@@ -11,8 +11,8 @@ from vitcapr.metrics.before_after import reranking, self_critical
 from vitcapr.metrics.hard_negatives import hard_negatives, read_ranks
 from vitcapr.metrics.published.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.metrics.seed_average import seed_average
-from vitcapr.metrics.setups import other_numbers, read_training_setup, training
 from vitcapr.metrics.side_by_side import build_rows, side_by_side
+from vitcapr.metrics.training_setups import other_numbers, read_training_setup, training
 from vitcapr.tables.csv import frame_to_csv, to_csv
 from vitcapr.tables.latex import to_document, to_latex
 from vitcapr.tables.markdown import to_markdown, to_page
