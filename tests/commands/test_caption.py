@@ -84,7 +84,7 @@ def test_folders_patterns_and_files_each_once() -> None:
 def test_more_candidates_widen_the_beam() -> None:
     rows = json.loads(run("photos/photo 00.png", "-n", 7, "--json"))
     assert len(rows[0]["candidates"]) == 7
-    with pytest.raises(UserError, match="n_best 7 is more than beam_size 2"):
+    with pytest.raises(UserError, match="n_best 7 is larger than beam_size 2"):
         run("photos/photo 00.png", "-n", 7, "--beam-size", 2)
 
 

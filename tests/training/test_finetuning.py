@@ -258,8 +258,8 @@ def test_tags_go_to_the_tokens_of_their_words() -> None:
     ("text", "said"),
     [
         ({"both": {"languages": ["en"]}}, "either source"),
-        ({"a": TEXT, "b": TEXT}, "read by more than one"),
-        ({"a": {**TEXT, "top_layers": 1}}, "trained whole"),
+        ({"a": TEXT, "b": TEXT}, "two text towers read the same language"),
+        ({"a": {**TEXT, "top_layers": 1}}, "all layers of a text tower from scratch are trained"),
     ],
 )
 def test_a_wrong_text_tower_is_one_line(text: dict[str, Any], said: str) -> None:

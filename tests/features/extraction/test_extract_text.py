@@ -123,7 +123,7 @@ def test_what_stands_is_not_computed_again(files: dict[str, Path], monkeypatch: 
     loading = "vitcapr.features.encoders.text_encoders.load_text_encoder"
     monkeypatch.setattr(loading, lambda *_, **__: pytest.fail("loaded again"))
     run(files)
-    assert "all 3 chunks stand" in (files["root"] / "log").read_text()
+    assert "all 3 chunks are in" in (files["root"] / "log").read_text()
 
 
 def test_other_words_are_another_store(files: dict[str, Path]) -> None:

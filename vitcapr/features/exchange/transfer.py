@@ -53,7 +53,7 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
         raise UserError("cannot write there", where=place.url, remedy="http can be pulled from only; push over ssh")
     manifest = read_sealed(sealed)
     if manifest.get("partial"):
-        raise UserError("only a part of a store", where=sealed, remedy="pull all of it before it is pushed on")
+        raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
     group = (sealed.parent / manifest["store"]).resolve()
     _refuse_another(place, manifest["fingerprint"])
     seal = _json({**manifest, "store": GROUP})
