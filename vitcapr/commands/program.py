@@ -28,7 +28,10 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
     """
     debug = debug or bool(os.environ.get(DEBUG))
     try:
-        app()
+        if isinstance(app, typer.Typer):
+            app(prog_name=sys.argv[0])
+        else:
+            app()
     except Preempted as stop:
         _end(f"stopped: {stop}", stop.exit_code)
     except UserError as error:

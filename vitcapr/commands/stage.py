@@ -18,7 +18,7 @@ def app() -> None:
         return
     name = arguments[0]
     sys.argv = [f"vitcapr stage {name}", *arguments[1:]]
-    application(find_stage(name))()
+    application(find_stage(name))(prog_name=sys.argv[0])
 
 
 def listing() -> str:
