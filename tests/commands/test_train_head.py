@@ -21,7 +21,7 @@ CAPTIONS = [f"{name}#{number}" for name in NAMES for number in range(2)]
 
 def write_store(root: Path, array: str, values: np.ndarray, ids: list[str], identity: str) -> Path:
     layout = {array: ArrayLayout(values.shape, CHUNK, "float32", ("row", "channel"))}
-    attributes = {"fingerprint": array[0] * 64}
+    attributes = {"fingerprint": {"cls": "c", "text": "e"}[array] * 64}
     writer = StoreWriter(store_folder(root / "stores", attributes["fingerprint"]), layout)
     writer.begin(attributes, ids, identity)
     for chunk, rows in enumerate(np.split(values, len(ids) // CHUNK)):
