@@ -145,10 +145,8 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     """Run a stage with the values of its command line. Missing values take their defaults.
 
     A job of an experiment has its log in ``results/<experiment>/logs`` and writes a run record. If its stage is cached,
-    it
-    is restored from the result cache if possible, and stored there when it finishes. A command typed by hand writes no
-    run
-    record and does not use the result cache.
+    it is restored from the result cache if possible, and stored there when it finishes. A command typed by hand writes
+    no run record and does not use the result cache.
     """
     defaults = {name: parameter.default for name, parameter in stage.parameters.items() if not parameter.required}
     job = Job(stage, {"settings": "{}", **defaults, **values}, log)

@@ -28,6 +28,8 @@ A parameter is one of:
 A stage's module imports heavy libraries inside the function, so that Snakemake and ``--help`` do not import torch.
 """
 
+import copy
+import difflib
 import enum
 import importlib
 import inspect
@@ -173,7 +175,7 @@ class Stage:
 
     def deciding(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The plain settings without the execution-only keys; the others determine the result."""
-        kept: dict[str, Any] = _copied(settings)
+        kept: dict[str, Any] = copy.deepcopy(settings)
         for key in self.execution_only:
             _remove(kept, key.split("."))
         return kept
@@ -207,8 +209,6 @@ def find_stage(name: str) -> Stage:
     Raises:
         UserError: there is no such stage.
     """
-    import difflib
-
     if name not in stage_names():
         close = difflib.get_close_matches(name, stage_names(), n=1)
         remedy = f"did you mean '{close[0]}'?" if close else "vitcapr stage --help lists the stages"
@@ -263,10 +263,6 @@ def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
     if annotation in (str, int, float, bool):
         return Role.VALUE, form, annotation
     raise TypeError(f"a stage cannot have a parameter of type {annotation}")
-
-
-def _copied(values: Any) -> Any:
-    return {key: _copied(value) for key, value in values.items()} if isinstance(values, dict) else values
 
 
 def _remove(values: dict[str, Any], key: list[str]) -> None:
