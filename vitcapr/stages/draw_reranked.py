@@ -52,8 +52,7 @@ def draw_reranked(
     """Draw images with their captions before and after reranking.
 
     The images are sampled from those whose caption changed. Each caption is shown with its CIDEr, so that changes for
-    the
-    worse appear as often as they occur.
+    the worse appear as often as they occur.
     """
     from vitcapr.artefacts.captions import read_captions, read_results
     from vitcapr.artefacts.manifest import read_manifest
