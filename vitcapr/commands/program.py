@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from vitcapr.errors import EXIT_BAD_INPUT, Preempted, UserError
+from vitcapr.torchrun import is_first_process
 
 DEBUG = "VITCAPR_DEBUG"
 
@@ -47,6 +48,6 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
 
 def _end(message: str, code: int) -> None:
     """Print the message from process rank 0 only, and exit."""
-    if os.environ.get("RANK", "0") == "0":
+    if is_first_process():
         print(message, file=sys.stderr)
     sys.exit(code)

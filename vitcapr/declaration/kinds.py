@@ -36,10 +36,6 @@ class PairsFile(Artefact):
     """pairs.parquet: the pairs before cleaning their texts"""
 
 
-class PairsCard(Artefact):
-    """pairs.json: how the pairs were split"""
-
-
 class CleaningFile(Artefact):
     """cleaning.json: what was removed from the texts"""
 

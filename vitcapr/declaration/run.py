@@ -28,6 +28,7 @@ from vitcapr.provenance.energy import Meter
 from vitcapr.provenance.intact import check_as_written
 from vitcapr.provenance.records import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
 from vitcapr.provenance.result_cache import ResultCache, key_of, result_cache_of
+from vitcapr.torchrun import is_first_process, is_started_by_torchrun
 
 
 @dataclass(frozen=True)
@@ -100,14 +101,14 @@ class Job:
 
     def compute(self) -> None:
         """Call the stage. If it trains in several processes, call it in each of them."""
-        if not _is_started_by_torchrun() and self._processes > 1:
+        if not is_started_by_torchrun() and self._processes > 1:
             from vitcapr.training.processes import run_processes
 
             run_processes(self.stage.name, self._processes, self._device, sys.argv[1:])
             return
         arguments = {name: value for name, value in self.values.items() if name in self.stage.parameters}
         # With several processes, only process rank 0 reports.
-        with Reporter(self.log) if _is_first() else Reporter(stream=io.StringIO()) as report:
+        with Reporter(self.log) if is_first_process() else Reporter(stream=io.StringIO()) as report:
             for parameter in self.stage.of_role(Role.SETTINGS, Role.GIVEN):
                 if parameter.type is Reporter:
                     arguments[parameter.name] = report
@@ -150,7 +151,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     """
     defaults = {name: parameter.default for name, parameter in stage.parameters.items() if not parameter.required}
     job = Job(stage, {"settings": "{}", **defaults, **values}, log)
-    if _is_started_by_torchrun():
+    if is_started_by_torchrun():
         job.join_processes_and_compute()
     elif job.experiment is None:
         job.compute()
@@ -234,11 +235,3 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return str(os.getuid())
-
-
-def _is_started_by_torchrun() -> bool:
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
-def _is_first() -> bool:
-    return os.environ.get("RANK", "0") == "0"

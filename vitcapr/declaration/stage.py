@@ -33,11 +33,10 @@ import difflib
 import enum
 import importlib
 import inspect
-import pkgutil
 import types
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
@@ -47,6 +46,7 @@ from vitcapr.config.base import StageSettings
 from vitcapr.declaration.figure import Figure
 from vitcapr.declaration.kinds import Artefact
 from vitcapr.errors import UserError
+from vitcapr.modules import modules_in
 from vitcapr.progress import Reporter
 
 STAGES = "vitcapr.stages"
@@ -219,10 +219,10 @@ def find_stage(name: str) -> Stage:
     return found
 
 
-def stage_names() -> list[str]:
+@cache
+def stage_names() -> tuple[str, ...]:
     """The names of all stages, without importing one."""
-    folder = importlib.import_module(STAGES).__path__
-    return sorted(module.name for module in pkgutil.iter_modules(folder) if not module.ispkg)
+    return tuple(sorted(modules_in(STAGES)))
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:

@@ -19,14 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-
-def is_started_by_torchrun() -> bool:
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
-def is_first_started() -> bool:
-    """As :func:`is_first`, before the group is joined too."""
-    return os.environ.get("RANK", "0") == "0"
+from vitcapr.torchrun import is_started_by_torchrun
 
 
 @contextmanager
