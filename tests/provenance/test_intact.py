@@ -28,9 +28,27 @@ def record(name: str, started: str, path: Path = FILE, experiment: str = "a", **
     """The record of a job that wrote ``path`` as it is now."""
     target = RESULTS / experiment / "runs" / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    outputs = {path.as_posix(): {"sha256": sha256_file(path)}}
-    made = {"format": FORMAT, "outputs": outputs, "made": {"started": started}, "result_cache": None}
-    target.write_text(json.dumps({**made, **facts}))
+    whole = {
+        "format": FORMAT,
+        "stage": "decode",
+        "command": "vitcapr stage decode",
+        "code": {},
+        "settings": {},
+        "values": {},
+        "inputs": {},
+        "outputs": {path.as_posix(): {"option": "captions", "sha256": sha256_file(path), "size": path.stat().st_size}},
+        "made": {
+            **dict.fromkeys(("user", "host", "platform", "python"), "x"),
+            "started": started,
+            "seconds": 1.0,
+            "cpu_seconds": 1.0,
+            "peak_memory_mb": 1,
+            "energy": {"joules": {}, "absent": {}},
+            "libraries": {},
+        },
+        "result_cache": None,
+    }
+    target.write_text(json.dumps({**whole, **facts}))
     return target
 
 

@@ -41,5 +41,5 @@ def _readable_runs(experiment: Path) -> Iterator[Run]:
 
 def _when(run: Run) -> str:
     """When the job ran, in UTC: for a result that was restored from the cache, when it was restored."""
-    restored = (run.facts["result_cache"] or {}).get("restored")
-    return str(restored or run.made["started"])
+    cache = run.facts["result_cache"]
+    return (cache["restored"] if cache else None) or run.made["started"]

@@ -10,6 +10,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 
@@ -19,19 +22,72 @@ CODE_DIGESTS = ".code.json"
 """In the folder of all results: the digests that :func:`~vitcapr.provenance.code.stage_code` remembers."""
 
 
+class FileFacts(TypedDict):
+    """A file that a job read or wrote: the parameter that named it, its digest and its size in bytes."""
+
+    option: str
+    sha256: str
+    size: int
+
+
+class Energy(TypedDict):
+    joules: dict[str, float]
+    absent: dict[str, str]
+
+
+class Made(TypedDict):
+    """Who made a result, where, when, for how long and with what."""
+
+    user: str
+    host: str
+    platform: str
+    started: str
+    seconds: float
+    cpu_seconds: float
+    peak_memory_mb: int
+    energy: Energy
+    python: str
+    libraries: dict[str, str]
+
+
+class CacheUse(TypedDict):
+    """The key in the result cache, and when the result was restored from there."""
+
+    key: str
+    restored: str | None
+
+
+class Facts(TypedDict):
+    """What a record holds."""
+
+    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+
+    format: str
+    stage: str
+    command: str
+    code: dict[str, str]
+    settings: dict[str, Any]
+    values: dict[str, Any]
+    inputs: dict[str, FileFacts]
+    outputs: dict[str, FileFacts]
+    made: Made
+    result_cache: CacheUse | None
+
+
+_FACTS = TypeAdapter(Facts)
+
+
 @dataclass(frozen=True)
 class Run:
     """One finished job.
 
     Attributes:
         path: of the record.
-        facts: ``stage, command, code, settings, values, inputs, outputs, made, result_cache``; ``made`` is who,
-            where, when, for how long and with how much energy; ``inputs`` and ``outputs`` are path -> ``option, sha256,
-            size``.
+        facts: its content; files by their paths.
     """
 
     path: Path
-    facts: Mapping[str, Any]
+    facts: Facts
 
     @property
     def name(self) -> str:
@@ -41,19 +97,19 @@ class Run:
 
     @property
     def stage(self) -> str:
-        return str(self.facts["stage"])
+        return self.facts["stage"]
 
     @property
-    def inputs(self) -> Mapping[str, Any]:
-        return dict(self.facts["inputs"])
+    def inputs(self) -> Mapping[str, FileFacts]:
+        return self.facts["inputs"]
 
     @property
-    def outputs(self) -> Mapping[str, Any]:
-        return dict(self.facts["outputs"])
+    def outputs(self) -> Mapping[str, FileFacts]:
+        return self.facts["outputs"]
 
     @property
-    def made(self) -> Mapping[str, Any]:
-        return dict(self.facts["made"])
+    def made(self) -> Made:
+        return self.facts["made"]
 
     @cached_property
     def folder(self) -> str | None:
@@ -111,12 +167,17 @@ def root_of(path: str) -> str | None:
 
 def read_run(path: Path) -> Run:
     """Raises:
-    UserError: there is no record, one of another format, or one whose outputs do not lie in one experiment.
+    UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
+        experiment.
     """
-    facts = read_json(path)
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(f"not a record of format {FORMAT}", where=path, remedy="delete it")
-    run = Run(path, facts)
+    try:
+        run = Run(path, _FACTS.validate_python(content))
+    except ValidationError as error:
+        key = ".".join(map(str, error.errors()[0]["loc"]))
+        raise UserError(f"damaged record, at {key[:80]}", where=path, remedy="delete it") from error
     for output in run.outputs:
         if run.folder is None or root_of(output) != run.folder:
             what = f"the record names an output outside its experiment, {output!r}"
