@@ -5,7 +5,7 @@ rule tune_reranking:
     input:
         captions=experiment.reranking.validation_candidates_of,
         features=experiment.reranking.features_of,
-        views=experiment.reranking.views_of,
+        augmented_views=experiment.reranking.augmented_views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=experiment.reranking.retriever_of,
@@ -32,7 +32,7 @@ rule rerank:
         candidates=experiment.reranking.candidates_of,
         weight=experiment.reranking.weight_of,
         features=experiment.reranking.features_of,
-        views=experiment.reranking.views_of,
+        augmented_views=experiment.reranking.augmented_views_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=experiment.reranking.retriever_of,

@@ -29,7 +29,7 @@ rule extract_text:
 rule train_retriever:
     input:
         features=experiment.retrieval.features_of,
-        views=experiment.retrieval.views_of,
+        augmented_views=experiment.retrieval.augmented_views_of,
         text_features=experiment.retrieval.text_features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
@@ -65,7 +65,7 @@ rule train_retriever:
 rule embed:
     input:
         features=experiment.retrieval.features_of,
-        views=experiment.retrieval.views_of,
+        augmented_views=experiment.retrieval.augmented_views_of,
         text_features=experiment.retrieval.text_features_of,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",

@@ -93,18 +93,18 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind, tower, given, view in (
             ("words", {"word_dim": 4, "hidden_dim": 4}, None, None),
             ("bert", {"kind": "features", "encoder": "bert"}, text_features, None),
-            ("views", {"word_dim": 4, "hidden_dim": 4}, None, mirrored),
+            ("augmented_views", {"word_dim": 4, "hidden_dim": 4}, None, mirrored),
         ):
             settings = {"retriever": {"backbone": "vit", "embedding_dim": 5, "text": tower, "training": phases}}
             if view is not None:
-                settings["retriever"]["views"] = ["mirrored"]
+                settings["retriever"]["augmented_views"] = ["mirrored"]
             folder = results / "retrievers" / kind
             run_stage(
                 train_retriever,
                 settings=json.dumps(settings),
                 **inputs,
                 text_features=given,
-                views=None if view is None else [view],
+                augmented_views=None if view is None else [view],
                 retriever=folder,
             )
     return root

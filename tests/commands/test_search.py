@@ -15,7 +15,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 
-KINDS = ["words", "bert", "views"]
+KINDS = ["words", "bert", "augmented_views"]
 RESULTS = Path("results/toy")
 
 
@@ -32,7 +32,7 @@ def run(*arguments: object, kind: str = "words") -> list[list[str]]:
 
 
 def stores(kind: str) -> list[FeatureStore]:
-    return [open_features(RESULTS / "features" / name) for name in ["vit", *opened(kind).views]]
+    return [open_features(RESULTS / "features" / name) for name in ["vit", *opened(kind).augmented_views]]
 
 
 def opened(kind: str) -> Retriever:
@@ -118,4 +118,4 @@ def test_mistakes_are_one_line() -> None:
     with pytest.raises(UserError, match="cannot search for this image: unreadable: No such file"):
         run("--image", "absent.png")
     with pytest.raises(UserError, match="was trained on other features"):
-        run("dog", "--view", RESULTS / "features/vit", kind="views")
+        run("dog", "--augmented-views", RESULTS / "features/vit", kind="augmented_views")

@@ -13,7 +13,7 @@ from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.retrieval import views
+from vitcapr.retrieval import augmented_views
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle
 from vitcapr.stages.tune_reranking import tune_reranking
@@ -73,9 +73,9 @@ def files(tmp_path, monkeypatch):
     for split in ("validation", "test"):
         (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
     (tmp_path / "best.safetensors").write_bytes(b"weights")
-    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images(), views=[])
+    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[])
     monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
-    monkeypatch.setattr(views, "open_features", lambda _: SimpleNamespace(image_ids=names))
+    monkeypatch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=names))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
     common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
@@ -173,11 +173,11 @@ def test_mistakes_are_told(files, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no trained retriever there"):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
     with monkeypatch.context() as patch:
-        patch.setattr(views, "open_features", lambda _: SimpleNamespace(image_ids=["x"]))
+        patch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=["x"]))
         with pytest.raises(UserError, match="not those of the data set toys"):
             reranked(files, tmp_path)
-    with pytest.raises(UserError, match="looks at 0 further views of an image, 1 are given; leave out --view"):
-        reranked(files, tmp_path, views=[tmp_path / "features.json"])
+    with pytest.raises(UserError, match="uses 0 augmented views of an image, but 1 are given"):
+        reranked(files, tmp_path, augmented_views=[tmp_path / "features.json"])
     (tmp_path / "best.safetensors").write_bytes(b"others")
     with pytest.raises(UserError, match=r"weight in .*weight\.json was chosen for another retriever"):
         reranked(files, tmp_path)

@@ -24,8 +24,8 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"image": {"head": "none"}, "text": RAW}, "nothing is learned; set training"),
         ({"image": {"head": "none"}, "training": {"phases": []}}, "a tower has weights to learn"),
         ({"image": {"standardise": True, "pool": "cls_mean"}}, "standardise needs pool cls"),
-        ({"views": ["mirrored", "vit"]}, "'vit' occurs twice in backbone and views"),
-        ({"views": ["mirrored", "mirrored"]}, "'mirrored' occurs twice in backbone and views"),
+        ({"augmented_views": ["mirrored", "vit"]}, "'vit' occurs twice in backbone and augmented_views"),
+        ({"augmented_views": ["mirrored", "mirrored"]}, "'mirrored' occurs twice in backbone and augmented_views"),
         ({"image": {"head": "mlp", "depth": 2}}, "depth needs head residual"),
         ({"text": {"head": "mlp"}}, "head and standardise need kind features"),
         ({"training": {"phases": [{"epochs": 1, "mixup": 0.2}]}}, "mixup needs text kind features"),
@@ -60,8 +60,8 @@ MIRRORED = {**VIT, "mirror": True}
         (MIRRORED, {}, None),
         (
             MIRRORED,
-            {"retrievers": {"pair": {"backbone": "vit", "views": ["other"]}}},
-            "views names 'other'",
+            {"retrievers": {"pair": {"backbone": "vit", "augmented_views": ["other"]}}},
+            "augmented_views names 'other'",
         ),
         ({"source": "clip"}, {}, "'mirrored' does not use the network and size of 'vit'"),
         ({**MIRRORED, "image_size": 96}, {}, "'mirrored' does not use the network and size of 'vit'"),
@@ -75,7 +75,7 @@ def test_views_are_of_one_network_and_for_retrievers(
 ) -> None:
     values = {
         "backbones": {"vit": VIT, "mirrored": mirrored},
-        "retrievers": {"pair": {"backbone": "vit", "views": ["mirrored"]}},
+        "retrievers": {"pair": {"backbone": "vit", "augmented_views": ["mirrored"]}},
         "run": {"retrievers": ["pair"]},
         **changes,
     }

@@ -160,8 +160,8 @@ def test_both_sides_end_on_the_sphere() -> None:
 def test_several_views_are_embedded_in_their_mean_direction() -> None:
     model, one = build(), images()
     other = {name: array.flip(0) for name, array in one.items()}
-    assert torch.equal(model.embed_views([one]), model.embed_images(one))
-    together = model.embed_views([one, other])
+    assert torch.equal(model.embed_augmented_views([one]), model.embed_images(one))
+    together = model.embed_augmented_views([one, other])
     added = model.embed_images(one) + model.embed_images(other)
     torch.testing.assert_close(together, added / added.norm(dim=1, keepdim=True))
 

@@ -53,11 +53,11 @@ class Files:
     def bert(self) -> Path:
         return self.root / "tiny-bert"
 
-    def settings(self, text: dict[str, Any] | None = None, views: Sequence[str] = (), **training: Any) -> str:
+    def settings(self, text: dict[str, Any] | None = None, augmented_views: Sequence[str] = (), **training: Any) -> str:
         phase = {"epochs": 2, "batch_images": 4, "learning_rate": 0.01}
         retriever = {
             "backbone": "vit",
-            "views": list(views),
+            "augmented_views": list(augmented_views),
             "embedding_dim": 5,
             "text": text or {"word_dim": 4, "hidden_dim": 4},
             "training": {"phases": [phase], "precision": "float32", **training},

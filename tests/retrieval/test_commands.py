@@ -133,9 +133,9 @@ def test_a_retriever_of_word_vectors(files: Any, tmp_path: Path) -> None:
 
 def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
     """It learns from both, and an image is the mean direction of what it makes of each."""
-    settings, view = files.settings(views=["mirrored"]), [files.mirrored]
-    folder = train(files, tmp_path / "two", settings, views=view)
-    found = embedded(files, folder, tmp_path / "embeddings.npz", views=view)
+    settings, view = files.settings(augmented_views=["mirrored"]), [files.mirrored]
+    folder = train(files, tmp_path / "two", settings, augmented_views=view)
+    found = embedded(files, folder, tmp_path / "embeddings.npz", augmented_views=view)
     retriever, rows = opened(files, folder), np.array([3, 7, 11])
     alone = [
         retriever.image_embedder(open_features(path)).embed(rows) for path in (files.inputs["features"], files.mirrored)
@@ -146,13 +146,13 @@ def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
     one = train(files, tmp_path / "one")
     assert (one / "best.safetensors").read_bytes() != (folder / "best.safetensors").read_bytes()
     card = json.loads((folder / "card.json").read_text())
-    assert card["inputs"]["views"] == ["d" * 64]
-    with pytest.raises(UserError, match="0 are given; give --view for each of: mirrored"):
+    assert card["inputs"]["augmented_views"] == ["d" * 64]
+    with pytest.raises(UserError, match="0 are given; give --augmented-views once for each of: mirrored"):
         embedded(files, folder, tmp_path / "no.npz")
-    with pytest.raises(UserError, match="leave out --view"):
-        train(files, tmp_path / "no", views=view)
+    with pytest.raises(UserError, match="leave out --augmented-views"):
+        train(files, tmp_path / "no", augmented_views=view)
     with pytest.raises(UserError, match="not those of the data set toy"):
-        embedded(files, folder, tmp_path / "no.npz", views=[files.text_features])
+        embedded(files, folder, tmp_path / "no.npz", augmented_views=[files.text_features])
 
 
 def test_the_same_files_again(files: Any, tmp_path: Path) -> None:

@@ -18,20 +18,20 @@ def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monke
 def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
     values = {
         "backbones": {"mirrored": {"source": "trained", "mirror": True}},
-        "retrievers": {"paper": {"views": ["mirrored"]}},
+        "retrievers": {"paper": {"augmented_views": ["mirrored"]}},
         "rerankings": {"reranked": {"retriever": "paper"}},
         "run": {"retrievers": ["paper"]},
     }
-    (fresh.root / "views.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
-    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "views.yaml")
+    (fresh.root / "augmented_views.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "augmented_views.yaml")
     features = "results/demo/features"
     for name in ("vit", "mirrored"):
         assert f"--part {features}/{name}/parts/0.json" in text
         assert f"--sealed {features}/{name}/manifest.json" in text
-    both = rf"--features {features}/vit/manifest\.json .*--views {features}/mirrored/manifest\.json "
+    both = rf"--features {features}/vit/manifest\.json .*--augmented-views {features}/mirrored/manifest\.json "
     asking = re.findall(rf"vitcapr stage (\w+) .*{both}", text)
     assert set(asking) == {"train_retriever", "embed", "tune_reranking", "rerank"}
-    assert text.count("--views ") == len(asking)
+    assert text.count("--augmented-views ") == len(asking)
 
 
 def test_a_convolutional_backbone_is_attended_to_but_not_rolled_out(fresh: Any) -> None:

@@ -13,8 +13,8 @@ from vitcapr.errors import UserError
 from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.files import sha256_file
 from vitcapr.progress import Reporter
+from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever
-from vitcapr.retrieval.views import open_views
 
 _BLOCK = 1024
 """Captions or images embedded between two lines of progress."""
@@ -37,7 +37,7 @@ def split_cosines(
     data: Manifest,
     *,
     features: Path,
-    views: Sequence[Path] | None,
+    augmented_views: Sequence[Path] | None,
     vocabulary: Path,
     retriever: Path,
     text_encoder: str | None,
@@ -55,7 +55,7 @@ def split_cosines(
     # Images share captions: each is embedded once.
     different = sorted(set(captions))
     place = {caption: number for number, caption in enumerate(different)}
-    embed_images = opened.image_embedder(*open_views(data, opened.views, features, views))
+    embed_images = opened.image_embedder(*open_augmented_views(data, opened.augmented_views, features, augmented_views))
     total = len(rows) + len(different)
     embedded: list[list[NDArray[np.float32]]] = [[], []]
     with reporter.track("embed", total, "images and captions") as tracker:

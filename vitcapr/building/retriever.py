@@ -72,7 +72,7 @@ def train_dual_encoder(
     output_dir: Path,
     retriever: RetrieverConfig,
     architecture: Mapping[str, Any],
-    views: Sequence[FeatureSource],
+    augmented_views: Sequence[FeatureSource],
     texts: Texts,
     *,
     train: np.ndarray,
@@ -87,7 +87,7 @@ def train_dual_encoder(
     """Train a retriever, or every one of its sweep, and leave its files in ``output_dir``.
 
     Args:
-        views: stores of the same images.
+        augmented_views: stores of the same images.
         texts: all captions to train on and to validate with.
         train, validation: rows of the images of each split.
         card: as for ``train_into``.
@@ -99,12 +99,12 @@ def train_dual_encoder(
         torch.manual_seed(seed)
         encoder = build_dual_encoder(dict(architecture))
         begin(encoder)
-        _measure(encoder, views, texts, train)
+        _measure(encoder, augmented_views, texts, train)
         size = architecture["embedding_dim"]
         queue = MomentumQueue(encoder.text, size, training.queue, training.queue_momentum) if training.queue else None
         return RetrieverTask(
             encoder,
-            views,
+            augmented_views,
             texts,
             train=train,
             validation=validation,
@@ -128,13 +128,15 @@ def train_dual_encoder(
     sweep_into(output_dir, make_task, recipe_of(training, select_by=training.select_by), rates, device=device, **ending)
 
 
-def _measure(encoder: DualEncoder, views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
+def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
     """What is standardised is so by the training rows that have a caption, and by these captions."""
     images = texts.table["image_row"]
     trained = np.isin(images, train)
     if encoder.image.standardise is not None:
         encoder.image.standardise.measure(
-            torch.from_numpy(view["cls"].gather(rows)) for rows in _blocks(np.unique(images[trained])) for view in views
+            torch.from_numpy(view["cls"].gather(rows))
+            for rows in _blocks(np.unique(images[trained]))
+            for view in augmented_views
         )
     standardise = getattr(encoder.text, "standardise", None)
     if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):

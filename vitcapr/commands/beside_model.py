@@ -54,7 +54,7 @@ class BesideModel:
         """
         return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
 
-    def views(self, given: Sequence[Path] | None, names: Sequence[str]) -> list[Path]:
+    def augmented_views(self, given: Sequence[Path] | None, names: Sequence[str]) -> list[Path]:
         """The sealed manifests of the augmented views that a retriever was trained on.
 
         Args:
@@ -65,9 +65,14 @@ class BesideModel:
             UserError: one is missing or describes other features.
         """
         if given and len(given) != len(names):
-            return list(given)  # How many they are is for those that open them to say.
+            return list(given)  # open_augmented_views reports the wrong number.
         return [
-            self._features(given[place] if given else None, name, self.card["inputs"]["views"][place], "--view")
+            self._features(
+                given[place] if given else None,
+                name,
+                self.card["inputs"]["augmented_views"][place],
+                "--augmented-views",
+            )
             for place, name in enumerate(names)
         ]
 

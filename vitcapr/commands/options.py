@@ -15,10 +15,10 @@ Configfiles = Annotated[
     typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
 ]
 ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
-Views = Annotated[
+AugmentedViews = Annotated[
     list[Path] | None,
     typer.Option(
-        "--view", help="Sealed manifest.json of a further view that the retriever looks at; may be given again."
+        help="manifest.json of the features of an augmented view, if not the experiment's own; once for each view."
     ),
 ]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]

@@ -14,7 +14,7 @@ from PIL import Image
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.commands.beside_model import BesideModel, find_model
-from vitcapr.commands.options import Device, NamedBackbone, OwnVocabulary, Views
+from vitcapr.commands.options import AugmentedViews, Device, NamedBackbone, OwnVocabulary
 from vitcapr.commands.program import typed
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.data.photographs import MAX_PIXELS, open_photograph
@@ -24,10 +24,10 @@ from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.files import write_text
 from vitcapr.progress import Reporter
+from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail
 from vitcapr.retrieval.search import search
-from vitcapr.retrieval.views import open_views
 from vitcapr.tables.table import Table, row
 from vitcapr.tables.terminal import print_listing
 
@@ -51,7 +51,7 @@ def main(
     features: Annotated[
         Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
     ] = None,
-    view: Views = None,
+    augmented_views: AugmentedViews = None,
     vocabulary: OwnVocabulary = None,
     text_features: Annotated[
         Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")
@@ -78,15 +78,20 @@ def main(
     )
     data = read_manifest(beside.file(manifest, "data/manifest.json", "--manifest"))
     reporter = Reporter()
-    views = open_views(data, opened.views, beside.features(features), beside.views(view, opened.views))
+    stores = open_augmented_views(
+        data,
+        opened.augmented_views,
+        beside.features(features),
+        beside.augmented_views(augmented_views, opened.augmented_views),
+    )
     rows = _rows(data, split)
     picture = None if image is None else _photograph(image)
     if picture is None:
         query = opened.text_embedder.embed([" ".join(words or [])])
     else:
-        query = _embedded(opened, beside, backbone, views, picture)
+        query = _embedded(opened, beside, backbone, stores, picture)
     with reporter.track("search", len(rows), "images") as tracker:
-        found = search(query, rows, opened.image_embedder(*views).embed, top, index, tracker.advance)
+        found = search(query, rows, opened.image_embedder(*stores).embed, top, index, tracker.advance)
     images = _images(data, rows, found, with_pictures=page is not None)
     sentences: list[FoundCaption] = []
     if captions:
@@ -119,16 +124,20 @@ def _photograph(path: Path) -> Image.Image:
 
 
 def _embedded(
-    retriever: Retriever, beside: BesideModel, backbone: str | None, views: Sequence[FeatureStore], picture: Image.Image
+    retriever: Retriever,
+    beside: BesideModel,
+    backbone: str | None,
+    stores: Sequence[FeatureStore],
+    picture: Image.Image,
 ) -> np.ndarray:
     """The embedding (1, E) of a photograph: the mean over the same augmented views as for the stored images."""
     seen = []
-    for store in views:
+    for store in stores:
         encoder = open_like(store.attributes, retriever.device, beside.backbone(backbone, store.attributes))
         features = encoder.encode([picture])
         seen.append({name: features[name] for name in retriever.model.image_arrays})
     with torch.inference_mode():
-        return np.asarray(retriever.model.embed_views(seen).cpu())
+        return np.asarray(retriever.model.embed_augmented_views(seen).cpu())
 
 
 def _images(

@@ -103,11 +103,12 @@ class ExperimentConfig(Section):
         for name in [*run.retrievers, *_given(*(self.rerankings[name].retriever for name in run.rerankings))]:
             retriever = self.retrievers[name]
             _check(f"retrievers.{name}.backbone", [retriever.backbone], self.backbones)
-            _check(f"retrievers.{name}.views", retriever.views, self.backbones)
-            for view in retriever.views:
+            _check(f"retrievers.{name}.augmented_views", retriever.augmented_views, self.backbones)
+            for view in retriever.augmented_views:
                 if not self.backbones[view].same_network(self.backbones[retriever.backbone]):
                     raise ValueError(
-                        f"retrievers.{name}.views: '{view}' does not use the network and size of '{retriever.backbone}'"
+                        f"retrievers.{name}.augmented_views: '{view}' does not use the network and size of "
+                        f"'{retriever.backbone}'"
                     )
             _check(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), self.text_encoders)
             _check(f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), self.word_vectors)
@@ -173,7 +174,7 @@ class ExperimentConfig(Section):
 
     def _check_not_mirrored(self, key: str, backbone: str) -> None:
         if self.backbones[backbone].mirror:
-            raise ValueError(f"{key}: '{backbone}' mirrors its pictures; only the views of a retriever may do so")
+            raise ValueError(f"{key}: '{backbone}' mirrors its pictures; only augmented_views of a retriever may do so")
 
     def line_of(self, captioner: str) -> list[str]:
         """The captioner and all captioners that it starts from; the first one starts from no other.

@@ -163,7 +163,7 @@ class RetrieverTrainingConfig(SharedTrainingConfig):
 class RetrieverConfig(TrainedConfig):
     backbone: str
     """Name of an entry of backbones."""
-    views: list[str] = []
+    augmented_views: list[str] = []
     """Names of backbones that give augmented views: the same network on changed pictures (mirror). Training samples one
     view per image; the embedding of an image is the mean over its views."""
     embedding_dim: int = Field(256, ge=2)
@@ -184,11 +184,11 @@ class RetrieverConfig(TrainedConfig):
         return not (raw_image and self.text.kind == "features" and self.text.head == "none")
 
     @model_validator(mode="after")
-    def _views_differ(self) -> Self:
-        seen = [self.backbone, *self.views]
+    def _augmented_views_differ(self) -> Self:
+        seen = [self.backbone, *self.augmented_views]
         for name in seen:
             if seen.count(name) > 1:
-                raise ValueError(f"'{name}' occurs twice in backbone and views")
+                raise ValueError(f"'{name}' occurs twice in backbone and augmented_views")
         return self
 
     @model_validator(mode="after")

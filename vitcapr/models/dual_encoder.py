@@ -62,9 +62,9 @@ class DualEncoder(nn.Module):
         """
         return on_sphere(self.image(features))
 
-    def embed_views(self, views: Sequence[dict[str, Tensor]]) -> Tensor:
+    def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
         """The mean direction of what :meth:`embed_images` makes of each view of the same images: (B, E) as there."""
-        first, *others = (self.embed_images(features) for features in views)
+        first, *others = (self.embed_images(features) for features in augmented_views)
         return on_sphere(torch.stack([first, *others]).mean(0)) if others else first
 
     def embed_texts(self, texts: TextBatch) -> Tensor:

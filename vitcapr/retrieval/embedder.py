@@ -48,17 +48,17 @@ class ImageEmbedder:
     Nothing but a block of rows is held in memory.
     """
 
-    def __init__(self, model: DualEncoder, views: Sequence[FeatureStore], device: torch.device) -> None:
-        self._model, self._views, self._device = model, views, device
+    def __init__(self, model: DualEncoder, augmented_views: Sequence[FeatureStore], device: torch.device) -> None:
+        self._model, self._augmented_views, self._device = model, augmented_views, device
 
     @torch.inference_mode()
     def embed(self, rows: np.ndarray) -> np.ndarray:
         """(n, E) float32, unit length. rows: (n,) integers, in any order."""
-        return _stacked((self._model.embed_views(self._seen(block)) for block in _blocks(rows)), self._model)
+        return _stacked((self._model.embed_augmented_views(self._seen(block)) for block in _blocks(rows)), self._model)
 
     def _seen(self, rows: np.ndarray) -> list[dict[str, Tensor]]:
         names, device = self._model.image_arrays, self._device
-        return [{name: _read(view[name], rows, device) for name in names} for view in self._views]
+        return [{name: _read(view[name], rows, device) for name in names} for view in self._augmented_views]
 
 
 class TextFeatureEmbedder:
@@ -120,19 +120,19 @@ class Retriever:
         return TextEmbedder(self.model, lambda captions: (features(captions), self._words(captions)), self.device)
 
     @property
-    def views(self) -> list[str]:
+    def augmented_views(self) -> list[str]:
         """The backbones of its augmented views."""
-        return list(self.card["settings"]["retriever"].get("views", []))
+        return list(self.card["settings"]["retriever"].get("augmented_views", []))
 
-    def image_embedder(self, *views: FeatureStore) -> ImageEmbedder:
+    def image_embedder(self, *augmented_views: FeatureStore) -> ImageEmbedder:
         """Raises:
         UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
         width = self.card["architecture"]["image"]["feature_dim"]
-        for store in views:
+        for store in augmented_views:
             for name in self.model.image_arrays:
                 self._check(store, name, width)
-        return ImageEmbedder(self.model, views, self.device)
+        return ImageEmbedder(self.model, augmented_views, self.device)
 
     def text_feature_embedder(self, store: FeatureStore, captions: Sequence[str]) -> TextFeatureEmbedder:
         """For captions whose features are stored; for a retriever that reads features.

@@ -29,7 +29,7 @@ def embed(
     settings: EmbedSettings,
     report: Reporter,
     embeddings: Out[EmbeddingsFile],
-    views: list[In[FeaturesFile]] | None = None,
+    augmented_views: list[In[FeaturesFile]] | None = None,
     text_features: In[TextFeaturesFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split."""
@@ -40,13 +40,13 @@ def embed(
     from vitcapr.features.encoders.precision import resolve_device
     from vitcapr.features.store.identity import check_captions
     from vitcapr.features.store.reader import open_features
+    from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.embedder import open_retriever
-    from vitcapr.retrieval.views import open_views
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
-    stores = open_views(data, opened.views, features, views)
+    stores = open_augmented_views(data, opened.augmented_views, features, augmented_views)
     captions = data.captions_of(split, opened.words.recipe["language"])
     # In a data set of several languages an image may have no caption in this language.
     images = np.unique(captions["image_row"])

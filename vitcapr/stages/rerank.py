@@ -45,7 +45,7 @@ def rerank(
     report: Reporter,
     captions: Out[CaptionsFile],
     weight: In[WeightFile] | None = None,
-    views: list[In[FeaturesFile]] | None = None,
+    augmented_views: list[In[FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Reorder the candidates of every image of a split."""
@@ -75,7 +75,7 @@ def rerank(
         found,
         data,
         features=features,
-        views=views,
+        augmented_views=augmented_views,
         vocabulary=vocabulary,
         retriever=retriever,
         text_encoder=text_encoder,

@@ -46,7 +46,7 @@ def train_retriever(
     report: Reporter,
     code: CodeHash,
     retriever: Out[RetrieverTrainingFolder],
-    views: list[In[FeaturesFile]] | None = None,
+    augmented_views: list[In[FeaturesFile]] | None = None,
     text_features: In[TextFeaturesFile] | None = None,
     word_vectors: In[WordVectorsFile] | None = None,
 ) -> None:
@@ -60,21 +60,21 @@ def train_retriever(
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.models.dual_encoder import DualEncoder
     from vitcapr.models.text_towers import FeatureTower
-    from vitcapr.retrieval.views import open_views
+    from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.training.word_vectors import start_embedding
 
     wanted, training = settings.retriever, settings.retriever.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     data = read_manifest(manifest)
-    stores = open_views(data, wanted.views, features, views)
+    stores = open_augmented_views(data, wanted.augmented_views, features, augmented_views)
     store = stores[0]
     words = Vocabulary.read(vocabulary)
     table = TokenTable.read_of(tokens, data, words)
     sentences = open_text_features(text_features, data, wanted)
     inputs = {
         "features": store.fingerprint,
-        "views": [further.fingerprint for further in stores[1:]],
+        "augmented_views": [further.fingerprint for further in stores[1:]],
         "tokens": sha256_file(tokens),
         "vocabulary": sha256_file(vocabulary),
         "text_features": None if sentences is None else sentences.fingerprint,

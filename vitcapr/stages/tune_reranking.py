@@ -46,7 +46,7 @@ def tune_reranking(
     settings: TuneRerankingSettings,
     report: Reporter,
     weight: Out[WeightFile],
-    views: list[In[FeaturesFile]] | None = None,
+    augmented_views: list[In[FeaturesFile]] | None = None,
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""
@@ -71,7 +71,7 @@ def tune_reranking(
         found,
         data,
         features=features,
-        views=views,
+        augmented_views=augmented_views,
         vocabulary=vocabulary,
         retriever=retriever,
         text_encoder=text_encoder,

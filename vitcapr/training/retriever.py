@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from vitcapr.features.batches.augmented_views import draw_augmented_views
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import PairBatch, PairBatches, Texts
-from vitcapr.features.batches.views import draw_views
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid
@@ -64,7 +64,7 @@ class RetrieverTask:
     """Trains a dual encoder on the images and captions of a split (ViTCap-R, section III.D.3).
 
     Args:
-        views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
+        augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
         train, validation: rows of the images of each split.
         queue: mine hard negatives among its captions too; None mines in the batch alone.
     """
@@ -72,7 +72,7 @@ class RetrieverTask:
     def __init__(
         self,
         encoder: DualEncoder,
-        views: Sequence[FeatureSource],
+        augmented_views: Sequence[FeatureSource],
         texts: Texts,
         *,
         train: np.ndarray,
@@ -83,13 +83,13 @@ class RetrieverTask:
         queue: MomentumQueue | None = None,
     ) -> None:
         self.model = Learner(encoder, queue)
-        self._views, self._texts, self._phases = views, texts, phases
+        self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
         self._train, self._validation = train, validation
         self._seed, self._device = seed, device
 
     def _open(self, phase: PairPhase, epoch: int, start: int = 0) -> PairBatches:
         return PairBatches(
-            draw_views(self._views, self._seed, epoch),
+            draw_augmented_views(self._augmented_views, self._seed, epoch),
             self._texts,
             self._train,
             phase.batch_images,
@@ -115,12 +115,12 @@ class RetrieverTask:
         if batch.phase.objective == "hinge_rank":
             images = self.model.encoder.image(self._features(batch)).float()
         else:
-            images = self._embed_views([batch])
+            images = self._embed_augmented_views([batch])
         return images, self.model.encoder.embed_texts(self._placed(batch.texts))
 
-    def _embed_views(self, seen: Sequence[PairBatch]) -> Tensor:
+    def _embed_augmented_views(self, seen: Sequence[PairBatch]) -> Tensor:
         """The embeddings of the same images in one or several views, (B, E)."""
-        return self.model.encoder.embed_views([self._features(batch) for batch in seen])
+        return self.model.encoder.embed_augmented_views([self._features(batch) for batch in seen])
 
     def _features(self, batch: PairBatch) -> dict[str, Tensor]:
         return {name: array.to(self._device) for name, array in batch.features.items()}
@@ -191,13 +191,14 @@ class RetrieverTask:
         images, captions, caption_image = [], [], []
         size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
         arrays = self.model.encoder.image_arrays
-        views = [
-            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False) for view in self._views
+        augmented_views = [
+            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
+            for view in self._augmented_views
         ]
-        for seen_batches in zip(*views, strict=True):
+        for seen_batches in zip(*augmented_views, strict=True):
             batch = seen_batches[0]
             index = batch.image_index.to(self._device)
-            of_images = self._embed_views(seen_batches)
+            of_images = self._embed_augmented_views(seen_batches)
             of_captions = self.model.encoder.embed_texts(self._placed(batch.texts))
             with torch.autocast(self._device.type, enabled=False):
                 similarity = of_images @ of_captions.T

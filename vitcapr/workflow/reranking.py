@@ -51,7 +51,11 @@ class RerankingStages:
         name = self._config(wildcards).retriever
         return self.features.sealed_of(self.selection.config.retrievers[name].backbone) if name else ""
 
-    def views_of(self, wildcards: Wildcards) -> list[str]:
+    def augmented_views_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed features of the retriever's augmented views."""
         name = self._config(wildcards).retriever
-        return [self.features.sealed_of(view) for view in self.selection.config.retrievers[name].views] if name else []
+        return (
+            [self.features.sealed_of(view) for view in self.selection.config.retrievers[name].augmented_views]
+            if name
+            else []
+        )

@@ -87,9 +87,12 @@ class RetrievalStages:
         """The sealed image features of a retriever."""
         return self.features.sealed_of(self.selection.config.retrievers[wildcards.retriever].backbone)
 
-    def views_of(self, wildcards: Wildcards) -> list[str]:
+    def augmented_views_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed features of its augmented views."""
-        return [self.features.sealed_of(name) for name in self.selection.config.retrievers[wildcards.retriever].views]
+        return [
+            self.features.sealed_of(name)
+            for name in self.selection.config.retrievers[wildcards.retriever].augmented_views
+        ]
 
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed text features that a retriever reads, if it reads any."""

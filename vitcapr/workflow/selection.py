@@ -88,7 +88,7 @@ class Selection(ScoredModels):
         retrievers = (
             backbone
             for name in self.needed_retrievers
-            for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].views)
+            for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].augmented_views)
         )
         return unique([*captioners, *retrievers])
 

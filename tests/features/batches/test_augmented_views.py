@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.features.batches.augmented_views import AugmentedViews, draw_augmented_views
 from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts, PairBatch, PairBatches
-from vitcapr.features.batches.views import DrawnViews, draw_views
 
 IMAGES = 200
 
@@ -24,7 +24,7 @@ VIEWS = [view(number) for number in range(3)]
 
 def read(start: int = 0, epoch: int = 1, **options: object) -> list[PairBatch]:
     texts = FeatureTexts(MemoryArray(np.zeros((IMAGES, 1), np.float16)), np.arange(IMAGES), np.arange(IMAGES))
-    drawn = draw_views(VIEWS, 7, epoch)
+    drawn = draw_augmented_views(VIEWS, 7, epoch)
     batches = PairBatches(
         drawn, texts, np.arange(IMAGES), 32, arrays=("cls", "patches"), seed=7, epoch=epoch, start_batch=start,
         **options,  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ def test_the_same_from_any_batch_on_and_another_view_in_another_epoch() -> None:
     for start in (1, 4):
         for again, batch in zip(read(start), whole[start:], strict=True):
             assert torch.equal(again.features["cls"], batch.features["cls"])
-    drawn, other = (DrawnViews(VIEWS, 7, epoch)["cls"].gather(np.arange(IMAGES)) for epoch in (1, 2))
+    drawn, other = (AugmentedViews(VIEWS, 7, epoch)["cls"].gather(np.arange(IMAGES)) for epoch in (1, 2))
     assert 0.5 < (drawn != other).mean() < 0.8
 
 
@@ -59,4 +59,4 @@ def test_several_processes_together_see_what_one_would(processes: int) -> None:
 
 
 def test_a_single_view_is_the_store_itself() -> None:
-    assert draw_views(VIEWS[:1], 7, 1) is VIEWS[0]
+    assert draw_augmented_views(VIEWS[:1], 7, 1) is VIEWS[0]

@@ -8,23 +8,25 @@ from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 
 
-def open_views(
+def open_augmented_views(
     data: Manifest, names: Sequence[str], features: Path, further: Sequence[Path] | None
 ) -> list[FeatureStore]:
-    """The stores of the images of a data set, that of the retriever's backbone first.
+    """The stores of all views of the images of a data set: first the backbone's, then those of the augmented views.
 
     Args:
-        names: the retriever's further views, in its configuration.
-        further: their stores.
+        names: the retriever's augmented views, in its configuration.
+        further: the manifests of their features.
 
     Raises:
-        UserError: a store is of other images, views are missing or too many, or they do not go together.
+        UserError: a store holds other images, the number of views is wrong, or their networks or shapes differ.
     """
     paths = [features, *(further or [])]
     if len(paths) != 1 + len(names):
         raise UserError(
-            f"the retriever looks at {len(names)} further views of an image, {len(paths) - 1} are given",
-            remedy=f"give --view for each of: {', '.join(names)}" if names else "leave out --view",
+            f"the retriever uses {len(names)} augmented views of an image, but {len(paths) - 1} are given",
+            remedy=f"give --augmented-views once for each of: {', '.join(names)}"
+            if names
+            else "leave out --augmented-views",
         )
     stores = [open_features(path) for path in paths]
     for store, path in zip(stores, paths, strict=True):
@@ -37,13 +39,13 @@ def open_views(
     for store, path in zip(stores[1:], paths[1:], strict=True):
         if _kind(store) != _kind(stores[0]):
             raise UserError(
-                "this view is of another network or image size than the features",
+                "this view was extracted with another network or image size than the features",
                 where=path,
-                remedy="give views of one network and one image size",
+                remedy="extract all views with one network and one image size",
             )
     return stores
 
 
 def _kind(store: FeatureStore) -> tuple[object, ...]:
-    """What views have in common."""
+    """What all views of an image must have in common."""
     return store.attributes.get("weights_sha256"), {name: array.shape for name, array in store.items()}

@@ -28,26 +28,26 @@ class _DrawnArray:
         return gathered
 
 
-class DrawnViews:
+class AugmentedViews:
     """One view of every image, sampled in each epoch from the seed and the epoch, in any batch or process.
 
     Args:
-        views: stores of the same images, their arrays of the same shapes.
+        augmented_views: stores of the same images, their arrays of the same shapes.
     """
 
-    def __init__(self, views: Sequence[FeatureSource], seed: int, epoch: int) -> None:
-        self._views, self._seed = views, np.random.SeedSequence([seed, epoch], spawn_key=(_STREAM,))
+    def __init__(self, augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> None:
+        self._augmented_views, self._seed = augmented_views, np.random.SeedSequence([seed, epoch], spawn_key=(_STREAM,))
 
     @property
     def block(self) -> int:
-        return max(view.block for view in self._views)
+        return max(view.block for view in self._augmented_views)
 
     def __getitem__(self, name: str) -> _DrawnArray:
-        arrays = [view[name] for view in self._views]
+        arrays = [view[name] for view in self._augmented_views]
         # From the start of the stream for every array, so that all those of an image are of one view.
         return _DrawnArray(arrays, np.random.default_rng(self._seed).integers(len(arrays), size=len(arrays[0])))
 
 
-def draw_views(views: Sequence[FeatureSource], seed: int, epoch: int) -> FeatureSource:
+def draw_augmented_views(augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> FeatureSource:
     """What an epoch of training reads; a single view as it is."""
-    return views[0] if len(views) == 1 else DrawnViews(views, seed, epoch)
+    return augmented_views[0] if len(augmented_views) == 1 else AugmentedViews(augmented_views, seed, epoch)
