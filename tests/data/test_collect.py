@@ -100,3 +100,25 @@ def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
     assert set(manifest.images["path"].str.split("/").str[0]) == {"good"}
     assert set(manifest.captions["text"]) <= {"A dog .", "two lines"}
     assert set(manifest.captions["image_id"]) == set(manifest.images["image_id"])
+
+
+def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None:
+    splits = ["train", "train", "train", "train", "test", "validation"]
+    images = [ListedImage(name, f"good/{name}.png", split) for name, split in zip(IDS, splits, strict=True)]
+    captions = [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS]
+    kept = {}
+    for limit in (1, 4, 5, 6, 99):
+        with ImageSource(folder) as source, Reporter() as reporter:
+            path = collect(
+                Listing(images, captions),
+                source,
+                folder / "limited",
+                dataset="tiny",
+                language="en",
+                max_pixels=100,
+                on_bad_image="reject",
+                limit=limit,
+                reporter=reporter,
+            )
+        kept[limit] = "".join(read_manifest(path).images["image_id"])
+    assert kept == {1: "aef", 4: "abef", 5: "abcef", 6: "abcdef", 99: "abcdef"}

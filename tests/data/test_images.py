@@ -281,3 +281,17 @@ def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, pictur
     assert [facts.width for i, facts in enumerate(found) if i != 7] == [i + 1 for i in range(30) if i != 7]
     assert isinstance(found[7], BadImage)
     assert "30/30 images" in (tmp_path / "log").read_text()
+
+
+def test_avif_is_read() -> None:
+    assert np.abs(pixels(encode(Image.new("RGB", (9, 7), (200, 30, 60)), "AVIF")).astype(int) - (200, 30, 60)).max() < 4
+
+
+def test_heic_is_read_with_its_extra_and_names_it_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    heif = pytest.importorskip("pillow_heif")
+    stream = io.BytesIO()
+    heif.from_pillow(Image.new("RGB", (64, 48), (200, 30, 60))).save(stream)
+    assert np.abs(pixels(stream.getvalue()).astype(int) - (200, 30, 60)).max() < 6
+    monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
+    with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
+        decode(stream.getvalue(), LIMIT)

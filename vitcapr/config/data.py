@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.dataset import DatasetConfig, PictureChecks
 from vitcapr.config.pairs import PairsConfig
+from vitcapr.config.table import TableConfig
 
 
 class ScenesConfig(DatasetConfig):
@@ -39,7 +40,7 @@ class Flickr8kConfig(DatasetConfig):
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split (for a trial run)."""
+    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and self.text:
@@ -71,7 +72,7 @@ class Flickr30kConfig(DatasetConfig):
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split (for a trial run)."""
+    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         return None if self.images else "data.flickr30k.images must name the Parquet files or the photographs"
@@ -91,7 +92,7 @@ class CocoConfig(DatasetConfig):
     restval: bool = True
     """Count the restval images as training images, as the literature does (karpathy only)."""
     limit: int | None = Field(None, ge=1)
-    """Keep only the first images of each split (for a trial run)."""
+    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and (self.annotations or self.karpathy):
@@ -107,7 +108,8 @@ class CocoConfig(DatasetConfig):
 class DataConfig(PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
-    dataset: Literal["scenes", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    dataset: Literal["scenes", "table", "flickr8k", "flickr30k", "coco", "pairs"] = "scenes"
+    table: TableConfig = TableConfig()
     scenes: ScenesConfig = ScenesConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     flickr30k: Flickr30kConfig = Flickr30kConfig()

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,9 +32,16 @@ class ListedImage:
 
 @dataclass(frozen=True, slots=True)
 class ListedCaption:
+    """A caption that the data set names.
+
+    Attributes:
+        language: None for the language of the data set.
+    """
+
     caption_id: str
     image_id: str
     text: str
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +70,22 @@ def collect(
     on_bad_image: OnBadImage,
     limit: int | None,
     reporter: Reporter,
+    reject_duplicates: bool = False,
 ) -> Path:
     """Check every image and caption of ``listing`` and write the manifest of those that hold.
 
     Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``, but for good images beyond
-    ``limit`` and their captions, which are in neither. What is left out
-    leaves no gap and moves nothing else: the order is the listing's, so the same files give the same rows
-    whatever the number of threads, and whether they lie in a folder or in a zip.
+    ``limit`` and their captions, which are in neither. What is left out leaves no gap and moves nothing else: the order
+    is the listing's, so the same files give the same rows whatever the number of threads, and whether they lie in a
+    folder or in a zip.
 
     Args:
-        language: of all captions.
+        language: of the captions that state none.
         max_pixels: see :func:`vitcapr.data.images.decode`.
         on_bad_image: ``reject`` leaves a missing or damaged image out, ``fail`` stops at the first of them.
-        limit: keep the first so many images of each split that are there and have a caption; None keeps all.
+        limit: number of images to keep, the first of each split in proportion to its size, of those that are there and
+            have a caption; None keeps all.
+        reject_duplicates: leave out an image whose file has the same bytes as an earlier one.
 
     Returns:
         The path of ``manifest.json``.
@@ -96,10 +106,13 @@ def collect(
     candidates = _first_of_each_split(candidates, limit)
 
     kept: list[tuple[ListedImage, str, ImageFacts]] = []
+    first_with: dict[str, str] = {}
     with closing(inspect_all(source, [path for _, path in candidates], max_pixels, reporter)) as checked:
         for (image, path), found in zip(candidates, checked, strict=True):
             if isinstance(found, BadImage):
                 _refuse(image, found.reason, captions, rejected, source, on_bad_image)
+            elif reject_duplicates and (first := first_with.setdefault(found.sha256, path)) != path:
+                _refuse(image, f"the same image as {first}", captions, rejected, source, "reject")
             else:
                 kept.append((image, path, found))
 
@@ -113,7 +126,7 @@ def collect(
         ),
         captions=pd.DataFrame(
             [
-                (caption.caption_id, image.image_id, language, caption.text, image.split)
+                (caption.caption_id, image.image_id, caption.language or language, caption.text, image.split)
                 for image, _, _ in kept
                 for caption in captions[image.image_id]
             ],
@@ -141,7 +154,7 @@ def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dic
         elif not text:
             rejected.append((caption.caption_id, "empty caption"))
         else:
-            usable[caption.image_id].append(ListedCaption(caption.caption_id, caption.image_id, text))
+            usable[caption.image_id].append(replace(caption, text=text))
         seen.add(caption.caption_id)
     return usable
 
@@ -167,13 +180,18 @@ def _refuse(
 
 
 def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
-    if limit is None:
+    """The first images of each split, ``limit`` in all, by largest remainder; at least one of each split."""
+    if limit is None or limit >= len(candidates):
         return candidates
-    taken: Counter[str] = Counter()
+    sizes = Counter(image.split for image, _ in candidates)
+    shares = {split: max(1, limit * size // len(candidates)) for split, size in sizes.items()}
+    by_remainder = sorted(sizes, key=lambda split: (-(limit * sizes[split] % len(candidates)), split))
+    for split in by_remainder[: max(0, limit - sum(shares.values()))]:
+        shares[split] += 1
     first = []
     for image, path in candidates:
-        taken[image.split] += 1
-        if taken[image.split] <= limit:
+        if shares[image.split]:
+            shares[image.split] -= 1
             first.append((image, path))
     return first
 

@@ -7,11 +7,13 @@ import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from PIL import (
+    AvifImagePlugin,
     BmpImagePlugin,
     GifImagePlugin,
     Image,
@@ -27,6 +29,7 @@ from PIL import (
 
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.tables import NoPicture, TablePictures, in_table
+from vitcapr.data.tars import TarFiles, split_path
 from vitcapr.progress import Reporter
 
 # Pillow knows sixty formats; some of them start other programs (EPS) or hide a picture of another size (ICO).
@@ -42,9 +45,14 @@ FORMATS = tuple(
         WebPImagePlugin.WebPImageFile,
         PpmImagePlugin.PpmImageFile,
         Jpeg2KImagePlugin.Jpeg2KImageFile,
+        AvifImagePlugin.AvifImageFile,
     )
 )
-SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
+SUFFIXES = (
+    *(".jpg", ".jpeg", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2"),
+    *(".avif", ".heic", ".heif"),
+)
+HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 BACKGROUND = (255, 255, 255)
 
 # What is wrong with a file is said once, by BadImage, and not beside it in lines of Pillow's own.
@@ -60,10 +68,11 @@ class BadImage(Exception):
 
 
 class ImageSource:
-    """Pictures below a folder, or straight from a zip or from Parquet files; many threads may call every method.
+    """Pictures below a folder, or straight from a zip, from tars or from Parquet files; many threads may call every
+    method.
 
     Args:
-        root: a folder, perhaps of Parquet files, or a zip file.
+        root: a folder, perhaps of tars or Parquet files, or a zip file.
 
     Raises:
         UserError: there is nothing at ``root``, or it is a file but no zip.
@@ -73,20 +82,26 @@ class ImageSource:
         self.root = root
         self._archive = Archive(root)
         self._tables = TablePictures(root)
+        self._tars = TarFiles(root)
 
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
         return self._archive.files()
 
     def read(self, path: str) -> bytes:
-        """The bytes of the file at ``path``, or of the row that :func:`vitcapr.data.tables.picture_path` names.
+        """The bytes of the file at ``path``, also inside a tar (``a.tar/b.jpg``), or of the row that
+        :func:`vitcapr.data.tables.picture_path` names.
 
         Raises:
             BadImage: it is not there, or cannot be read.
-            UserError: a Parquet file is damaged as a whole.
+            UserError: a tar or a Parquet file is damaged as a whole.
         """
         try:
-            return self._tables.read(path) if in_table(path) else self._archive.read(path)
+            if in_table(path):
+                return self._tables.read(path)
+            if inside := split_path(path):
+                return self._tars.read(*inside)
+            return self._archive.read(path)
         except FileNotFoundError as error:
             raise BadImage("no such file") from error
         except (OSError, DamagedMember, NoPicture) as error:
@@ -100,6 +115,7 @@ class ImageSource:
     def close(self) -> None:
         self._archive.close()
         self._tables.close()
+        self._tars.close()
 
     def __enter__(self) -> Self:
         return self
@@ -127,8 +143,11 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
         raise BadImage("empty file")
     if _looks_like_html(content):
         raise BadImage("a web page, not an image")
+    heif = content[4:8] == b"ftyp" and content[8:12] in HEIF_BRANDS
+    if heif and not _reads_heif():
+        raise BadImage("a HEIC image, which needs the extra heic: pip install 'vitcapr[heic]'")
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+        with Image.open(io.BytesIO(content), formats=("HEIF",) if heif else FORMATS) as image:
             width, height = image.size
             if width * height > max_pixels:
                 raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
@@ -187,6 +206,17 @@ def inspect_all(
                 yield found
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+@cache
+def _reads_heif() -> bool:
+    """Whether Pillow can read HEIC, with the optional pillow-heif."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        return False
+    register_heif_opener()
+    return True
 
 
 def _looks_like_html(content: bytes) -> bool:

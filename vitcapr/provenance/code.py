@@ -29,6 +29,7 @@ LIBRARIES = {
     "matplotlib": "matplotlib",
     "nltk": "nltk",
     "numpy": "numpy",
+    "pillow_heif": "pillow-heif",
     "pycocoevalcap": "pycocoevalcap",
     "scipy": "scipy",
     "sklearn": "scikit-learn",

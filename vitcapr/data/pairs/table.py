@@ -1,23 +1,17 @@
 """Pairs in a table: CSV, TSV, JSON lines or Parquet, with paths of pictures or the pictures themselves."""
 
 import base64
-import csv
 import hashlib
-import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from vitcapr.data.pairs.record import Pair, detect_language
+from vitcapr.data.rows import read_rows
 from vitcapr.errors import UserError
 
 LANGUAGES = ("en", "zh")
-_ROWS_AT_ONCE = 256
 _KEY = "data.pairs.table"
 
 
@@ -34,29 +28,6 @@ class Columns:
     language: str = "language"
     category: str = "category"
     split: str = "split"
-
-
-def read_rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table, a few in memory at a time.
-
-    Raises:
-        UserError: no such file, of no known kind, or not of the kind that its name says.
-    """
-    readers: dict[str, Callable[[Path], Iterator[dict[str, Any]]]] = {
-        ".csv": lambda path: _separated(path, ","),
-        ".tsv": lambda path: _separated(path, "\t"),
-        ".jsonl": _json_lines,
-        ".parquet": _parquet,
-    }
-    reader = readers.get(file.suffix.lower())
-    if reader is None:
-        raise UserError(f"{_KEY}: unknown kind of table", where=file, remedy=f"name one of {', '.join(readers)}")
-    try:
-        yield from reader(file)
-    except FileNotFoundError as error:
-        raise UserError(f"{_KEY}: no such file", where=file) from error
-    except (UnicodeDecodeError, csv.Error, pa.ArrowException) as error:
-        raise UserError(f"{_KEY}: cannot be read: {error}", where=file) from error
 
 
 def list_table(
@@ -77,7 +48,7 @@ def list_table(
     """
     pairs: list[Pair] = []
     rejected: list[tuple[str, str]] = []
-    for number, row in enumerate(read_rows(file), start=1):
+    for number, row in enumerate(read_rows(file, _KEY), start=1):
         if missing := [name for name in (columns.text, columns.image) if name not in row]:
             raise UserError(
                 f"{_KEY}: row {number} has no '{missing[0]}'",
@@ -128,29 +99,3 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode("".join(body.split()), validate=True)
     except ValueError as error:
         raise NoPair("not Base64") from error
-
-
-def _separated(file: Path, separator: str) -> Iterator[dict[str, Any]]:
-    # A picture in Base64 is far longer than the 131,072 characters that a cell may have by default.
-    csv.field_size_limit(sys.maxsize)
-    with file.open(encoding="utf-8-sig", newline="") as stream:
-        yield from csv.DictReader(stream, delimiter=separator, restval="")
-
-
-def _json_lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8-sig") as stream:
-        for number, line in enumerate(stream, start=1):
-            if line.strip():
-                try:
-                    row = json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise UserError(f"{_KEY}: line {number} is not JSON: {error}", where=file) from error
-                if not isinstance(row, dict):
-                    raise UserError(f"{_KEY}: line {number} is not a JSON object", where=file)
-                yield row
-
-
-def _parquet(file: Path) -> Iterator[dict[str, Any]]:
-    with pq.ParquetFile(file) as table:
-        for batch in table.iter_batches(batch_size=_ROWS_AT_ONCE, use_threads=False):
-            yield from batch.to_pylist()

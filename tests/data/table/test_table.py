@@ -1,0 +1,215 @@
+"""The user's photographs and captions, from every form of table, and everything that can be wrong with them."""
+
+import csv
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vitcapr.artefacts.manifest import Manifest, read_manifest
+from vitcapr.config.base import parse
+from vitcapr.config.table import TableConfig
+from vitcapr.data.images import ImageSource
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+from vitcapr.stages.data_table import TableSettings, data_table
+
+NAMES = ("a.png", "b.png", "sub/c.png")
+ROWS = [
+    {"image": "a.png", "caption": "a dog, red", "language": "", "split": "train"},
+    {"image": "./b.png", "caption": "一只猫", "language": "zh", "split": "val"},
+    {"image": "sub\\c.png", "caption": "a boat", "language": "", "split": "Test"},
+    {"image": "a.png", "caption": "again", "language": "", "split": ""},
+]
+CAPTIONS = [
+    ("a.png#0", "a.png", "en", "a dog, red", "train"),
+    ("a.png#1", "a.png", "en", "again", "train"),
+    ("b.png#0", "b.png", "zh", "一只猫", "validation"),
+    ("sub/c.png#0", "sub/c.png", "en", "a boat", "test"),
+]
+
+
+@pytest.fixture
+def images(tmp_path: Path, picture: Callable[..., bytes], write_files: Callable[..., Path]) -> Path:
+    colours = {name: ((50 * number, 9, 9), "PNG") for number, name in enumerate(NAMES)}
+    return write_files(tmp_path / "images", {n: picture(c, format=f) for n, (c, f) in colours.items()})
+
+
+def run(folder: Path, **table: Any) -> Manifest:
+    settings = TableSettings(table=parse(TableConfig, table, "mine.yaml"))
+    with Reporter() as reporter:
+        data_table(settings, reporter, folder)
+    return read_manifest(folder / "manifest.json")
+
+
+def rejected(folder: Path) -> set[tuple[str, ...]]:
+    with (folder / "rejected.csv").open(newline="") as stream:
+        return {tuple(row) for row in list(csv.reader(stream))[1:]}
+
+
+def captions_of(manifest: Manifest) -> list[tuple[str, ...]]:
+    return list(manifest.captions.itertuples(index=False, name=None))
+
+
+def write_table(file: Path, rows: list[dict[str, Any]], **options: Any) -> Path:
+    if file.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), file)
+    elif file.suffix == ".jsonl":
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    elif file.suffix == ".json":
+        file.write_text(json.dumps(rows), encoding="utf-8")
+    else:
+        options = {"delimiter": "\t" if file.suffix == ".tsv" else ",", **options}
+        with file.open("w", encoding="utf-8-sig", newline="") as stream:
+            writer = csv.DictWriter(stream, rows[0], **options)
+            writer.writeheader()
+            writer.writerows(rows)
+    return file
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".parquet"])
+def test_the_same_rows_from_every_kind_of_table(tmp_path: Path, images: Path, suffix: str) -> None:
+    manifest = run(tmp_path / "out", images=str(images), captions=str(write_table(tmp_path / f"t{suffix}", ROWS)))
+    assert captions_of(manifest) == CAPTIONS
+    assert manifest.images["path"].tolist() == list(NAMES)
+    assert rejected(tmp_path / "out") == set()
+
+
+@pytest.mark.parametrize("options", [{"delimiter": ";"}, {"lineterminator": "\r"}, {"lineterminator": "\n"}])
+def test_csv_as_spreadsheets_and_old_macs_write_it(tmp_path: Path, images: Path, options: dict[str, str]) -> None:
+    table = write_table(tmp_path / "t.csv", ROWS, **options)
+    assert captions_of(run(tmp_path / "out", images=str(images), captions=str(table))) == CAPTIONS
+
+
+def test_lists_of_captions_and_columns_of_other_names(tmp_path: Path, images: Path) -> None:
+    rows = [
+        {"Photo": "a.png", "Said": '["one", "two"]', "part": "train"},
+        {"Photo": "b.png", "Said": "[no list", "part": "dev"},
+    ]
+    table = write_table(tmp_path / "t.csv", rows)
+    columns = {"image": "Photo", "caption": "Said", "split": "part"}
+    manifest = run(tmp_path / "out", images=str(images), captions=str(table), columns=columns)
+    assert manifest.captions["text"].tolist() == ["one", "two", "[no list"]
+    assert rejected(tmp_path / "out") == {("sub/c.png", "image without a caption")}
+
+
+def test_a_folder_with_metadata_as_the_datasets_library_has_it(tmp_path: Path, images: Path) -> None:
+    for folder, name in (("train", "a.png"), ("validation", "b.png")):
+        (images / folder).mkdir()
+        (images / name).rename(images / folder / name)
+        write_table(images / folder / "metadata.csv", [{"file_name": name, "text": f"of {folder}"}])
+    manifest = run(tmp_path / "out", images=str(images))
+    assert captions_of(manifest) == [
+        ("train/a.png#0", "train/a.png", "en", "of train", "train"),
+        ("validation/b.png#0", "validation/b.png", "en", "of validation", "validation"),
+    ]
+
+
+def test_tars_of_webdataset_stay_packed(tmp_path: Path, images: Path) -> None:
+    packed = tmp_path / "shards"
+    packed.mkdir()
+    with tarfile.open(packed / "0.tar", "w") as tar:
+        for key, name, split in (("0001", "a.png", "train"), ("0002", "b.png", "val")):
+            tar.add(images / name, f"{key}.png")
+            content = json.dumps({"caption": [f"of {name}", "more"], "split": split}).encode()
+            member = tarfile.TarInfo(f"{key}.json")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    for place in (packed, packed / "0.tar"):
+        manifest = run(tmp_path / "out", images=str(place))
+        assert manifest.images["path"].tolist() == ["0.tar/0001.png", "0.tar/0002.png"]
+        assert manifest.captions["text"].tolist() == ["of a.png", "more", "of b.png", "more"]
+        with ImageSource(manifest.image_root) as source:
+            assert source.read("0.tar/0001.png") == (images / "a.png").read_bytes()
+
+
+def test_parquet_files_that_hold_the_images(tmp_path: Path, images: Path) -> None:
+    rows = [
+        {"image": {"bytes": (images / name).read_bytes(), "path": None}, "caption": f"of {name}", "split": split}
+        for name, split in (("a.png", "train"), ("b.png", "val"))
+    ]
+    manifest = run(tmp_path / "out", images=str(write_table(tmp_path / "t.parquet", rows)))
+    assert manifest.captions["text"].tolist() == ["of a.png", "of b.png"]
+    assert manifest.images["sha256"].nunique() == 2
+
+
+def test_captions_in_cocos_form_under_any_name(tmp_path: Path, images: Path) -> None:
+    coco = {
+        "images": [{"id": 7, "file_name": "a.png", "split": "train"}, {"id": 9, "file_name": "b.png", "split": "val"}],
+        "annotations": [{"image_id": 9, "id": 1, "caption": "b"}, {"image_id": 7, "id": 2, "caption": "a"}],
+    }
+    (tmp_path / "mine.json").write_text(json.dumps(coco))
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "mine.json"))
+    assert manifest.captions["text"].tolist() == ["a", "b"]
+    (tmp_path / "mine.json").write_text(json.dumps({"images": []}))
+    with pytest.raises(UserError, match="it has no 'annotations'"):
+        run(tmp_path / "out", images=str(images), captions=str(tmp_path / "mine.json"))
+
+
+def test_everything_that_is_left_out_is_listed(
+    tmp_path: Path, images: Path, picture: Callable[..., bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (images / "copy.png").write_bytes((images / "a.png").read_bytes())
+    (images / "torn.png").write_bytes(picture(format="PNG")[:40])
+    (images / "notes.txt").write_text("x")
+    (tmp_path / "outside.png").write_bytes(picture(format="PNG"))
+    lines = [
+        *("image,caption,split", "a.png,one,train", "b.png,two,val", "gone.png,x,train", "copy.png,x,train"),
+        *("torn.png,x,train", "../outside.png,x,train", "/etc/passwd,x,train", ",x,train", "b.png,,val"),
+        *("a.png,with, comma,train", f"{images}/sub/c.png,three,test"),
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.csv"))
+    assert manifest.images["path"].tolist() == list(NAMES)
+    reasons = dict(rejected(tmp_path / "out"))
+    assert reasons.pop("torn.png").startswith("not an image")
+    assert reasons == {
+        "gone.png": "no such file",
+        "copy.png": "the same image as a.png",
+        "notes.txt": "not an image file",
+        "b.png#1": "empty caption",
+        **dict.fromkeys(("gone.png#0", "copy.png#0", "torn.png#0"), "caption of an image left out"),
+        "t.csv row 6: ../outside.png": "path outside the folder of the images",
+        "t.csv row 7: /etc/passwd": "path outside the folder of the images",
+        "t.csv row 8": "row without an image",
+        "t.csv row 10": "more cells than columns: a caption with the separator needs quotation marks",
+    }
+    assert "12 items left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("image,captoin\na.png,x\n", "no column 'caption' or 'captions' or 'text' .*; did you mean 'captoin'?"),
+        ("Picture,caption\na.png,x\n", "data.table.columns.image: .*; there are Picture, caption"),
+        ("image,caption,split\na.png,x,tset\n", r"unknown split 'tset' \(.*t.csv row 1\); did you mean 'test'?"),
+        ("image,caption,split\na.png,x,train\na.png,y,val\n", "'a.png' is in the train split and in the validation"),
+        ("image,caption,split\na.png,x,train\n", "none of 1 images is in the validation split"),
+        ("image,caption\nA.PNG,x\n", "none of the 1 images in .* was found .*; the first is 'A.PNG'"),
+        ("image,caption\n", "there are none"),
+        (b"image,caption\na.png,caf\xe9\n", "data.table.captions: not text in UTF-8: .*; save the table in"),
+        (b"\xff\xfei\x00m\x00", "not text in UTF-8"),
+        (b"", "there are none"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, images: Path, text: str | bytes, message: str) -> None:
+    file = tmp_path / "t.csv"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(UserError, match=message) as error:
+        run(tmp_path / "out", images=str(images), captions=str(file))
+    assert "\n" not in str(error.value)
+
+
+def test_no_captions_and_no_file_are_one_line(tmp_path: Path, images: Path) -> None:
+    with pytest.raises(UserError, match=r"no captions beside the images .*; set data.table.captions"):
+        run(tmp_path / "out", images=str(images))
+    with pytest.raises(UserError, match=r"data.table.captions: no such file .*gone.csv"):
+        run(tmp_path / "out", images=str(images), captions="gone.csv")
+    with pytest.raises(UserError, match=r"must name a file that ends with \.csv"):
+        run(tmp_path / "out", images=str(images), captions="captions.xlsx")

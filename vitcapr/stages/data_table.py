@@ -1,0 +1,64 @@
+"""Read the user's own photographs and captions and write their manifest."""
+
+from pathlib import Path
+
+from vitcapr.config.dataset import PhotographSettings
+from vitcapr.config.table import TableConfig
+from vitcapr.declaration.kinds import DataFolder
+from vitcapr.declaration.stage import Out, stage
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+
+EXPECTED = "name the folder or zip of the images"
+
+
+class TableSettings(PhotographSettings):
+    table: TableConfig = TableConfig()
+
+
+@stage()
+def data_table(settings: TableSettings, report: Reporter, folder: Out[DataFolder]) -> None:
+    """Check the user's own photographs and captions and write their manifest."""
+    from vitcapr.data.collect import collect
+    from vitcapr.data.images import ImageSource
+    from vitcapr.data.table.listing import list_table
+    from vitcapr.data.table.reading import Rejected, read_beside, read_captions
+    from vitcapr.data.table.record import Columns
+
+    table = settings.table
+    if not table.images:
+        raise UserError("data.table.images is not set", remedy=EXPECTED)
+    images = Path(table.images)
+    if not images.exists():
+        raise UserError("data.table.images: no such folder or file", where=images, remedy=EXPECTED)
+    # One tar or Parquet file is read as a folder that holds nothing else.
+    alone = images.suffix.lower() in (".tar", ".parquet")
+    captions = Path(table.captions) if table.captions else None
+    rejected: Rejected = []
+    with ImageSource(images.parent if alone else images) as source:
+        files = [images.name] if alone else source.files()
+        records = read_beside(source.root, files, rejected) if captions is None else read_captions(captions, rejected)
+        listing = list_table(
+            records,
+            Columns(**table.columns.canonical()),
+            where=captions or images,
+            root=source.root,
+            files=files,
+            splits=table.splits,
+            validation=table.validation,
+            test=table.test,
+            seed=table.seed,
+            rejected=rejected,
+        )
+        collect(
+            listing,
+            source,
+            folder,
+            dataset="table",
+            language=table.language,
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
+            limit=table.limit,
+            reporter=report,
+            reject_duplicates=True,
+        )
