@@ -22,6 +22,7 @@ from vitcapr.features.encoders.backbones import Backbone, locate, model_image_si
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.features.extraction.extract import Photograph, extract_chunks
+from vitcapr.features.store.known_rows import KnownRows
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
@@ -68,6 +69,7 @@ def whole_extraction(
                 preprocessing,
                 backbone,
                 writer,
+                KnownRows.none(images, chunk),
                 batch,
                 torch.get_num_threads(),
                 tracker,

@@ -17,6 +17,7 @@ Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """SHA-256 in hexadecimal digits."""
 ArrayName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 """It becomes a folder."""
+StoreName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 Count = Annotated[int, Field(ge=1, lt=2**40)]
 
 
@@ -46,6 +47,7 @@ class Sealed(TypedDict, total=False):
     attributes: dict[str, Any]
     grid: tuple[int, int]
     partial: bool
+    copied: dict[StoreName, list[tuple[int, int]]]
     image_id: SealedIds
     caption_id: SealedIds
 

@@ -13,7 +13,7 @@ from vitcapr.commands.options import Configfiles
 from vitcapr.commands.program import typed
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.dry_run import dry_run
-from vitcapr.workflow.experiment import load_experiment
+from vitcapr.workflow.experiment import Experiment, load_experiment
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,11 @@ def main(
 ) -> None:
     """Print which stages a run would compute again, with the reasons. Computes nothing."""
     files = configfile or []
-    name = load_experiment(*files).selection.name
+    experiment = load_experiment(*files)
     jobs = parse_jobs(dry_run(files))
-    print("\n".join(describe(name, jobs, verbose)))
+    print("\n".join(describe(experiment.selection.name, jobs, verbose)))
+    for line in extractions(experiment, jobs):
+        print(f"  {line}")
 
 
 def parse_jobs(text: str) -> list[Job]:
@@ -56,6 +58,18 @@ def parse_jobs(text: str) -> list[Job]:
         name = " ".join([rule.removesuffix("_attentively"), "/".join(wildcards[1:])]).strip()
         jobs.append(Job(rule, name, fields.get("reason", "")))
     return jobs
+
+
+def extractions(experiment: Experiment, jobs: list[Job]) -> list[str]:
+    """For each backbone to run, how many images lack features. Nothing before the data set and the backbone are up to
+    date."""
+    from vitcapr.commands.images_to_extract import images_to_extract
+
+    if any(job.rule.startswith("data_") or job.rule == "train_backbone" for job in jobs):
+        return []
+    backbones = dict.fromkeys(job.name.split()[1].partition("/")[0] for job in jobs if job.rule == "extract")
+    counts = {name: images_to_extract(experiment, name) for name in backbones}
+    return [f"{name}: {count}" for name, count in counts.items() if count is not None]
 
 
 def describe(experiment: str, jobs: list[Job], verbose: bool = False) -> list[str]:

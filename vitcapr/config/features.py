@@ -76,6 +76,9 @@ class FeaturesConfig(Section):
     batch: int = Field(32, ge=1)
     """Images per forward pass; must divide chunk. On a CPU 16 or 32 is fastest, on a GPU more."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    reuse: bool = True
+    """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
+    code are the same. false: compute all."""
 
 
 class TrainedBackboneConfig(Section):

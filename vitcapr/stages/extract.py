@@ -20,7 +20,9 @@ class ExtractSettings(StageSettings):
         return cls(backbone=config.backbones[wildcards.backbone], features=config.features)
 
 
-@stage(device="features.device", execution_only={"features.tasks", "features.batch", "tasks", "stores"})
+@stage(
+    device="features.device", execution_only={"features.tasks", "features.batch", "features.reuse", "tasks", "stores"}
+)
 def extract(
     manifest: In[ManifestFile],
     stores: StoreRoot,
@@ -37,15 +39,15 @@ def extract(
 
     from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.building.image_recipe import image_recipe
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.backbones import locate, model_image_size, weights_digest
     from vitcapr.features.encoders.image_towers import NO_GRID, kind_of, load_image_tower
     from vitcapr.features.encoders.loading import memory_line
-    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.features.encoders.preprocess import read_preprocessing
+    from vitcapr.features.encoders.precision import dtype_name, resolve_device
     from vitcapr.features.extraction.extract import extract_chunks, layouts_of, photographs_of, shape_of
-    from vitcapr.features.extraction.origin import images_digest, source_name
+    from vitcapr.features.extraction.origin import images_digest
     from vitcapr.features.store.claims import claimed
+    from vitcapr.features.store.known_rows import KnownRows, write_row_digests
     from vitcapr.features.store.layout import chunk_range, rows_in
     from vitcapr.features.store.seal import write_part
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
@@ -57,25 +59,12 @@ def extract(
         raise UserError(f"features.batch {cut.batch} does not divide features.chunk {cut.chunk}", where="--settings")
     data = read_manifest(manifest)
     device = resolve_device(cut.device)
-    dtype = resolve_dtype(wanted.dtype, device)
-    checkpoint = locate(wanted.source if backbone is None else str(backbone), wanted.revision)
-    preprocessing, note = read_preprocessing(
-        checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
-    )
-    if note:
-        report.line(note)
+    recipe = image_recipe(wanted, wanted.source if backbone is None else str(backbone), device)
+    checkpoint, preprocessing = recipe.checkpoint, recipe.preprocessing
+    if recipe.note:
+        report.line(recipe.note)
     kind_of(checkpoint.folder, wanted.kind, wanted.output)
-    origin = {
-        "backbone": source_name(wanted.source),
-        "revision": checkpoint.revision,
-        "weights_sha256": weights_digest(checkpoint.folder),
-        "preprocessing": preprocessing.describe(),
-        "output": wanted.output,
-        "query_pool": wanted.pool if wanted.output == "qformer" else None,
-        "dtype": dtype_name(dtype),
-        "store_dtype": wanted.store_dtype,
-        "images_sha256": images_digest(data),
-    }
+    origin = {**recipe.attributes, "images_sha256": images_digest(data)}
     fingerprint = fingerprint_of({**origin, "chunk": cut.chunk, "format": FORMAT, "code": code})
     images = len(data.images)
     mine = chunk_range(-(-images // cut.chunk), task, tasks)
@@ -86,13 +75,17 @@ def extract(
         write_part(part, fingerprint, StoreWriter(folder, layouts), mine)
         return
 
+    digests = data.images["sha256"].tolist()
+    known = KnownRows.none(images, cut.chunk)
+    if cut.reuse:
+        known = KnownRows.find(Path(stores), {**recipe.attributes, "code": code}, digests, cut.chunk, except_for=folder)
     tower = load_image_tower(
         checkpoint.folder,
         kind=wanted.kind,
         output=wanted.output,
         pool=wanted.pool,
         size=preprocessing.size,
-        dtype=dtype,
+        dtype=recipe.dtype,
         device=device,
     )
     writer = StoreWriter(folder, layouts_of(tower, images, cut.chunk, wanted.store_dtype))
@@ -101,14 +94,20 @@ def extract(
         attributes["grid"] = list(tower.grid)
     with claimed(folder, mine, report.line):
         writer.begin(attributes, data.images["image_id"].tolist())
+        write_row_digests(folder, digests)
         pending = [index for index in mine if writer.checksums(index) is None]
         for index in pending:
             writer.clear(index)
-        total, left = rows_in(mine, cut.chunk, images), rows_in(pending, cut.chunk, images)
+        total, copied = rows_in(mine, cut.chunk, images), known.count(pending)
+        left = rows_in(pending, cut.chunk, images) - copied
         report.line(
-            f"{wanted.source}: {shape_of(tower)}, {dtype_name(dtype)} on {device.type}, "
+            f"{wanted.source}: {shape_of(tower)}, {dtype_name(recipe.dtype)} on {device.type}, "
             f"task {task} of {tasks}, {left} of {total} images to do; store {folder}"
         )
+        if copied:
+            names = ", ".join(source.folder.name for source in known.sources)
+            report.line(f"the features of {copied} images are copied from other stores ({names})")
+        pending = [index for index in pending if not known.copy_chunk(index, writer)]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):
             report.line(warning)
@@ -123,6 +122,7 @@ def extract(
                 preprocessing,
                 tower,
                 writer,
+                known,
                 cut.batch,
                 torch.get_num_threads(),
                 bar,

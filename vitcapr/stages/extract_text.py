@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.features import FeaturesConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.declaration.kinds import ManifestFile, TextFeaturesFile
 from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
@@ -12,13 +13,14 @@ from vitcapr.progress import Reporter
 
 class ExtractTextSettings(StageSettings):
     text_encoder: TextEncoderConfig
+    reuse: bool = FeaturesConfig().reuse
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> "ExtractTextSettings":
-        return cls(text_encoder=config.text_encoders[wildcards.encoder])
+        return cls(text_encoder=config.text_encoders[wildcards.encoder], reuse=config.features.reuse)
 
 
-@stage(device="text_encoder.device", execution_only={"text_encoder.batch", "stores"})
+@stage(device="text_encoder.device", execution_only={"text_encoder.batch", "reuse", "stores"})
 def extract_text(
     manifest: In[ManifestFile],
     stores: StoreRoot,
@@ -35,8 +37,9 @@ def extract_text(
     from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
     from vitcapr.features.encoders.word_vectors import WordVectorEncoder
     from vitcapr.features.extraction.captions import CHUNK, TEXT, encode_captions, text_layout
-    from vitcapr.features.extraction.origin import captions_digest, source_name
+    from vitcapr.features.extraction.origin import caption_digests, captions_digest, source_name
     from vitcapr.features.store.claims import claimed
+    from vitcapr.features.store.known_rows import KnownRows, write_row_digests
     from vitcapr.features.store.layout import rows_in
     from vitcapr.features.store.seal import write_sealed
     from vitcapr.features.store.writer import StoreWriter, fingerprint_of, finished, read_layouts, store_folder
@@ -47,7 +50,7 @@ def extract_text(
     checkpoint = locate_text_encoder(wanted.source, wanted.revision, wanted.output)
     hidden = wanted.output == "hidden"
     dtype = WordVectorEncoder.dtype if wanted.output == "word_vectors" else resolve_dtype(wanted.dtype, device)
-    origin = {
+    recipe = {
         "backbone": source_name(wanted.source),
         "revision": checkpoint.revision,
         "weights_sha256": text_encoder_digest(checkpoint.folder),
@@ -56,8 +59,8 @@ def extract_text(
         "max_length": wanted.max_length,
         "dtype": dtype_name(dtype),
         "store_dtype": wanted.store_dtype,
-        "captions_sha256": captions_digest(captions),
     }
+    origin = {**recipe, "captions_sha256": captions_digest(captions)}
     fingerprint = fingerprint_of({**origin, "chunk": CHUNK, "format": FORMAT, "code": code})
     attributes = {**origin, "fingerprint": fingerprint, "code": code}
     folder = store_folder(Path(stores), fingerprint)
@@ -75,18 +78,31 @@ def extract_text(
             max_length=wanted.max_length,
             output=wanted.output,
         )
+        digests = caption_digests(captions)
+        known = KnownRows.none(len(captions), CHUNK)
+        if settings.reuse:
+            known = KnownRows.find(Path(stores), {**recipe, "code": code}, digests, CHUNK, except_for=folder)
         layouts = {TEXT: text_layout(len(captions), encoder.dim, wanted.store_dtype)}
         writer = StoreWriter(folder, layouts)
         with claimed(folder, chunks, report.line):
             writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
+            write_row_digests(folder, digests)
             pending = [index for index in chunks if writer.checksums(index) is None]
             report.line(
                 f"{wanted.source}: vectors of {encoder.dim}, {f'pool {wanted.pool}' if hidden else wanted.output}, "
-                f"{dtype_name(encoder.dtype)}, {rows_in(pending, CHUNK, len(captions))} of {len(captions)} captions "
-                f"to do; store {folder}"
+                f"{dtype_name(encoder.dtype)}, {rows_in(pending, CHUNK, len(captions)) - known.count(pending)} of "
+                f"{len(captions)} captions to do; store {folder}"
             )
+            pending = [index for index in pending if not known.copy_chunk(index, writer)]
             encode_captions(
-                pending, captions, encoder, writer, batch=wanted.batch, max_length=wanted.max_length, reporter=report
+                pending,
+                captions,
+                encoder,
+                writer,
+                known,
+                batch=wanted.batch,
+                max_length=wanted.max_length,
+                reporter=report,
             )
         report.line(memory_line(encoder.model, device))
     writer = StoreWriter(folder, layouts)

@@ -16,8 +16,9 @@ from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
 from vitcapr.errors import UserError
-from vitcapr.features.extraction.extract import batches_of
+from vitcapr.features.extraction.extract import spans_of
 from vitcapr.features.store import writer
+from vitcapr.features.store.known_rows import KnownRows
 from vitcapr.features.store.layout import chunk_path, chunk_range
 from vitcapr.features.store.reader import open_features
 
@@ -52,8 +53,13 @@ def test_tasks_share_all_chunks_in_order(chunks: int, tasks: int) -> None:
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-def test_batches_stay_inside_their_chunk() -> None:
-    assert batches_of([0, 2], images=11, chunk=4, batch=3) == [(0, 0, 3), (0, 3, 4), (2, 8, 11)]
+def test_a_forward_pass_never_crosses_chunks() -> None:
+    spans = spans_of([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
+    assert [(span.chunk, span.rows.tolist(), span.ends) for span in spans] == [
+        (0, [0, 1, 2], False),
+        (0, [3], True),
+        (2, [8, 9, 10], True),
+    ]
 
 
 def test_several_tasks_make_the_same_store_as_one(experiment: Any, snapshot: Snapshot) -> None:

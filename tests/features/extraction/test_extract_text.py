@@ -12,7 +12,7 @@ import zarr
 from transformers import BertConfig, BertModel, BertTokenizer
 
 import vitcapr
-from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.text_encoders import load_text_encoder
@@ -130,6 +130,26 @@ def test_other_words_are_another_store(files: dict[str, Path]) -> None:
     first = vitcapr.open_features(run(files)).fingerprint
     assert vitcapr.open_features(run(files, pool="cls")).fingerprint != first
     assert vitcapr.open_features(run(files, batch=1)).fingerprint == first
+
+
+def test_only_new_captions_are_computed(files: dict[str, Path]) -> None:
+    old = vitcapr.open_features(run(files))
+    data = read_manifest(files["manifest"])
+    captions = data.captions.assign(text=["a dog .", *data.captions["text"][1:9], "runs ."])
+    manifest = write_manifest(
+        files["root"] / "changed",
+        dataset="toy",
+        image_root=files["root"],
+        images=data.images,
+        captions=captions,
+        rejected=[],
+    )
+    changed = run({**files, "manifest": manifest})
+    assert "2 of 10 captions to do" in (files["root"] / "log").read_text()
+    new = vitcapr.open_features(changed)
+    np.testing.assert_array_equal(new["text"][1:9], old["text"][1:9])
+    assert (new["text"][[0, 9]] != old["text"][[0, 9]]).any(axis=1).all()
+    assert json.loads(changed.read_text())["copied"] == {old.path.parent.name: [[1, 9]]}
 
 
 def test_cut_captions_are_counted(files: dict[str, Path]) -> None:

@@ -6,6 +6,7 @@ import pandas as pd
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.text_encoders import TextEncoder
 from vitcapr.features.encoders.word_vectors import WordVectorEncoder
+from vitcapr.features.store.known_rows import KnownRows
 from vitcapr.features.store.layout import ArrayLayout, rows_in
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.progress import Reporter
@@ -25,6 +26,7 @@ def encode_captions(
     captions: pd.DataFrame,
     encoder: TextEncoder | WordVectorEncoder,
     writer: StoreWriter,
+    known: KnownRows,
     *,
     batch: int,
     max_length: int,
@@ -34,6 +36,7 @@ def encode_captions(
 
     Args:
         captions: all captions of the store, in row order.
+        known: the rows that are copied from other stores.
         batch: captions in one forward pass.
         max_length: in tokens; it is reported how many captions reach it.
 
@@ -42,16 +45,19 @@ def encode_captions(
     """
     layout = writer.layouts[TEXT]
     longest = unknown = 0
-    left = rows_in(chunks, layout.chunk, len(captions))
+    left = rows_in(chunks, layout.chunk, len(captions)) - known.count(chunks)
     with reporter.track("extract text", len(captions), "captions", len(captions) - left) as bar:
         for index in chunks:
             writer.clear(index)
-            table = captions.iloc[index * layout.chunk : (index + 1) * layout.chunk]
+            rows = known.missing(index)
+            table = captions.iloc[rows]
             tokens = encoder.tokenize(table["text"].tolist())
             longest += sum(len(of_caption) == max_length for of_caption in tokens)
             vectors = encoder.encode_tokens(tokens, batch)
             unknown += int((vectors == 0).all(axis=1).sum())
-            writer.write(index, {TEXT: _chunk(vectors, table, layout)})
+            chunk = known.fill(index, writer.layouts)[TEXT]
+            chunk[rows - index * layout.chunk] = _stored(vectors, table, layout)
+            writer.write(index, {TEXT: chunk}, known.copied(index))
             bar.advance(len(table))
     if longest:
         reporter.line(f"{longest} captions have max_length ({max_length}) tokens, or had more and were cut")
@@ -59,16 +65,15 @@ def encode_captions(
         reporter.line(f"{unknown} captions have no word with a vector; theirs is zero")
 
 
-def _chunk(vectors: np.ndarray, captions: pd.DataFrame, layout: ArrayLayout) -> np.ndarray:
-    """``vectors`` as a whole chunk in the store's dtype, filled up with zeros.
+def _stored(vectors: np.ndarray, captions: pd.DataFrame, layout: ArrayLayout) -> np.ndarray:
+    """``vectors`` in the store's dtype.
 
     Raises:
         UserError: a vector is not finite in that dtype.
     """
-    chunk = np.zeros((layout.chunk, vectors.shape[1]), layout.dtype)
     with np.errstate(over="ignore"):
-        chunk[: len(vectors)] = vectors
-    finite = np.isfinite(chunk).all(axis=1)
+        stored = vectors.astype(layout.dtype)
+    finite = np.isfinite(stored).all(axis=1)
     if not finite.all():
         position = int(np.argmin(finite))
         overflow = bool(np.isfinite(vectors[position]).all())
@@ -78,4 +83,4 @@ def _chunk(vectors: np.ndarray, captions: pd.DataFrame, layout: ArrayLayout) -> 
             where=captions["text"].iloc[position],
             remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
         )
-    return chunk
+    return stored

@@ -7,7 +7,7 @@ the model, one chunk behind it.
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.encoders.image_towers import NO_GRID, ImageTower
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
+from vitcapr.features.store.known_rows import KnownRows
 from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.writer import StoreWriter
 from vitcapr.progress import Tracker
@@ -70,13 +71,25 @@ def open_photograph(photograph: Photograph, source: ImageSource) -> Image.Image:
         ) from error
 
 
-@dataclass
-class _Batch:
-    """Images ``first`` to ``last`` (rows of the store), all in one chunk, on their way through decoding."""
+@dataclass(frozen=True)
+class Span:
+    """The images of one forward pass, all in one chunk.
+
+    Attributes:
+        rows: of the store, increasing.
+        ends: whether it is the last of its chunk.
+    """
 
     chunk: int
-    first: int
-    last: int
+    rows: np.ndarray
+    ends: bool
+
+
+@dataclass
+class _Batch:
+    """A span on its way through decoding."""
+
+    span: Span
     pixels: np.ndarray
     decoding: list["Future[None]"]
 
@@ -89,7 +102,7 @@ class _Decoder:
         source: ImageSource,
         photographs: Sequence[Photograph],
         preprocessing: Preprocessing,
-        spans: Sequence[tuple[int, int, int]],
+        spans: Sequence[Span],
         workers: int,
     ) -> None:
         self._source, self._photographs, self._preprocessing = source, photographs, preprocessing
@@ -98,12 +111,13 @@ class _Decoder:
         self._ahead: deque[_Batch] = deque()
 
     def _submit(self) -> None:
-        chunk, first, last = self._spans.popleft()
-        pixels = np.empty((last - first, *self._preprocessing.size, 3), np.uint8)
+        span = self._spans.popleft()
+        pixels = np.empty((len(span.rows), *self._preprocessing.size, 3), np.uint8)
         decoding = [
-            self._pool.submit(self._decode, self._photographs[row], pixels[row - first]) for row in range(first, last)
+            self._pool.submit(self._decode, self._photographs[row], out)
+            for row, out in zip(span.rows, pixels, strict=True)
         ]
-        self._ahead.append(_Batch(chunk, first, last, pixels, decoding))
+        self._ahead.append(_Batch(span, pixels, decoding))
 
     def _decode(self, photograph: Photograph, out: np.ndarray) -> None:
         self._preprocessing.prepare(open_photograph(photograph, self._source), out)
@@ -141,13 +155,14 @@ def shape_of(backbone: ImageTower) -> str:
     return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}"
 
 
-def batches_of(chunks: Sequence[int], images: int, chunk: int, batch: int) -> list[tuple[int, int, int]]:
-    """``(chunk, first row, last row)`` of each forward pass: never across chunks, so that a chunk's numbers are
-    the same whichever chunks are computed in the same run."""
+def spans_of(chunks: Sequence[int], known: KnownRows, batch: int) -> list[Span]:
+    """Every forward pass. None crosses chunks, so that a chunk's numbers are the same whichever chunks are computed in
+    the same run."""
     spans = []
     for index in chunks:
-        end = min((index + 1) * chunk, images)
-        spans += [(index, first, min(first + batch, end)) for first in range(index * chunk, end, batch)]
+        rows = known.missing(index)
+        starts = range(0, len(rows), batch)
+        spans += [Span(index, rows[first : first + batch], first == starts[-1]) for first in starts]
     return spans
 
 
@@ -158,14 +173,16 @@ def extract_chunks(
     preprocessing: Preprocessing,
     backbone: ImageTower,
     writer: StoreWriter,
+    known: KnownRows,
     batch: int,
     workers: int,
     tracker: Tracker,
 ) -> None:
-    """Compute and write the chunks with the numbers ``chunks``, in order.
+    """Compute and write the chunks with the numbers ``chunks``, in order. Each lacks at least one row.
 
     Args:
         photographs: all images of the store, in row order.
+        known: the rows that are copied from other stores.
         batch: images in one forward pass.
         workers: threads that decode.
         tracker: is advanced by images.
@@ -174,26 +191,21 @@ def extract_chunks(
         UserError: an image is damaged or changed, a feature is not finite, or the disk is full. Chunks finished
             before stay finished.
     """
-    layout = next(iter(writer.layouts.values()))
-    spans = batches_of(chunks, len(photographs), layout.chunk, batch)
-    decoder = _Decoder(source, photographs, preprocessing, spans, workers)
+    decoder = _Decoder(source, photographs, preprocessing, spans_of(chunks, known, batch), workers)
     writing = ThreadPoolExecutor(1, thread_name_prefix="write")
     written: Future[None] | None = None
     buffers: dict[str, np.ndarray] = {}
     try:
         for work in decoder:
+            index = work.span.chunk
             if not buffers:
-                buffers = {
-                    name: np.zeros((array.chunk, *array.shape[1:]), array.dtype)
-                    for name, array in writer.layouts.items()
-                }
-            start = work.first - work.chunk * layout.chunk
-            _forward(work, start, photographs, preprocessing, backbone, buffers, layout.dtype)
-            tracker.advance(work.last - work.first)
-            if work.last == min((work.chunk + 1) * layout.chunk, len(photographs)):
+                buffers = known.fill(index, writer.layouts)
+            _forward(work, photographs, preprocessing, backbone, buffers, writer.layouts)
+            tracker.advance(len(work.span.rows))
+            if work.span.ends:
                 if written is not None:
                     written.result()
-                written = writing.submit(writer.write, work.chunk, buffers)
+                written = writing.submit(writer.write, index, buffers, known.copied(index))
                 buffers = {}
         if written is not None:
             written.result()
@@ -204,22 +216,27 @@ def extract_chunks(
 
 def _forward(
     work: _Batch,
-    start: int,
     photographs: Sequence[Photograph],
     preprocessing: Preprocessing,
     backbone: ImageTower,
     buffers: dict[str, np.ndarray],
-    store_dtype: str,
+    layouts: Mapping[str, ArrayLayout],
 ) -> None:
-    """Fill the rows from ``start`` of the chunk's buffers with the features of one batch."""
+    """Fill the rows of one batch in the chunk's buffers with features."""
+    rows = work.span.rows
     with torch.inference_mode():
         pixels = torch.from_numpy(work.pixels).to(backbone.device)
         for name, features in backbone.features(preprocessing.normalise(pixels, backbone.dtype)).items():
-            stored = features.to(DTYPES[store_dtype])
+            layout = layouts[name]
+            stored = features.to(DTYPES[layout.dtype])
             if not bool(torch.isfinite(stored).all()):
-                _name_the_image(features, stored, photographs[work.first : work.last])
-            target = torch.from_numpy(buffers[name][start : start + len(stored)])
-            target.copy_(stored)
+                _name_the_image(features, stored, [photographs[row] for row in rows])
+            start = int(rows[0]) - work.span.chunk * layout.chunk
+            target = torch.from_numpy(buffers[name])
+            if rows[-1] - rows[0] + 1 == len(rows):
+                target[start : start + len(rows)].copy_(stored)
+            else:
+                target[torch.from_numpy(rows - work.span.chunk * layout.chunk)] = stored.cpu()
 
 
 def _name_the_image(features: torch.Tensor, stored: torch.Tensor, photographs: Sequence[Photograph]) -> None:

@@ -18,6 +18,11 @@ def images_digest(data: Manifest) -> str:
     return _digest(data.images[["image_id", "sha256"]])
 
 
+def caption_digests(captions: pd.DataFrame) -> list[str]:
+    """The digest of the words of each caption."""
+    return [sha256_bytes(text.encode("utf-8")) for text in captions["text"]]
+
+
 def captions_digest(captions: pd.DataFrame) -> str:
     """Which captions, in which order, with which words."""
     return _digest(captions[["caption_id", "text"]])

@@ -11,7 +11,14 @@ from vitcapr.artefacts.feature_part import FeaturePart
 from vitcapr.errors import UserError
 from vitcapr.features.store.claims import alone
 from vitcapr.features.store.layout import GROUP, ArrayLayout, chunk_path, encode_ids
-from vitcapr.features.store.writer import StoreWriter, finished, read_layouts, remove_partials, store_folder
+from vitcapr.features.store.writer import (
+    StoreWriter,
+    copied_rows,
+    finished,
+    read_layouts,
+    remove_partials,
+    store_folder,
+)
 from vitcapr.files import read_json, sha256_file
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
@@ -108,6 +115,8 @@ def write_sealed(
     }
     if "grid" in attributes:
         manifest["grid"] = attributes["grid"]
+    if copied := copied_rows(writer.folder, range(len(next(iter(checksums.values()))))):
+        manifest["copied"] = copied
     feature_manifest.write_sealed(output, manifest)
     return manifest
 

@@ -4,7 +4,7 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,11 @@ from vitcapr.features.store.layout import (
     encode_ids,
     group_metadata,
 )
-from vitcapr.files import canonical_json, read_json, sha256_bytes, write_bytes, write_json
+from vitcapr.files import atomic_path, canonical_json, read_json, sha256_bytes, write_bytes, write_json
 
 STORE_NAME_LENGTH = 16
+COPIED = "copied"
+"""What a checksum file says of rows that come from other stores. No array has this name."""
 
 
 def fingerprint_of(recipe: Mapping[str, Any]) -> str:
@@ -91,8 +93,13 @@ class StoreWriter:
         for path in remains:
             path.unlink(missing_ok=True)
 
-    def write(self, index: int, arrays: Mapping[str, np.ndarray]) -> None:
+    def write(
+        self, index: int, arrays: Mapping[str, np.ndarray], copied: Mapping[str, list[list[int]]] | None = None
+    ) -> None:
         """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
+
+        Args:
+            copied: the rows that come from other stores, by the name of the store.
 
         Raises:
             UserError: the disk is full; chunks written before stay usable.
@@ -105,7 +112,31 @@ class StoreWriter:
                     raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
                 write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
                 checksums[name] = sha256_bytes(content)
-            write_json(checksum_path(self.folder, index), checksums)
+            self._finish(index, checksums, copied)
+
+    def link(
+        self,
+        index: int,
+        files: Mapping[str, Path],
+        checksums: Mapping[str, str],
+        copied: Mapping[str, list[list[int]]],
+    ) -> None:
+        """Make chunk ``index`` of every array a link to a file of another store. Where links are impossible, copy it.
+
+        Raises:
+            UserError: the disk is full; chunks written before stay usable.
+        """
+        with _full_disk_is_one_line(self.folder):
+            for name, layout in self.layouts.items():
+                with atomic_path(chunk_path(self.group / name, index, len(layout.shape))) as temporary:
+                    try:
+                        temporary.hardlink_to(files[name])
+                    except OSError:
+                        shutil.copyfile(files[name], temporary)
+            self._finish(index, checksums, copied)
+
+    def _finish(self, index: int, checksums: Mapping[str, str], copied: Mapping[str, list[list[int]]] | None) -> None:
+        write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
 
     def space_warning(self, chunks: int) -> str | None:
         """A line for the log where the disk has less room than ``chunks`` chunks take. Some disks compress, so it is
@@ -143,6 +174,20 @@ def finished(folder: Path, layouts: Mapping[str, ArrayLayout], index: int) -> di
             return None
     checksums = read_json(recorded)
     return {name: str(checksums[name]) for name in layouts} if checksums.keys() >= layouts.keys() else None
+
+
+def copied_rows(folder: Path, chunks: Iterable[int]) -> dict[str, list[list[int]]]:
+    """The rows of finished chunks that come from other stores: ``[first, last + 1]`` of each run, by store."""
+    copied: dict[str, list[list[int]]] = {}
+    for index in chunks:
+        for store, runs in read_json(checksum_path(folder, index)).get(COPIED, {}).items():
+            known = copied.setdefault(store, [])
+            for first, end in runs:
+                if known and known[-1][1] == first:
+                    known[-1][1] = end
+                else:
+                    known.append([first, end])
+    return copied
 
 
 def remove_partials(folder: Path) -> None:

@@ -1,0 +1,55 @@
+"""Finds a backbone, and what decides the numbers of the features that it extracts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from vitcapr.config.features import BackboneConfig
+from vitcapr.features.encoders.backbones import Checkpoint, locate, model_image_size, weights_digest
+from vitcapr.features.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.features.extraction.origin import source_name
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """How pictures become features.
+
+    Attributes:
+        note: a line for the log about the preprocessing, if there is something to say.
+        attributes: of every store of this recipe, whatever its pictures.
+    """
+
+    checkpoint: Checkpoint
+    preprocessing: Preprocessing
+    note: str | None
+    dtype: torch.dtype
+    attributes: dict[str, Any]
+
+
+def image_recipe(wanted: BackboneConfig, source: str, device: torch.device) -> ImageRecipe:
+    """The recipe of a backbone.
+
+    Args:
+        source: where its checkpoint is: ``wanted.source``, or the folder of a backbone that the workflow trained.
+
+    Raises:
+        UserError: the backbone is not found, or cannot be used as ``wanted`` says.
+    """
+    checkpoint = locate(source, wanted.revision)
+    preprocessing, note = read_preprocessing(
+        checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
+    )
+    dtype = resolve_dtype(wanted.dtype, device)
+    attributes = {
+        "backbone": source_name(wanted.source),
+        "revision": checkpoint.revision,
+        "weights_sha256": weights_digest(checkpoint.folder),
+        "preprocessing": preprocessing.describe(),
+        "output": wanted.output,
+        "query_pool": wanted.pool if wanted.output == "qformer" else None,
+        "dtype": dtype_name(dtype),
+        "store_dtype": wanted.store_dtype,
+    }
+    return ImageRecipe(checkpoint, preprocessing, note, dtype, attributes)
