@@ -170,6 +170,7 @@ READ_TEXTS = {
     "features/exchange/foreign_files.py": "numpy's error",
     "features/store/remote_folder.py": "the text of fsspec becomes a message",
     "data/coco.py": "the text becomes a message",
+    "data/table/reading.py": "the text of the JSON parser becomes a reason in rejected.csv",
     "training/gpu_use.py": "NVML's error",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
