@@ -50,7 +50,9 @@ def store() -> MemoryFeatures:
     )
 
 
-def task_of(model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_length: int = 35) -> CaptionerTask:
+def task_of(
+    model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_length: int = 35, label_smoothing: float = 0.0
+) -> CaptionerTask:
     return CaptionerTask(
         model,
         store,  # type: ignore[arg-type]
@@ -59,7 +61,7 @@ def task_of(model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_len
         validation=np.array([0, 2, 3]),
         batch_images=[2],
         max_length=[max_length],
-        label_smoothing=0.0,
+        label_smoothing=label_smoothing,
         seed=0,
         device=torch.device("cpu"),
     )
@@ -93,6 +95,19 @@ def test_validation_loss_is_the_mean_over_all_words(
             words += 1
     scores = task_of(model, store, tokens, max_length).validate()
     assert scores == {"validation_loss": pytest.approx(surprise / words, rel=1e-5)}
+
+
+@torch.no_grad()
+def test_label_smoothing_spreads_a_share_over_the_vocabulary(
+    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
+) -> None:
+    task = task_of(model_of("baseline", vocabulary), store, tokens, label_smoothing=0.25)
+    batch = next(iter(task.batches(0, 1, 0)))
+    logits, targets = task._logits(batch)
+    log_probs = torch.log_softmax(logits, -1)
+    target = log_probs[torch.arange(len(targets)), targets]
+    expected = -(0.75 * target + 0.25 * log_probs.mean(-1)).mean()
+    assert task.loss(batch)[0].item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def test_training_sees_every_caption_of_its_split_once(

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.errors import Preempted, UserError
-from vitcapr.models.dropout import Dropout
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Position, Recipe, Trainer
@@ -26,7 +25,7 @@ class Line:
 
     def __init__(self, stop_before: int | None = None, scores: list[float] | None = None) -> None:
         torch.manual_seed(0)
-        self.model: nn.Module = nn.Sequential(Dropout(0.2), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.model: nn.Module = nn.Sequential(nn.Dropout(0.2), nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
         self.stop_before = stop_before
         self.seen = 0
         self.scores = scores

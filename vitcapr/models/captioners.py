@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
-from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Memory, State, Step
 from vitcapr.models.recurrent import read_words
 
@@ -55,7 +54,7 @@ class WordReader(nn.Module):
     def __init__(self, vocabulary: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
 
     def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
@@ -87,7 +86,7 @@ class BaselineCaptioner(Captioner):
     ) -> None:
         super().__init__()
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.image = nn.Linear(feature_dim, hidden_dim)
         self.merged = nn.Linear(hidden_dim, hidden_dim)
         self.words = nn.Linear(hidden_dim, vocabulary)
@@ -144,7 +143,7 @@ class PatchAttentionCaptioner(Captioner):
         self.scoring: Scoring = scoring
         self.arrays = ("patches", "cls") if init_from_cls else ("patches",)
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.patch = nn.Linear(feature_dim, hidden_dim)
         self.patch_key = nn.Linear(hidden_dim, attention_dim)
         self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)

@@ -6,8 +6,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dropout import Dropout
-
 HeadKind = Literal["none", "matrix", "linear", "mlp", "residual"]
 
 _TURN_SEED = 0
@@ -42,7 +40,7 @@ class LinearHead(nn.Module):
 
     def __init__(self, features: int, embedding_dim: int, dropout: float, bias: bool = True) -> None:
         super().__init__()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.project = nn.Linear(features, embedding_dim, bias)
 
     def forward(self, features: Tensor) -> Tensor:
@@ -54,7 +52,7 @@ class PerceptronHead(nn.Module):
 
     def __init__(self, features: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.widen = nn.Linear(features, hidden_dim)
         self.narrow = nn.Linear(hidden_dim, embedding_dim)
 
@@ -70,7 +68,7 @@ class ResidualBlock(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.widen = nn.Linear(width, hidden_dim)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.narrow = nn.Linear(hidden_dim, width)
 
     def forward(self, vectors: Tensor) -> Tensor:
@@ -90,7 +88,7 @@ class ResidualHead(nn.Module):
     def __init__(self, features: int, embedding_dim: int, hidden_dim: int, dropout: float, depth: int = 1) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(features)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.project = nn.Linear(features, embedding_dim)
         self.widen = nn.Linear(features, hidden_dim)
         self.narrow = nn.Linear(hidden_dim, embedding_dim)

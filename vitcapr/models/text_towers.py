@@ -5,7 +5,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dropout import Dropout
 from vitcapr.models.heads import HeadKind, Standardise, build_head
 from vitcapr.models.recurrent import read_words
 
@@ -39,7 +38,7 @@ class WordTower(nn.Module):
         super().__init__()
         self.pool: WordPool = pool
         self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.forth = nn.LSTM(word_dim, hidden_dim, batch_first=True)
         self.back = nn.LSTM(word_dim, hidden_dim, batch_first=True) if bidirectional else None
         self.project = nn.Linear(hidden_dim * (2 if bidirectional else 1), embedding_dim)

@@ -13,7 +13,6 @@ from vitcapr.features.batches.loader import CaptionBatch, CaptionBatches
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.captioners import Captioner
 from vitcapr.training import distributed
-from vitcapr.training.cross_entropy import smoothed_cross_entropy
 from vitcapr.training.self_critical import SelfCritical
 
 PAD = 0
@@ -110,7 +109,7 @@ class CaptionerTask:
         if isinstance(batch, SelfCriticalBatch):
             return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)
-        return smoothed_cross_entropy(logits, targets, self._smoothing), len(targets)
+        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
 
     def validate(self) -> dict[str, float]:
         """Mean cross-entropy a word in nats, without smoothing, and what the scorer adds."""
