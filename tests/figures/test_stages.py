@@ -6,6 +6,7 @@ import pytest
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
+from vitcapr.figures.attention import attended_words
 from vitcapr.stages.draw_attention import draw_attention
 from vitcapr.stages.draw_caption_lengths import draw_caption_lengths
 from vitcapr.stages.draw_captions import draw_captions
@@ -52,22 +53,75 @@ def test_captions(draw, dataset, tmp_path):
     draw(draw_captions, "captions", captions=captions, manifest=dataset, split="test", language="en", settings=SETTINGS)
 
 
-def test_attention(draw, dataset, tmp_path):
-    values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
-    log = draw(draw_attention, "attention-1", "attention-2", manifest=dataset, settings=SETTINGS, **values)
+@pytest.fixture
+def attended(dataset, tmp_path):
+    """The inputs of draw_attention. The captions of i0 to i5 are word0 to word1, 2, 3, 4, 5, and 12."""
+    Vocabulary.build([[f"word{n}" for n in range(13)]], min_count=1).write(tmp_path / "vocabulary.json")
+    files = {name: tmp_path / f"{name}.json" for name in ("captions", "vocabulary")}
+    return {**files, "attention": tmp_path / "attention.npz", "manifest": dataset, "split": "test"}
+
+
+def figures(**values):
+    return json.dumps({"figures": values})
+
+
+def test_attention(draw, attended):
+    log = draw(draw_attention, "attention-1", "attention-2", settings=SETTINGS, **attended)
     assert "attention-1: image i4, word0" in log
     assert "attention-2: image i5, word0" in log
 
 
-def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, dataset, tmp_path):
+def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
+    drawn = []
+
+    def spy(picture, words, weights):
+        drawn.append((picture.size, words, weights.shape))
+        return attended_words(picture, words, weights)
+
+    monkeypatch.setattr("vitcapr.figures.attention.attended_words", spy)
+    # i6 is an image of training. Only the caption of i5 holds both words, so it is drawn in the place of i6.
+    chosen = figures(attended=1, attended_images=["i3.png", "i0", "i6"], attended_words=["word6", "word1"])
+    log = draw(draw_attention, "attention-1", "attention-2", "attention-3", settings=chosen, **attended)
+    assert [line.split(",")[0].split(": ")[1] for line in log.splitlines() if "image i" in line][:3] == [
+        "image i3",
+        "image i0",
+        "image i5",
+    ]
+    assert [(words, shape) for _, words, shape in drawn[:3]] == [
+        (["word1"], (1, 3, 4)),
+        (["word1"], (1, 3, 4)),
+        (["word1", "word6"], (2, 3, 4)),
+    ]
+
+
+def test_a_caption_without_the_chosen_word_is_drawn_whole(draw, attended):
+    log = draw(
+        draw_attention, "attention-1", settings=figures(attended_images=["i0"], attended_words=["word9"]), **attended
+    )
+    assert "attention-1: the caption has none of word9; all its words are drawn" in log
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"attended_images": ["i33.png"]}, "data set toy has no image 'i33.png'.* did you mean 'i3.png'?"),
+        ({"attended_words": ["Word1"]}, "the vocabulary has no word 'Word1'.* did you mean 'word1'?"),
+        ({"attended_words": ["a", "a"]}, "figures.attended_words.*'a' is listed twice"),
+    ],
+)
+def test_an_unknown_image_or_word_is_one_line(draw, attended, chosen, message):
+    with pytest.raises(UserError, match=message):
+        draw(draw_attention, "attention-1", settings=figures(**chosen), **attended)
+
+
+def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, attended, tmp_path):
     entries = json.loads((tmp_path / "captions.json").read_text())
     words = {"tokens": [*entries[5]["tokens"], "more"], "token_log_probs": [-1.0] * 15}
     entries[5] |= words
     entries[5]["candidates"][0] |= words
     (tmp_path / "other.json").write_text(json.dumps(entries))
-    values = {"captions": tmp_path / "other.json", "attention": tmp_path / "attention.npz", "split": "test"}
     with pytest.raises(UserError, match="attention for 13 words for the 14 words of image i5"):
-        draw(draw_attention, "attention-1", manifest=dataset, **values)
+        draw(draw_attention, "attention-1", **{**attended, "captions": tmp_path / "other.json"})
 
 
 def test_text(draw, dataset, tmp_path):

@@ -133,6 +133,20 @@ def test_score(folder: Path) -> None:
     assert [row[[0, 4, 5, 6, 7]].tolist() for row in per_image["bleu_statistics"]] == [[2, 3, 2, 1, 0], [2, 4, 3, 2, 1]]
 
 
+def test_captions_of_a_sample_are_scored(folder: Path) -> None:
+    """Seed 3 draws the second of two images; a sample as large as the split is the split."""
+    values = json.loads(SETTINGS)["metrics"]
+    sampled = {"metrics": {**values, "sampled_images": {"test": 1, "validation": 7}, "sampling_seed": 3}}
+    metrics = run_score(folder, json.dumps(sampled))
+    assert metrics["bleu_1"]["value"] == pytest.approx(2 / 4)
+    assert metrics["bleu_1"]["n"] == 1
+    assert "|images:1|" in (protocol := json.loads((folder / "metrics.json").read_text())["protocol"])
+    assert "|sample:1/2,seed=3|vocab:" in protocol
+    assert pd.read_parquet(folder / "per_image.parquet")["image_id"].tolist() == ["two.png"]
+    whole = {"metrics": {**values, "sampled_images": {"test": 2}}}
+    assert run_score(folder, json.dumps(whole)) == run_score(folder)
+
+
 def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:
     run_score(folder, output="first.json")
     write_captions(folder, dict(reversed(WRITTEN.items())))

@@ -1,6 +1,6 @@
 """Configuration of the caption metrics and of their confidence intervals."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field
 
@@ -24,14 +24,22 @@ class MetricsConfig(Section):
         "diversity",
     ]
     """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score."""
+    sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
+    """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
+    retrieval use the whole split."""
+    sampling_seed: int = Field(0, ge=0)
     bootstrap_samples: int = Field(1000, ge=0)
     """Bootstrap samples of the images for the 95 % intervals; 0: no intervals."""
     bootstrap_seed: int = Field(0, ge=0)
     scorer_timeout: int = Field(300, ge=1)
     """Seconds without output after which a scorer is stopped with an error."""
 
+    def sample_of(self, split: str) -> int | None:
+        """Number of images of a split whose captions are scored; None: all."""
+        return next((count for name, count in self.sampled_images.items() if name == split), None)
 
-SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics"})
+
+SCORERS = frozenset({"metrics.scorer_timeout", "metrics.metrics", "metrics.sampled_images", "metrics.sampling_seed"})
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
@@ -29,6 +31,21 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
         if image not in references:
             raise UserError(f"an image has no reference in the language '{language}'", where=f"image {image}")
     return {image: references[image] for image in images}
+
+
+def sample_references(
+    references: Mapping[str, list[str]], count: int | None, seed: int
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The references of ``count`` images drawn with ``seed``, in the manifest's order, and the part of the protocol.
+
+    All images, and no part of the protocol, if ``count`` is None or not less than their number.
+    """
+    images = list(references)
+    if count is None or count >= len(images):
+        return dict(references), []
+    drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
+    sampled = {images[place]: references[images[place]] for place in drawn}
+    return sampled, [f"sample:{count}/{len(images)},seed={seed}"]
 
 
 def tokenize_all(

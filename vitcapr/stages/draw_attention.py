@@ -2,13 +2,14 @@
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile
+from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile, VocabularyFile
 from vitcapr.declaration.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
 def _numbered(experiment: Experiment) -> list[str]:
-    numbers = range(1, experiment.config.figures.attended + 1)
+    figures = experiment.config.figures
+    numbers = range(1, max(figures.attended, len(figures.attended_images)) + 1)
     return [f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}" for number in numbers]
 
 
@@ -19,9 +20,10 @@ def _numbered(experiment: Experiment) -> list[str]:
             "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
             "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
             "manifest": experiment.manifest,
+            "vocabulary": "results/{experiment}/text/vocabulary.json",
         },
         each=lambda experiment: experiment.captioning.attended,
-        caption="Where {captioner} looks when it writes each word: the attention over the patches, enlarged to the "
+        caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
         "size of the image. Brighter is more.",
         category="Attention",
         subcategory="{captioner}",
@@ -34,26 +36,43 @@ def draw_attention(
     captions: In[CaptionsFile],
     attention: In[AttentionFile],
     manifest: In[ManifestFile],
+    vocabulary: In[VocabularyFile],
     split: Split,
     settings: FigureSettings,
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw the attention at each word of a caption, for images sampled from those with the longest captions."""
+    """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
+    those with the longest captions."""
     from vitcapr.artefacts.attention import read_attention
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.attended import choose_attended
+    from vitcapr.figures.attended import check_words, choose_attended, shown_words
     from vitcapr.figures.attention import attended_words
     from vitcapr.figures.examples import read_picture
     from vitcapr.figures.style import save_pictures
 
-    data, figures = read_manifest(manifest), {}
+    data, figures, wanted = read_manifest(manifest), {}, settings.figures
+    words = wanted.attended_words
+    check_words(words, Vocabulary.read(vocabulary).words)
     chosen = choose_attended(
-        data, split, captions, read_attention(attention), settings.figures.attended, settings.figures.seed
+        data,
+        split,
+        captions,
+        read_attention(attention),
+        wanted.attended,
+        wanted.seed,
+        wanted.attended_images,
+        words,
     )
     with ImageSource(data.image_root) as source:
         for number, (row, caption, weights) in enumerate(chosen, start=1):
             report.line(f"attention-{number}: image {caption.image_id}, {caption.caption}")
-            figures[f"attention-{number}"] = attended_words(read_picture(data, source, row), caption.tokens, weights)
+            if words and not set(words) & set(caption.tokens):
+                report.line(f"attention-{number}: the caption has none of {', '.join(words)}; all its words are drawn")
+            shown = shown_words(caption.tokens, words)
+            figures[f"attention-{number}"] = attended_words(
+                read_picture(data, source, row), [caption.tokens[place] for place in shown], weights[shown]
+            )
     save_pictures(figures, pictures, report)

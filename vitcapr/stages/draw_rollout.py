@@ -93,7 +93,14 @@ def draw_rollout(
     cases = []
     with ImageSource(data.image_root) as images:
         for row, caption, weights in choose_attended(
-            data, split, captions, table, settings.figures.attended, settings.figures.seed
+            data,
+            split,
+            captions,
+            table,
+            settings.figures.attended,
+            settings.figures.seed,
+            settings.figures.attended_images,
+            settings.figures.attended_words,
         ):
             picture = read_picture(data, images, row)
             seen = torch.from_numpy(preprocessing.prepared(picture)[None])

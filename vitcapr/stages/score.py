@@ -27,7 +27,7 @@ def score(
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:
-    """Score the captions of a split against the references of its manifest.
+    """Score the captions of a split, or of a sample of its images, against the references of its manifest.
 
     Without the paraphrases, METEOR reads its whole table.
     """
@@ -38,16 +38,18 @@ def score(
     from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.metrics import java, oracle
     from vitcapr.metrics.inputs import check_candidates
-    from vitcapr.metrics.references import references_of
+    from vitcapr.metrics.references import references_of, sample_references
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
     wanted = wanted_metrics(options.metrics)
     data = read_manifest(manifest)
     signature = Vocabulary.read(vocabulary).signature
-    references = references_of(data, split, settings.language)
+    whole = references_of(data, split, settings.language)
     results = read_results(captions)
-    written = check_candidates({image: result.caption for image, result in results.items()}, list(references))
+    check_candidates({image: result.caption for image, result in results.items()}, list(whole))
+    references, sample = sample_references(whole, options.sample_of(split), options.sampling_seed)
+    written = [results[image].caption for image in references]
     by_oracle = oracle.is_oracle(results.values())
     if by_oracle:
         oracle.check_name(decoding, captions)
@@ -75,7 +77,7 @@ def score(
         model=model,
         decoding=decoding,
         metrics=scored.scores,
-        protocol=(oracle.PROTOCOL if by_oracle else "") + f"{scored.protocol}|{signature}",
+        protocol=(oracle.PROTOCOL if by_oracle else "") + "|".join([scored.protocol, *sample, signature]),
     )
     shown = (f"{name} {value['value']:.4f}" for name, value in scored.scores.items() if value["low"] is not None)
     report.line(f"score: {', '.join(shown)}")
