@@ -26,6 +26,7 @@ from vitcapr.workflow.machine import stores_root
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, which knows the splits.")]
 Attempts = Annotated[int, typer.Option(min=1, help="How often each file is tried.")]
+Patience = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds in which an answer has to begin.")]
 
 
 def push(
@@ -33,6 +34,7 @@ def push(
     url: Url,
     data: Data = None,
     attempts: Attempts = 5,
+    patience: Patience = 60.0,
 ) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
@@ -42,7 +44,7 @@ def push(
         with open_features(manifest) as store:
             splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
     with Reporter() as reporter, _chunks(reporter, "push", content, None) as advance:
-        push_store(manifest, RemoteFolder(url, attempts), advance, splits)
+        push_store(manifest, RemoteFolder(url, attempts, patience=patience), advance, splits)
     typer.echo(f"{content['fingerprint'][:16]} is whole at {url}")
 
 
@@ -55,9 +57,10 @@ def pull(
     data: Data = None,
     arrays: Arrays = None,
     attempts: Attempts = 5,
+    patience: Patience = 60.0,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
-    remote = find_remote(RemoteFolder(url, attempts))
+    remote = find_remote(RemoteFolder(url, attempts, patience=patience))
     names = arrays.split(",") if arrays else None
     rows = None if split is None else _rows_of(remote, split, data)
     part = "-part" if rows is not None or names is not None else ""

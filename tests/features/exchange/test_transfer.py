@@ -1,6 +1,7 @@
 """Push and pull: to a folder, over HTTP, and to servers of S3, GCS and SFTP on this machine (marker ``network``)."""
 
 import functools
+import gzip
 import http.server
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 import tomllib
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -569,3 +571,95 @@ def test_hostile_splits_are_one_line(sealed: Path, tmp_path: Path, splits: str) 
     (tmp_path / "place/splits.json").write_text(splits)
     with pytest.raises(UserError, match=r"split"):
         find_remote(RemoteFolder(str(tmp_path / "place"))).split_rows("test")
+
+
+@contextmanager
+def hostile_server(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A web server that answers every request in its own way."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(OSError):
+                answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/store"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def endless(request: http.server.BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(b" " * (1 << 20))
+
+
+BOMB = gzip.compress(b" " * (30 << 20), 1)
+
+
+def gzip_bomb(request: http.server.BaseHTTPRequestHandler) -> None:
+    """30 kB that would be 30 MB."""
+    body = BOMB
+    request.send_response(200)
+    request.send_header("Content-Encoding", "gzip")
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)
+
+
+def silent(request: http.server.BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.send_header("Content-Length", "1000")
+    request.end_headers()
+    time.sleep(30)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(endless, "longer than the 1048576 bytes"), (gzip_bomb, "is not JSON"), (silent, "failed 2 times: no answer in")],
+)
+def test_a_hostile_server_is_left(answer: Callable[..., None], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    monkeypatch.setattr("vitcapr.features.exchange.remote.MOST_OF_A_LIST", 1 << 20)
+    with hostile_server(answer) as url:
+        place = RemoteFolder(url, attempts=2, pause=0.01, patience=2)
+        tracemalloc.start()
+        with pytest.raises(UserError, match=said):
+            find_remote(place)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+def test_a_chunk_is_as_long_as_the_manifest_says(sealed: Path, tmp_path: Path) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    chunk = tmp_path / "place/features.zarr/cls/c/0/0"
+    chunk.write_bytes(chunk.read_bytes() + b"x")
+    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is longer than the 64 bytes"):
+        pull(find_remote(RemoteFolder(str(tmp_path / "place"))), tmp_path / "b", nothing)
+
+
+def test_chunks_that_no_memory_holds_are_refused(sealed: Path, tmp_path: Path) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    url = tampered(tmp_path / "place", setting("arrays", "cls", "shape", value=[11, 2**36, 2**36]))
+    metadata = tmp_path / "place/features.zarr/cls/zarr.json"
+    content = json.loads(metadata.read_text())
+    content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [11, 2**36, 2**36], [4, 2**36, 2**36]
+    metadata.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="a chunk of 'cls' would have"):
+        pull(find_remote(RemoteFolder(url)), tmp_path / "b", nothing)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(UserError, match="not a file"):
+        find_remote(RemoteFolder(str(tmp_path)))

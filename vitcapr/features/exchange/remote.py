@@ -1,6 +1,7 @@
 """A sealed store in some place: what its manifest says, and that it is what was sealed."""
 
 import json
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from vitcapr.files import sha256_bytes
 
 MANIFEST = "manifest.json"
 SPLITS = "splits.json"
+MOST_OF_A_LIST = 64 * 2**20
+"""Bytes of a manifest or of the rows of splits: a million checksums."""
+MOST_OF_METADATA = 2**20
+MOST_OF_A_CHUNK = 2**31
+"""Bytes of a chunk's file, and of the table of ids; each is held in memory."""
 _SPLITS = TypeAdapter(dict[str, list[tuple[int, int]]])
 
 
@@ -52,7 +58,9 @@ class Remote:
                 raise UserError(f"the store has no array '{name}'", where=self.place.url, remedy=f"it has {have}")
             sealed = self.manifest["arrays"][name]
             try:
-                layout = ArrayLayout.from_metadata(json.loads(self._read(f"{self.group}/{name}/zarr.json")))
+                layout = ArrayLayout.from_metadata(
+                    json.loads(self._read(f"{self.group}/{name}/zarr.json", MOST_OF_METADATA))
+                )
             except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
                 raise UserError(f"the metadata of '{name}' are not those of an array", where=self.place.url) from error
             if (list(layout.shape), layout.chunk, layout.dtype) != (
@@ -61,6 +69,7 @@ class Remote:
                 sealed["dtype"],
             ):
                 raise UserError(f"the metadata of '{name}' are not those that were sealed", where=self.place.url)
+            self._check_size(layout.chunk_bytes, f"a chunk of '{name}'")
             found[name] = layout
         return found
 
@@ -71,7 +80,9 @@ class Remote:
             UserError: they are not those that were sealed.
         """
         sealed = self.manifest[self.identity]
-        content = self._read(name_in(self.group, chunk_path(Path(self.identity), 0, 2)))
+        size = math.prod(sealed["shape"])
+        self._check_size(size, "the table of ids")
+        content = self._read(name_in(self.group, chunk_path(Path(self.identity), 0, 2)), size)
         if sha256_bytes(content) != sealed["checksum"]:
             raise UserError("the ids of the store's rows are not those that were sealed", where=self.place.url)
         try:
@@ -87,7 +98,7 @@ class Remote:
         """
         remedy = "give the data set with --data results/EXPERIMENT/data/manifest.json"
         try:
-            splits = _SPLITS.validate_json(self.place.read(SPLITS))
+            splits = _SPLITS.validate_json(self.place.read(SPLITS, MOST_OF_A_LIST))
         except FileNotFoundError as error:
             raise UserError("the store came without its splits", where=self.place.url, remedy=remedy) from error
         except ValidationError as error:
@@ -99,9 +110,13 @@ class Remote:
             raise UserError(f"the split '{split}' has rows that the store has not", where=self.place.url, remedy=remedy)
         return np.concatenate([np.arange(0), *(np.arange(first, last) for first, last in splits[split])])
 
-    def _read(self, name: str) -> bytes:
+    def _check_size(self, size: int, what: str) -> None:
+        if size > MOST_OF_A_CHUNK:
+            raise UserError(f"{what} would have {size} bytes, more than {MOST_OF_A_CHUNK}", where=self.place.url)
+
+    def _read(self, name: str, limit: int) -> bytes:
         try:
-            return self.place.read(name)
+            return self.place.read(name, limit)
         except FileNotFoundError as error:
             raise UserError(f"'{name}' is missing from the store", where=self.place.url) from error
 
@@ -113,7 +128,7 @@ def find_remote(place: RemoteFolder) -> Remote:
         UserError: there is no sealed manifest.
     """
     try:
-        content = json.loads(place.read(MANIFEST))
+        content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
     except FileNotFoundError as error:
         what, remedy = "no manifest.json there", "check the address, or wait until the store is pushed whole"
         raise UserError(what, where=place.url, remedy=remedy) from error

@@ -21,7 +21,15 @@ import numpy as np
 
 from vitcapr.artefacts.feature_manifest import read_sealed, write_sealed
 from vitcapr.errors import UserError
-from vitcapr.features.exchange.remote import MANIFEST, SPLITS, Remote, identity_of, name_in
+from vitcapr.features.exchange.remote import (
+    MANIFEST,
+    MOST_OF_A_LIST,
+    MOST_OF_METADATA,
+    SPLITS,
+    Remote,
+    identity_of,
+    name_in,
+)
 from vitcapr.features.store.claims import claimed
 from vitcapr.features.store.layout import (
     CHECKSUMS,
@@ -57,7 +65,7 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
     group = (sealed.parent / manifest["store"]).resolve()
     _refuse_another(place, manifest["fingerprint"])
     seal = _json({**manifest, "store": GROUP})
-    if _read_or_none(place, MANIFEST) not in (None, seal):
+    if _read_or_none(place, MANIFEST, MOST_OF_A_LIST) not in (None, seal):
         place.remove(MANIFEST)
     arrays, identity = manifest["arrays"], identity_of(manifest)
     for name in ("", *(f"{array}/" for array in (*arrays, identity))):
@@ -126,7 +134,7 @@ def pull(
             path = chunk_path(Path(name), index, len(layout.shape))
             here = writer.group / path
             if not (here.is_file() and sha256_file(here) == expected):
-                content = _fetched(remote, name_in(remote.group, path), expected)
+                content = _fetched(remote, name_in(remote.group, path), expected, layout.chunk_bytes)
                 write_bytes(here, content)
                 fetched += len(content)
         if whole:
@@ -208,11 +216,11 @@ def _each_chunk(chunks: Iterable[int], work: Callable[[int], int], advance: Adva
         collect(iter(running))
 
 
-def _fetched(remote: Remote, name: str, expected: str) -> bytes:
+def _fetched(remote: Remote, name: str, expected: str, size: int) -> bytes:
     """A chunk's file. What differs once may have been garbled on the way, so it is fetched again."""
     for _ in range(2):
         try:
-            content = remote.place.read(name)
+            content = remote.place.read(name, size)
         except FileNotFoundError as error:
             raise UserError(f"'{name}' is missing from the store", where=remote.place.url) from error
         if sha256_bytes(content) == expected:
@@ -233,13 +241,19 @@ def _verified(path: Path, expected: str) -> bytes:
 
 def _refuse_another(place: RemoteFolder, fingerprint: str) -> None:
     present = _read_or_none(place, f"{GROUP}/zarr.json")
-    if present is not None and json.loads(present)["attributes"].get("fingerprint") != fingerprint:
+    if present is None:
+        return
+    try:
+        found = json.loads(present)["attributes"]["fingerprint"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        found = None
+    if found != fingerprint:
         raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
 
 
-def _read_or_none(place: RemoteFolder, name: str) -> bytes | None:
+def _read_or_none(place: RemoteFolder, name: str, limit: int = MOST_OF_METADATA) -> bytes | None:
     try:
-        return place.read(name)
+        return place.read(name, limit)
     except FileNotFoundError:
         return None
 

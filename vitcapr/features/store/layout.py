@@ -4,6 +4,7 @@
 chunks are finished, and lies outside so that the group holds nothing but Zarr.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ class ArrayLayout:
 
     @property
     def chunk_bytes(self) -> int:
-        return self.chunk * int(np.prod(self.shape[1:])) * np.dtype(self.dtype).itemsize
+        return self.chunk * math.prod(self.shape[1:]) * np.dtype(self.dtype).itemsize
 
     def metadata(self) -> dict[str, Any]:
         """What ``zarr.json`` of the array says: ``bytes`` is the only codec, so a chunk file is the array itself."""

@@ -1,4 +1,7 @@
-"""A folder anywhere that fsspec reaches (a path, sftp, S3, GCS, http): files read and written whole, tried again."""
+"""A folder anywhere that fsspec reaches (a path, sftp, S3, GCS, http): files read and written whole, tried again.
+
+A server is not trusted. No answer is longer than the caller allows, and every operation has a time limit.
+"""
 
 import logging
 import posixpath
@@ -32,6 +35,9 @@ _EXTRAS = {
 """What brings the client of a protocol; fsspec says it for the others."""
 _LASTING = (UserError, FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError, NotImplementedError)
 """Errors that a second attempt does not mend."""
+_PIECE = 1 << 20
+_SLOWEST = 20_000
+"""Bytes a second: a slower answer is given up."""
 
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
@@ -46,13 +52,14 @@ class RemoteFolder:
     Args:
         attempts: how often an operation is tried before a lost connection is an error.
         pause: seconds before the second attempt; doubled for each one after it.
+        patience: seconds in which an answer has to begin.
 
     Raises:
         UserError: the protocol is unknown, its package is not installed, or the server is not there.
     """
 
-    def __init__(self, url: str, attempts: int = 5, pause: float = 0.5) -> None:
-        self._address, self._attempts, self._pause = url, attempts, pause
+    def __init__(self, url: str, attempts: int = 5, pause: float = 0.5, patience: float = 60.0) -> None:
+        self._address, self._attempts, self._pause, self._patience = url, attempts, pause, patience
         self.url = re.sub(r"//[^/@]*@", "//", url)
         self._made: set[str] = set()
         self._lock = threading.Lock()
@@ -63,7 +70,7 @@ class RemoteFolder:
 
     def _connect(self) -> None:
         try:
-            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True)
+            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **self._client_options())
         except ImportError as error:
             protocol = fsspec.utils.get_protocol(self.url)
             remedy = f"pip install 'vitcapr[{_EXTRAS[protocol]}]'" if protocol in _EXTRAS else str(error)
@@ -74,24 +81,81 @@ class RemoteFolder:
             raise
         except Exception as error:  # Each protocol has its own errors for a server that is not there.
             raise UserError(f"cannot connect: {error}", where=self.url, remedy="check the address") from error
+        if hasattr(fs, "ftp"):
+            fs.ftp.get_channel().settimeout(self._patience)
         self._fs: Any = fs
         self._root: str = path.rstrip("/")
         self._protocols = (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
         self.read_only = not _READ_ONLY.isdisjoint(self._protocols)
         self._put_is_atomic = not _PUT_IS_ATOMIC.isdisjoint(self._protocols)
 
-    def read(self, name: str) -> bytes:
-        """Raises:
-        FileNotFoundError: there is no such file.
-        UserError: it cannot be had.
+    def _client_options(self) -> dict[str, Any]:
+        """Of the protocol's client: nothing is decompressed, and silence ends."""
+        protocol = fsspec.utils.get_protocol(self._address)
+        if protocol in _READ_ONLY:
+            import aiohttp
+
+            limits = aiohttp.ClientTimeout(total=None, sock_connect=self._patience, sock_read=self._patience)
+            plain = {"Accept-Encoding": "identity"}
+            return {"client_kwargs": {"timeout": limits, "auto_decompress": False, "headers": plain}}
+        if protocol in ("sftp", "ssh"):
+            return {f"{what}timeout": self._patience for what in ("", "banner_", "auth_", "channel_")}
+        return {}
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The content of a file of at most ``limit`` bytes.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            UserError: it cannot be had, or is longer.
         """
-        content: bytes = self._tried(name, lambda: self._fs.cat_file(self._path(name)))
+        content: bytes = self._tried(name, lambda: self._read(self._path(name), limit))
+        if len(content) > limit:
+            raise UserError(f"'{name}' is longer than the {limit} bytes that it may have", where=self.url)
         return content
+
+    def _read(self, path: str, limit: int) -> bytes:
+        """At most one byte more than ``limit``, which shows that the file is longer."""
+        if self.read_only:
+            streamed: bytes = fsspec.asyn.sync(self._fs.loop, self._stream, path, limit, timeout=self._time_for(limit))
+            return streamed
+        if self._fs.async_impl:
+            return bytes(self._call("cat_file", path, start=0, end=limit + 1, bytes_moved=limit))
+        if self._fs.info(path)["type"] != "file":
+            raise UserError("not a file", where=f"{self.url}: {path}")
+        deadline, parts = time.monotonic() + self._time_for(limit), bytearray()
+        with self._fs.open(path, "rb") as stream:
+            while part := stream.read(min(_PIECE, limit + 1 - len(parts))):
+                parts += part
+                if time.monotonic() > deadline:
+                    raise TimeoutError
+        return bytes(parts)
+
+    async def _stream(self, url: str, limit: int) -> bytes:
+        """The same over http, where a server may send more than was asked for."""
+        session = await self._fs.set_session()
+        async with session.get(self._fs.encode_url(url)) as answer:
+            if answer.status == 404:
+                raise FileNotFoundError(url)
+            answer.raise_for_status()
+            parts = bytearray()
+            while len(parts) <= limit and (part := await answer.content.read(min(_PIECE, limit + 1 - len(parts)))):
+                parts += part
+            return bytes(parts)
+
+    def _time_for(self, size: int) -> float:
+        return self._patience + size / _SLOWEST
+
+    def _call(self, method: str, *arguments: Any, bytes_moved: int = 0, **options: Any) -> Any:
+        """A method of fsspec, with a time limit where its client is made for one."""
+        if self._fs.async_impl:
+            options["timeout"] = self._time_for(bytes_moved)
+        return getattr(self._fs, method)(*arguments, **options)
 
     def size(self, name: str) -> int | None:
         """In bytes; None if there is no such file."""
         try:
-            return int(self._tried(name, lambda: self._fs.info(self._path(name)))["size"])
+            return int(self._tried(name, lambda: self._call("info", self._path(name)))["size"])
         except FileNotFoundError:
             return None
 
@@ -109,7 +173,7 @@ class RemoteFolder:
 
     def _write(self, path: str, content: bytes) -> None:
         if self._put_is_atomic:
-            self._fs.pipe_file(path, content)
+            self._call("pipe_file", path, content, bytes_moved=len(content))
         else:
             folder = posixpath.dirname(path)
             with self._lock:
@@ -127,8 +191,8 @@ class RemoteFolder:
 
         def remove() -> None:
             self._fs.invalidate_cache()
-            if self._fs.exists(path):
-                self._fs.rm_file(path)
+            if self._call("exists", path):
+                self._call("rm_file", path)
                 self._fs.invalidate_cache()
 
         self._tried(name, remove)
@@ -155,7 +219,8 @@ class RemoteFolder:
                 raise
             except Exception as error:  # Each protocol has its own errors for a lost connection.
                 if not left:
-                    why = f"{type(error).__name__} {error}".strip()[:160]
+                    late = isinstance(error, TimeoutError)
+                    why = "no answer in time" if late else f"{type(error).__name__} {error}".strip()[:160]
                     remedy = "run the same command again: what has been moved is kept"
                     what = f"'{name}' failed {self._attempts} times: {why}"
                     raise UserError(what, where=self.url, remedy=remedy) from error
