@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,18 @@ def atomic_path(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a regular file. A pipe could be waited for without end, and a device read without end.
+
+    Raises:
+        OSError: the file cannot be read, or is none.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        return stream.read()
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -1,3 +1,4 @@
+import os
 import zipfile
 
 import pytest
@@ -45,3 +46,31 @@ def test_a_damaged_member_leaves_the_others_readable(tmp_path):
         with pytest.raises(DamagedMember, match=r"Bad CRC-32 for file 'bad.txt'"):
             archive.read("bad.txt")
         assert archive.read("good.txt") == b"good"
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_file_is_not_read(tmp_path, write_files):
+    folder = write_files(tmp_path / "data", {"a.txt": "a"})
+    os.mkfifo(folder / "pipe.jpg")
+    (folder / "loop.jpg").symlink_to("loop.jpg")
+    (folder / "zeros.jpg").symlink_to("/dev/zero")
+    with Archive(folder) as archive:
+        assert archive.files() == ["a.txt", "loop.jpg", "pipe.jpg", "zeros.jpg"]
+        for name in ("loop.jpg", "pipe.jpg", "zeros.jpg"):
+            with pytest.raises(OSError, match=r"not a regular file|Too many levels"):
+                archive.read(name)
+    with pytest.raises(UserError, match="neither a folder nor a zip"):
+        Archive(folder / "pipe.jpg")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda file: file.write_text("longer"), lambda file: file.unlink(), lambda file: file.rename("new")]
+)
+def test_a_folder_that_changes_under_the_reader_is_refused(tmp_path, write_files, change, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Archive(write_files(tmp_path / "data", FILES)) as archive:
+        archive.files()
+        archive.check_unchanged()
+        change(tmp_path / "data" / "b.txt")
+        with pytest.raises(UserError, match=r"files changed while they were read, 'b.txt' first"):
+            archive.check_unchanged()

@@ -156,3 +156,14 @@ def test_a_name_that_is_not_utf8_is_a_name(tmp_path, folder, hashed):
     cache = tmp_path / "digests.json"
     assert content_digest(folder, cache) == content_digest(folder, cache)
     assert len(hashed) == 3
+
+
+@pytest.mark.timeout(20)
+def test_what_is_no_file_counts_by_its_name_and_is_not_opened(tmp_path, folder):
+    before = content_digest(folder, tmp_path / "digests.json")
+    os.mkfifo(folder / "pipe.jpg")
+    (folder / "loop.jpg").symlink_to("loop.jpg")
+    (folder / "zeros.jpg").symlink_to("/dev/zero")
+    assert content_digest(folder, tmp_path / "digests.json") != before
+    with pytest.raises(UserError, match="neither a file nor a folder"):
+        content_digest(folder / "pipe.jpg", tmp_path / "digests.json")

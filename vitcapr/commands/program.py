@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from vitcapr.errors import EXIT_BAD_INPUT, Preempted, UserError
+from vitcapr.temporary import temporary_files
 from vitcapr.torchrun import is_first_process
 
 DEBUG = "VITCAPR_DEBUG"
@@ -29,10 +30,11 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
     """
     debug = debug or bool(os.environ.get(DEBUG))
     try:
-        if isinstance(app, typer.Typer):
-            app(prog_name=sys.argv[0])
-        else:
-            app()
+        with temporary_files():
+            if isinstance(app, typer.Typer):
+                app(prog_name=sys.argv[0])
+            else:
+                app()
     except Preempted as stop:
         _end(f"stopped: {stop}", stop.exit_code)
     except UserError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from vitcapr.errors import UserError
+from vitcapr.files import read_file
 
 
 def is_junk(name: str) -> bool:
@@ -33,14 +34,37 @@ def scan(folder: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
             for entry in entries:
                 if is_junk(entry.name):
                     continue
-                if entry.is_dir():
+                if _is_folder(entry):
                     pending.append((f"{prefix}{entry.name}/", Path(entry.path)))
                 else:
                     yield f"{prefix}{entry.name}", entry
 
 
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    """A link to itself is no folder."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 class DamagedMember(Exception):
     """The zip is readable, this member is not."""
+
+
+_State = dict[str, tuple[int, int] | None]
+"""Path -> size and modification time in ns; None for what cannot be looked at."""
+
+
+def _state(folder: Path) -> _State:
+    found: _State = {}
+    for path, entry in scan(folder):
+        try:
+            status = entry.stat()
+            found[path] = (status.st_size, status.st_mtime_ns)
+        except OSError:
+            found[path] = None
+    return found
 
 
 class Archive:
@@ -57,10 +81,13 @@ class Archive:
         self.root = root
         self._zip: zipfile.ZipFile | None = None
         self._lock = threading.Lock()
+        self._listed: _State | None = None
         try:
             if root.is_dir():
                 os.scandir(root).close()
             else:
+                if root.exists() and not root.is_file():
+                    raise UserError("neither a folder nor a zip", where=root)
                 self._zip = zipfile.ZipFile(root)
         except FileNotFoundError as error:
             raise UserError("no such folder or zip", where=root) from error
@@ -72,7 +99,8 @@ class Archive:
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
         if self._zip is None:
-            return sorted(path for path, _ in scan(self.root))
+            self._listed = _state(self.root)
+            return sorted(self._listed)
         members = (member.filename for member in self._zip.infolist() if not member.is_dir())
         return sorted(name for name in members if not any(is_junk(part) for part in name.split("/")))
 
@@ -81,10 +109,11 @@ class Archive:
 
         Raises:
             FileNotFoundError: it is not there.
+            OSError: it cannot be read, or is no file but a pipe, a device or a link to itself.
             DamagedMember: the zip holds it, but cannot give it back.
         """
         if self._zip is None:
-            return (self.root / path).read_bytes()
+            return read_file(self.root / path)
         try:
             # ZipFile counts its open members without a lock, and closes the file when a race brings the count to zero.
             with self._lock:
@@ -93,6 +122,18 @@ class Archive:
             raise FileNotFoundError(path) from error
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise DamagedMember(" ".join(str(error).split())) from error
+
+    def check_unchanged(self) -> None:
+        """Raises:
+        UserError: a file below the folder has come, gone or changed since :meth:`files` listed them.
+        """
+        if self._listed is None:
+            return
+        changed = self._listed.items() ^ _state(self.root).items()
+        if changed:
+            first = min(path for path, _ in changed)
+            what = f"files changed while they were read, '{first}' first"
+            raise UserError(what, where=self.root, remedy="wait until nothing writes there, then run it again")
 
     def close(self) -> None:
         if self._zip is not None:

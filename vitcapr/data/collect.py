@@ -91,7 +91,8 @@ def collect(
         The path of ``manifest.json``.
 
     Raises:
-        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
+        UserError: an image is bad and ``on_bad_image`` is ``fail``, nothing is left, or the folder of pictures changed
+            meanwhile.
     """
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)
@@ -115,6 +116,7 @@ def collect(
                 _refuse(image, f"the same image as {first}", captions, rejected, source, "reject")
             else:
                 kept.append((image, path, found))
+    source.check_unchanged()
 
     manifest = write_manifest(
         directory,

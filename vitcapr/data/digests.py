@@ -9,6 +9,7 @@ digest, so touching a file changes nothing.
 import hashlib
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterable
@@ -25,6 +26,8 @@ ANNOUNCED_BYTES = 64 << 20
 # A file may change again within one tick of the file system's clock and keep size and times; as git does,
 # a hash is remembered only if the file had been at rest for longer than any file system's tick.
 AT_REST_NS = 2_000_000_000
+NO_FILE = "no file"
+"""In place of the hash of what is not a regular file. No stage reads it."""
 
 # file name -> [size, modification time, change time, sha256], times in ns.
 Remembered = dict[str, list[int | str]]
@@ -63,11 +66,13 @@ def _hashes(source: Path, remembered: dict[str, Remembered], key: str | None) ->
     prefix = f"{key}: " if key else ""
     try:
         if source.is_dir():
-            stats = {name: entry.stat() for name, entry in scan(source)}
+            found = {name: _regular(entry) for name, entry in scan(source)}
             base = source
         else:
-            stats = {source.name: source.stat()}
+            found = {source.name: source.stat()}
             base = source.parent
+            if not source.is_file():
+                raise UserError(f"{prefix}neither a file nor a folder", where=source)
     except FileNotFoundError as error:
         raise UserError(f"{prefix}no such file or folder", where=error.filename) from error
     except PermissionError as error:
@@ -77,7 +82,8 @@ def _hashes(source: Path, remembered: dict[str, Remembered], key: str | None) ->
     entry = str(base.absolute() if source.is_dir() else source.absolute())
     known = remembered.get(entry, {})
     fresh: Remembered = {}
-    hashes: dict[str, str] = {}
+    hashes = {name: NO_FILE for name, status in found.items() if status is None}
+    stats = {name: status for name, status in found.items() if status is not None}
     unknown = []
     for name, status in stats.items():
         seen = known.get(name)
@@ -100,6 +106,15 @@ def _hashes(source: Path, remembered: dict[str, Remembered], key: str | None) ->
         raise UserError(f"{prefix}cannot be read: {error.strerror}", where=error.filename) from error
     remembered[entry] = fresh
     return sorted(hashes.items()), fresh != known
+
+
+def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    """None for a pipe, a device or a link that leads nowhere: such a thing is not opened."""
+    try:
+        status = entry.stat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _encoded(value: object) -> bytes:

@@ -112,6 +112,12 @@ class ImageSource:
         """The picture at ``path``, as :func:`decode` gives it."""
         return decode(self.read(path), max_pixels)
 
+    def check_unchanged(self) -> None:
+        """Raises:
+        UserError: the folder has changed since :meth:`files` listed it.
+        """
+        self._archive.check_unchanged()
+
     def close(self) -> None:
         self._archive.close()
         self._tables.close()

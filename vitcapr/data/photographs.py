@@ -6,6 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 from vitcapr.data.images import SUFFIXES, BadImage, decode
+from vitcapr.files import read_file
 
 FIGURE_SUFFIX = ".attention.png"
 """What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
@@ -47,7 +48,7 @@ def open_photograph(path: Path) -> Image.Image:
         BadImage: it is no usable picture, or larger than ``MAX_PIXELS``.
     """
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise BadImage(f"unreadable: {error.strerror}") from error
     return decode(content, MAX_PIXELS)

@@ -63,6 +63,15 @@ class Job:
         remembered = None if self.experiment is None else self.experiment.parent / CODE_DIGESTS
         return stage_code(self.stage.module, remembered=remembered)
 
+    def check_inputs(self) -> None:
+        """Raises:
+        UserError: an input is a pipe or a device, which could be waited for without end.
+        """
+        for parameter in self.stage.of_role(Role.INPUT):
+            for path in parameter.paths(self.values[parameter.name]):
+                if path.exists() and not (path.is_file() or path.is_dir()):
+                    raise UserError("neither a file nor a folder", where=path, remedy=f"correct {parameter.option}")
+
     @cached_property
     def inputs(self) -> dict[str, dict[str, Any]]:
         return described(self._files(Role.INPUT))
@@ -151,6 +160,7 @@ def run_stage(stage: Stage, /, log: Path | None = None, **values: Any) -> None:
     """
     defaults = {name: parameter.default for name, parameter in stage.parameters.items() if not parameter.required}
     job = Job(stage, {"settings": "{}", **defaults, **values}, log)
+    job.check_inputs()
     if is_started_by_torchrun():
         job.join_processes_and_compute()
     elif job.experiment is None:
