@@ -1,14 +1,31 @@
-"""Precomputed-feature pipeline for image captioning and image-text retrieval."""
+"""Precomputed-feature pipeline for image captioning and image-text retrieval.
 
+The Python interface is documented in docs/python-api.md. ``__init__.pyi`` tells type checkers the same names.
+"""
+
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
 
+_HOMES = {
+    "UserError": "vitcapr.errors",
+    "evaluate": "vitcapr.api.evaluation",
+    "evaluate_retrieval": "vitcapr.api.evaluation",
+    "load_captioner": "vitcapr.api.captioner",
+    "open_features": "vitcapr.features.store.reader",
+    "read_manifest": "vitcapr.api.manifest",
+}
+"""Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""
+
+__all__ = ["__version__", *_HOMES]
+
 
 def __getattr__(name: str) -> Any:
-    """``vitcapr.open_features``, imported when it is first used."""
-    if name == "open_features":
-        from vitcapr.features.store.reader import open_features
+    if name not in _HOMES:
+        raise AttributeError(f"module 'vitcapr' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
 
-        return open_features
-    raise AttributeError(f"module 'vitcapr' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

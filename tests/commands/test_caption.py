@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from PIL import Image
 from typer import Typer
 from typer.testing import CliRunner
 
+from vitcapr.api.decodings import choose_decoding
 from vitcapr.commands import caption
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.stages.decode import decode
@@ -29,30 +32,44 @@ def run(*arguments: object, captioner: str = ATTENTION) -> str:
     return done.stdout
 
 
-def decoded(project: Path, captioner: str, settings: str) -> list[dict[str, Any]]:
-    """What the experiment's own stage writes for the test split."""
-    results, output = project / "results/toy", project / "decoded.json"
+@pytest.fixture
+def records(project: Path) -> Iterator[None]:
+    """Run records of this test alone: the experiment serves all tests."""
+    yield
+    shutil.rmtree(project / "results/toy/runs")
+
+
+def decoded(project: Path, captioner: str, decoding: str) -> list[dict[str, Any]]:
+    """What the experiment's own stage writes for the test split, with its run record."""
+    results, name = Path("results/toy"), Path(captioner).name
+    output = results / f"captions/{name}/{decoding}/test/captions.json"
     run_stage(
         decode,
+        results / f"logs/decode/{name}.{decoding}.test.log",
         features=results / "features/vit/manifest.json",
         manifest=results / "data/manifest.json",
         vocabulary=results / "text/vocabulary.json",
-        captioner=project / captioner,
+        captioner=Path(captioner),
         split="test",
         captions=output,
-        settings=settings,
+        settings=json.dumps({"decoding": DECODINGS[decoding]}),
     )
-    entries: list[dict[str, Any]] = json.loads(output.read_text())
+    entries: list[dict[str, Any]] = json.loads((project / output).read_text())
     return entries
 
 
+LONG = {"beam_size": 4, "n_best": 4, "max_length": 6, "length_penalty": 2.0, "block_ngram": 1, "precision": "float32"}
+DECODINGS = {"greedy": {"beam_size": 1, "max_length": 6}, "long": LONG}
+
+
+@pytest.mark.usefixtures("records")
 @pytest.mark.parametrize("captioner", [ATTENTION, "results/toy/captioners/baseline"])
-@pytest.mark.parametrize("beam", [1, 3])
-def test_the_very_captions_of_the_experiment(project: Path, captioner: str, beam: int) -> None:
-    settings = json.dumps({"decoding": {"beam_size": beam, "n_best": beam, "max_length": 6, "precision": "float32"}})
+@pytest.mark.parametrize("decoding", DECODINGS)
+def test_the_very_captions_of_the_experiment(project: Path, captioner: str, decoding: str) -> None:
+    """Word for word, with no value of the decoding given but its name."""
+    expected = decoded(project, captioner, decoding)
     photographs = [f"photos/photo {number:02d}.png" for number in (3, 7, 11)]
-    rows = json.loads(run(*photographs, "--json", "--settings", settings, captioner=captioner))
-    expected = decoded(project, captioner, settings)
+    rows = json.loads(run(*photographs, "--json", "--decoding", decoding, captioner=captioner))
     assert [row["path"] for row in rows] == photographs
     for row, entry in zip(rows, expected, strict=True):
         assert row["caption"] == entry["caption"]
@@ -93,7 +110,7 @@ def test_bad_images_are_a_line_each_and_the_others_are_captioned(
 ) -> None:
     shutil.copy("photos/photo 01.png", tmp_path / "good.png")
     (tmp_path / "cut.jpg").write_bytes(Path("photos/photo 02.png").read_bytes()[:60])
-    options = {"captioner": project / ATTENTION, "settings": "{}", "as_json": True}
+    options = {"captioner": project / ATTENTION, "as_json": True}
     with pytest.raises(UserError, match="2 of 3 have no caption"):
         caption.main(images=[str(tmp_path), "absent.png"], **options)  # type: ignore[arg-type]
     printed = capsys.readouterr()
@@ -116,12 +133,31 @@ def test_explained_beside_the_photograph(tmp_path: Path) -> None:
         run(tmp_path, "--explain", captioner="results/toy/captioners/baseline")
 
 
+@pytest.mark.usefixtures("project", "records")
+def test_the_widest_decoding_of_the_experiment_unless_one_is_named() -> None:
+    name = "results/toy/captioners/baseline"
+    assert choose_decoding(Path(ATTENTION).with_name("views"), None) == ("", DecodingConfig())
+    for decoding in DECODINGS:
+        decoded(Path.cwd(), name, decoding)
+    chosen = choose_decoding(Path(name), None)
+    assert chosen == ("long", DecodingConfig(**LONG))
+    assert choose_decoding(Path(name), "greedy", n_best=3)[1].beam_size == 3
+    assert choose_decoding(Path(name), None, beam_size=2, length_penalty=0.5)[1] == DecodingConfig(
+        **{**LONG, "beam_size": 2, "n_best": 2, "length_penalty": 0.5}
+    )
+    with pytest.raises(UserError, match=r"no decoding 'log' .*it has greedy, long"):
+        run("photos", "--decoding", "log", captioner=name)
+
+
 def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match=r"2 trained captioners .*--captioner: results/toy/captioners/baseline, "):
-        caption.main(images=["photos"], settings="{}")
+    for given in (None, Path("results/toy")):
+        with pytest.raises(UserError, match=r"2 trained captioners .*--captioner: results/toy/captioners/baseline, "):
+            caption.main(images=["photos"], captioner=given)
+    with pytest.raises(UserError, match=r"no trained captioner here .*there are baseline, patch_attention"):
+        caption.main(images=["photos"], captioner=Path("results/toy/captioners/atention"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="no trained captioner"):
-        caption.main(images=[str(project / "photos")], settings="{}")
+        caption.main(images=[str(project / "photos")])
 
 
 @pytest.mark.usefixtures("project")

@@ -11,6 +11,7 @@ from vitcapr.errors import EXIT_BAD_INPUT
 COMMANDS = {
     "caption": "Caption photographs: files, folders or patterns.",
     "search": "Find images by words or by an image.",
+    "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",
     "train-head": "Train projection heads on two stores of your own.",
     "features": "Inspect, verify, move, import, export and tidy stored features.",
     "pairs": "Write pairs as a table, with the pictures in Base64.",

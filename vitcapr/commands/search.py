@@ -11,9 +11,9 @@ import torch
 import typer
 from PIL import Image
 
+from vitcapr.api.model_files import ModelFiles, find_model
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.model_folder import read_model
-from vitcapr.commands.beside_model import BesideModel, find_model
 from vitcapr.commands.options import AugmentedViews, Device, NamedBackbone, OwnVocabulary
 from vitcapr.commands.program import typed
 from vitcapr.data.images import BadImage, ImageSource
@@ -69,7 +69,7 @@ def main(
         raise UserError("a search is for words or for an image", remedy='give "words", or --image FILE')
     folder = find_model(retriever, "retriever")
     _, card = read_model(folder)
-    beside = BesideModel(folder, card, "retriever")
+    beside = ModelFiles(folder, card, "retriever")
     opened = open_retriever(
         folder,
         vocabulary=beside.vocabulary(vocabulary),
@@ -125,7 +125,7 @@ def _photograph(path: Path) -> Image.Image:
 
 def _embedded(
     retriever: Retriever,
-    beside: BesideModel,
+    beside: ModelFiles,
     backbone: str | None,
     stores: Sequence[FeatureStore],
     picture: Image.Image,
@@ -160,7 +160,7 @@ def _images(
 
 
 def _sentences(
-    retriever: Retriever, beside: BesideModel, data: Manifest, split: str | None, text_features: Path | None
+    retriever: Retriever, beside: ModelFiles, data: Manifest, split: str | None, text_features: Path | None
 ) -> tuple[pd.DataFrame, Callable[[Any], np.ndarray]]:
     """The captions to search (index: row of captions.parquet) and the function that embeds such rows."""
     table = data.captions_of(split, retriever.words.recipe["language"]).set_index("caption_row", drop=False)

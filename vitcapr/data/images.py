@@ -158,7 +158,7 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
             if width * height > max_pixels:
                 raise BadImage(f"claims {width} x {height} pixels, more than {max_pixels}")
             image.load()
-            return _upright(_to_rgb(image))
+            return as_rgb(image)
     except (BadImage, MemoryError):
         raise
     except UnidentifiedImageError as error:
@@ -168,6 +168,15 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
     # A damaged file makes Pillow's decoders raise almost anything: OSError, SyntaxError, struct.error, IndexError...
     except Exception as error:
         raise BadImage(f"damaged: {' '.join(str(error).split()) or type(error).__name__}") from error
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """An opened picture as :func:`decode` gives it: upright, 8-bit RGB.
+
+    Raises:
+        BadImage: its pixels are of unknown range.
+    """
+    return _upright(_to_rgb(image))
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PIL import Image
-
-from vitcapr.data.images import SUFFIXES, BadImage, decode
 from vitcapr.files import read_file
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 FIGURE_SUFFIX = ".attention.png"
 """What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
@@ -41,12 +42,14 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
     return list(found), nothing
 
 
-def open_photograph(path: Path) -> Image.Image:
+def open_photograph(path: Path) -> "Image.Image":
     """The picture upright, in RGB, as :func:`vitcapr.data.images.decode` gives it.
 
     Raises:
         BadImage: it is no usable picture, or larger than ``MAX_PIXELS``.
     """
+    from vitcapr.data.images import BadImage, decode
+
     try:
         content = read_file(path)
     except OSError as error:
@@ -55,6 +58,8 @@ def open_photograph(path: Path) -> Image.Image:
 
 
 def _is_picture(path: Path) -> bool:
+    from vitcapr.data.images import SUFFIXES  # numpy and Pillow load for a mistake in a path otherwise
+
     name = path.name.lower()
     hidden = name.startswith(".")
     return not hidden and name.endswith(SUFFIXES) and not name.endswith(FIGURE_SUFFIX) and path.is_file()

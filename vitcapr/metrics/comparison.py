@@ -53,18 +53,23 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
     UserError: a file is missing, or the two are not of one run of ``score``.
     """
     report = read_metrics(metrics)
-    table = read_per_image(per_image)
     try:
-        measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
+        scored = scored_system(report, read_per_image(per_image))
     except (KeyError, ValueError, TypeError) as error:
         raise UserError(
             f"not a table of scores by image: {error}", where=per_image, remedy="score the captions again"
         ) from error
-    for name, measure in measures.items():
+    for name, measure in scored.measures.items():
         value = report["metrics"][name]["value"]
         if value is None or not abs(measure.value - value) <= 1e-6:
             raise UserError(f"{name} is not that of {metrics}", where=per_image, remedy="give the files of one scoring")
-    return Scored(report, table["image_id"].tolist(), table["caption"].tolist(), measures)
+    return scored
+
+
+def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
+    """A scored system from the content of its metrics.json and its scores by image."""
+    measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
+    return Scored(dict(report), table["image_id"].tolist(), table["caption"].tolist(), measures)
 
 
 def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> dict[str, Any]:

@@ -10,6 +10,11 @@ _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
 
 
+def one_line(text: str) -> str:
+    """``text`` with spaces for line breaks, as COCO's evaluation reads captions."""
+    return _LINE_BREAK.sub(" ", text)
+
+
 class Caption(NamedTuple):
     """A caption and the image it is of, so that an error can name both."""
 
@@ -47,7 +52,7 @@ def check_text(caption: Caption) -> None:
         raise UserError(
             "an empty caption cannot be scored",
             where=f"image {caption.image_id}",
-            remedy="set decoding.min_length to at least 1, or train longer",
+            remedy="write a caption with words; for captions of vitcapr set decoding.min_length to at least 1",
         )
     if match := _LINE_BREAK.search(caption.text):
         raise UserError(
@@ -64,6 +69,6 @@ def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[st
     for candidate, others, left in zip(candidates, references, words, strict=True):
         where = f"image {candidate.image_id}, caption {candidate.text!r}"
         if not left:
-            raise UserError("a caption has no word in it", where=where, remedy="train longer")
+            raise UserError("a caption has no word in it", where=where, remedy="write a caption with words")
         if not any(others):
             raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")

@@ -15,7 +15,7 @@ TRAINED = "trained"
 
 
 @dataclass(frozen=True)
-class BesideModel:
+class ModelFiles:
     """The files of the experiment that trained the model in ``folder``.
 
     Attributes:
@@ -31,7 +31,7 @@ class BesideModel:
     def experiment(self) -> Path:
         return self.folder.resolve().parent.parent
 
-    def vocabulary(self, given: Path | None) -> Path:
+    def vocabulary(self, given: str | Path | None) -> Path:
         """The vocabulary.json that the model was trained with.
 
         Raises:
@@ -46,7 +46,7 @@ class BesideModel:
             )
         return path
 
-    def features(self, given: Path | None) -> Path:
+    def features(self, given: str | Path | None) -> Path:
         """The sealed manifest of the image features that the model was trained on.
 
         Raises:
@@ -54,7 +54,7 @@ class BesideModel:
         """
         return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
 
-    def augmented_views(self, given: Sequence[Path] | None, names: Sequence[str]) -> list[Path]:
+    def augmented_views(self, given: Sequence[str | Path] | None, names: Sequence[str]) -> list[Path]:
         """The sealed manifests of the augmented views that a retriever was trained on.
 
         Args:
@@ -65,7 +65,7 @@ class BesideModel:
             UserError: one is missing or describes other features.
         """
         if given and len(given) != len(names):
-            return list(given)  # open_augmented_views reports the wrong number.
+            return [Path(path) for path in given]  # open_augmented_views reports the wrong number.
         return [
             self._features(
                 given[place] if given else None,
@@ -76,7 +76,7 @@ class BesideModel:
             for place, name in enumerate(names)
         ]
 
-    def _features(self, given: Path | None, backbone: str, fingerprint: str, option: str) -> Path:
+    def _features(self, given: str | Path | None, backbone: str, fingerprint: str, option: str) -> Path:
         path = self.file(given, f"features/{backbone}/manifest.json", option)
         if read_sealed(path)["fingerprint"] != fingerprint:
             raise UserError(
@@ -92,13 +92,13 @@ class BesideModel:
             return str(self.experiment / "backbones" / TRAINED)
         return given
 
-    def file(self, given: Path | None, place: str, option: str) -> Path:
+    def file(self, given: str | Path | None, place: str, option: str) -> Path:
         """The file ``given``, or the one at ``place`` in the experiment.
 
         Raises:
             UserError: it is not there.
         """
-        path = self.experiment / place if given is None else given
+        path = self.experiment / place if given is None else Path(given)
         if path.is_dir() and place.endswith("manifest.json"):
             path = path / "manifest.json"
         if not path.is_file():
@@ -108,19 +108,33 @@ class BesideModel:
         return path
 
 
-def find_model(given: Path | None, kind: str, results: Path = Path("results")) -> Path:
-    """The folder of the model: the given one, or the only one in ``results``.
+def find_model(given: str | Path | None, kind: str, results: Path = Path("results")) -> Path:
+    """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
 
     Args:
+        given: the folder of a model or of an experiment; None for any experiment.
         kind: ``captioner`` or ``retriever``.
 
     Raises:
-        UserError: there is no model, or there are several.
+        UserError: there is no model, or there are several; the message lists them.
     """
-    if given is not None:
+    given = None if given is None else Path(given)
+    if given is None:
+        where, found = results, sorted(results.glob(f"*/{kind}s/*/{CARD}"))
+    elif (given / f"{kind}s").is_dir():
+        where, found = given, sorted(given.glob(f"{kind}s/*/{CARD}"))
+    elif (given / CARD).is_file():
         return given
-    found = sorted(card.parent for card in results.glob(f"*/{kind}s/*/{CARD}"))
+    else:
+        raise UserError(f"no trained {kind} here", where=given, remedy=_other_models(given, kind))
     if len(found) == 1:
-        return found[0]
-    remedy = f"name one with --{kind}" + (f": {', '.join(map(str, found))}" if found else "")
-    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=results, remedy=remedy)
+        return found[0].parent
+    folders = ", ".join(str(card.parent) for card in found)
+    remedy = f"name one with --{kind}" + (f": {folders}" if found else "")
+    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=where, remedy=remedy)
+
+
+def _other_models(given: Path, kind: str) -> str:
+    """The models beside a folder that holds none."""
+    there = sorted(card.parent.name for card in given.parent.glob(f"*/{CARD}"))
+    return f"there are {', '.join(there)}" if there else f"give the folder results/EXPERIMENT/{kind}s/NAME"

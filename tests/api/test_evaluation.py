@@ -1,0 +1,157 @@
+"""Scores of any system's captions and embeddings, from COCO's files as they are."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocoevalcap.bleu.bleu import Bleu
+from pycocoevalcap.cider.cider import Cider
+from pycocoevalcap.meteor.meteor import Meteor
+from pycocoevalcap.rouge.rouge import Rouge
+from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
+
+import vitcapr
+from vitcapr.api.evaluation import METRICS
+from vitcapr.errors import UserError
+from vitcapr.metrics.java import find_java
+
+CAPTIONS = {139: "A woman cooks in a kitchen.", 285: "A bear\nsits on the grass!", 632: "A bed, and a chair."}
+OTHER = {139: "Somebody stands in a room.", 285: "A bear sits on the grass!", 632: "A dog runs."}
+REFERENCES = {
+    139: ["A woman stands in the kitchen.", "A lady is cooking dinner.\n"],
+    285: ["A big bear sits in the grass.", "A brown bear sitting on grass."],
+    632: ["A bedroom with a bed and a chair.", "A bed next to a window."],
+    724: ["A stop sign at a corner.", "A red sign."],
+}
+
+
+def results(path: Path, captions: dict[int, str]) -> Path:
+    path.write_text(json.dumps([{"image_id": image, "caption": text} for image, text in captions.items()]))
+    return path
+
+
+def annotations(path: Path) -> Path:
+    entries = [
+        {"id": 10 * image + number, "image_id": image, "caption": text}
+        for image, texts in REFERENCES.items()
+        for number, text in enumerate(texts)
+    ]
+    path.write_text(json.dumps({"info": {}, "images": [{"id": 139}], "annotations": entries}))
+    return path
+
+
+def value(found: Any, name: str) -> float:
+    return float(found.scores.set_index("metric").loc[name, "value"])
+
+
+def test_files_of_coco_give_the_scores_of_its_own_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(find_java()).parent}{os.pathsep}{os.environ['PATH']}")
+    found = vitcapr.evaluate(str(results(tmp_path / "results.json", CAPTIONS)), annotations(tmp_path / "refs.json"))
+    of_coco = {image: [{"caption": text}] for image, text in CAPTIONS.items()}
+    of_references = {image: [{"caption": text} for text in REFERENCES[image]] for image in CAPTIONS}
+    candidates, references = (PTBTokenizer().tokenize(each) for each in (of_coco, of_references))
+    bleus, _ = Bleu().compute_score(references, candidates, verbose=0)
+    expected = {f"bleu_{order}": score for order, score in enumerate(bleus, 1)}
+    for name, scorer in (("meteor", Meteor()), ("rouge_l", Rouge()), ("cider", Cider())):
+        expected[name] = scorer.compute_score(references, candidates)[0]
+    assert found.scores["metric"].tolist() == list(expected)
+    for name, score in expected.items():
+        assert value(found, name) == pytest.approx(score, abs=1e-6)
+    assert (found.scores["low"] <= found.scores["value"]).all()
+    assert found.without_captions == 1
+    assert found.per_image["image_id"].tolist() == ["139", "285", "632"]
+    assert "refs:2|images:3" in found.protocol
+
+
+def test_differences_of_two_systems_are_paired() -> None:
+    found = vitcapr.evaluate(CAPTIONS, REFERENCES, against=OTHER, metrics=["cider", "rouge_l"], samples=100)
+    assert found.differences is not None
+    rows = found.differences.set_index("metric")
+    assert rows.index.tolist() == ["rouge_l", "cider"]
+    assert rows.loc["cider", "after"] == value(found, "cider")
+    assert rows.loc["cider", "before"] == value(vitcapr.evaluate(OTHER, REFERENCES, metrics=["cider"]), "cider")
+    assert rows.loc["cider", "difference"] == pytest.approx(rows.loc["cider", "after"] - rows.loc["cider", "before"])
+    same = vitcapr.evaluate(CAPTIONS, REFERENCES, against=CAPTIONS, metrics=["cider"], samples=100).differences
+    assert same is not None
+    assert same[["difference", "low", "high"]].to_numpy().tolist() == [[0, 0, 0]]
+
+
+def test_captions_that_the_references_chose_are_no_result(tmp_path: Path) -> None:
+    entries = [{"image_id": "139", "caption": "a cat", "oracle": "sentence CIDEr"}]
+    (tmp_path / "oracle.json").write_text(json.dumps(entries))
+    found = vitcapr.evaluate(tmp_path / "oracle.json", REFERENCES, metrics=["bleu"], samples=0)
+    assert found.protocol.startswith("ORACLE, NOT A RESULT")
+    assert found.scores["low"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("captions", "references", "said"),
+    [
+        ([], REFERENCES, "not a results file of COCO"),
+        ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
+        ([{"image_id": 139, "caption": "a"}] * 2, REFERENCES, "an image has two captions .*image 139"),
+        ({1: "a cat"}, REFERENCES, "no reference .*image 1"),
+        ({139: " "}, REFERENCES, "a caption is empty .*image 139"),
+        ({139: "..."}, REFERENCES, "no word in it .*image 139"),
+        ({}, REFERENCES, "no caption to score"),
+        ({139: "a", "139": "b"}, REFERENCES, "two captions"),
+        ({139: "a"}, {139: []}, "a reference is empty .*image 139"),
+        ({139: "a"}, {139: ["b", ""]}, "a reference is empty .*image 139"),
+    ],
+)
+def test_a_mistake_is_one_line(captions: Any, references: Any, said: str, tmp_path: Path) -> None:
+    if isinstance(captions, list):
+        (tmp_path / "results.json").write_text(json.dumps(captions))
+        captions = tmp_path / "results.json"
+    with pytest.raises(UserError, match=said) as caught:
+        vitcapr.evaluate(captions, references, metrics=["bleu"], samples=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_mistakes(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"different images .*image 632"):
+        vitcapr.evaluate(CAPTIONS, REFERENCES, against={139: "a", 285: "b"}, metrics=["bleu"], samples=0)
+    with pytest.raises(UserError, match="no metric is called 'belu'; there are bleu"):
+        vitcapr.evaluate(CAPTIONS, REFERENCES, metrics=["belu"])
+    (tmp_path / "instances.json").write_text('{"annotations": [{"image_id": 1, "bbox": [0, 0, 1, 1]}]}')
+    with pytest.raises(UserError, match=r"not an annotations file of COCO.*caption"):
+        vitcapr.evaluate(CAPTIONS, tmp_path / "instances.json")
+    assert METRICS == ("bleu", "meteor", "rouge_l", "cider")
+
+
+def test_recall_by_hand(tmp_path: Path) -> None:
+    """Three images, two texts each; the texts of image 2 lie nearest to image 0. Lengths do not count."""
+    images = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    texts = np.array([[5, 0, 0], [1, 0.1, 0], [0, 2, 0], [0, 3, 0], [3, 0, 1], [9, 0, 4]])
+    np.save(tmp_path / "images.npy", images)
+    np.save(tmp_path / "texts.npy", texts)
+    found = vitcapr.evaluate_retrieval(tmp_path / "images.npy", str(tmp_path / "texts.npy"), captions_per_image=2)
+    assert value(found, "i2t_recall_1") == 1
+    assert value(found, "t2i_recall_1") == pytest.approx(4 / 6)
+    assert value(found, "t2i_mean_rank") == pytest.approx((4 * 1 + 2 * 2) / 6)
+    turned = np.array([2, 2, 1, 1, 0, 0])
+    again = vitcapr.evaluate_retrieval(images, texts[::-1], image_of_text=turned)
+    assert again.scores.equals(found.scores)
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "options", "said"),
+    [
+        (np.ones((2, 3)), np.ones((4, 2)), {}, "3 dimensions and the texts 2"),
+        (np.ones((2, 3)), np.ones((4, 3)), {}, "4 texts are not 1 for each of 2 images; give --captions-per-image 2"),
+        (np.ones((2, 3)), np.ones((5, 3)), {}, "give --image-of-text"),
+        (np.ones(3), np.ones((4, 3)), {}, r"the image embeddings are float64 of shape \(3,\)"),
+        (np.array([[1, 0], [0, 0]]), np.ones((2, 2)), {}, r"row 1, which is zero"),
+        (np.array([[1, 0], [np.nan, 0]]), np.ones((2, 2)), {}, r"row 1, which is not finite"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 2]}, "belongs to image 2; the images are 0 to 1"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0.0, 1.0]}, "give 2 whole numbers"),
+        (np.ones((2, 2)), np.ones((2, 2)), {"image_of_text": [0, 0]}, "an image has no caption"),
+        ("absent.npy", np.ones((2, 2)), {}, "no such file"),
+    ],
+)
+def test_embeddings_that_do_not_fit(images: Any, texts: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        vitcapr.evaluate_retrieval(images, texts, samples=0, **options)

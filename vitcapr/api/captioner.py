@@ -1,0 +1,208 @@
+"""A trained captioner for images that are in no data set.
+
+The module does not import torch: a mistake is found without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcapr.api.decodings import choose_decoding
+from vitcapr.api.model_files import ModelFiles, find_model
+from vitcapr.artefacts.feature_manifest import read_sealed
+from vitcapr.artefacts.model_card import CARD, read_card
+from vitcapr.artefacts.vocabulary import Vocabulary
+from vitcapr.config.decoding import DecodingConfig
+from vitcapr.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL.Image import Image
+
+    from vitcapr.api.photographs import Photograph
+    from vitcapr.artefacts.captions import Candidate
+    from vitcapr.decoding.hypotheses import Hypothesis
+    from vitcapr.features.encoders.photographs import PhotographEncoder
+    from vitcapr.models.captioners import Captioner
+
+BATCH = 16
+"""Images in one forward pass."""
+NO_GRID = (0, 0)
+
+
+@dataclass(frozen=True)
+class CaptionedImage:
+    """The caption of an image.
+
+    Attributes:
+        image: the path as it was given; empty for a picture in memory.
+        caption: the best one.
+        log_prob: its log-probability.
+        score: what the candidates are ordered by.
+        candidates: all captions, the best first, with their words and the log-probability of every word.
+        attention: (words, rows, columns) float32, where the captioner looked for each word; None if not asked for.
+    """
+
+    image: str
+    caption: str
+    log_prob: float
+    score: float
+    candidates: "tuple[Candidate, ...]"
+    attention: "np.ndarray | None" = None
+
+
+class TrainedCaptioner:
+    """A trained captioner with all that it needs to caption images; made by :func:`load_captioner`.
+
+    The weights and the backbone are loaded for the first image.
+
+    Attributes:
+        folder: of the captioner.
+        card: its ``card.json``: architecture, training, scores.
+        vocabulary: the words that it knows.
+        decoding: how captions are generated; ``decoding_name`` is its name in the experiment, or empty.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        card: dict[str, Any],
+        vocabulary: Vocabulary,
+        attributes: dict[str, Any],
+        backbone: str | None,
+        decoding_name: str,
+        decoding: DecodingConfig,
+        device: str,
+    ) -> None:
+        self.folder, self.card, self.vocabulary = folder, card, vocabulary
+        self.decoding_name, self.decoding = decoding_name, decoding
+        self._attributes, self._backbone, self._device = attributes, backbone, device
+
+    def caption(self, images: "Photograph | Sequence[Photograph]", *, attention: bool = False) -> list[CaptionedImage]:
+        """The captions of photographs of any size, in their order.
+
+        Args:
+            images: paths or pictures of Pillow; one or several.
+            attention: keep where the captioner looked for each word of the best caption.
+
+        Raises:
+            UserError: a file is no usable picture, or the captioner does not attend to places of the picture.
+        """
+        from vitcapr.api.photographs import as_list, name_of, open_picture
+
+        photographs = as_list(images)
+        found: list[CaptionedImage] = []
+        for first in range(0, len(photographs), BATCH):
+            batch = photographs[first : first + BATCH]
+            hypotheses = self._generate([open_picture(photograph) for photograph in batch], attention)
+            found += [self._described(name_of(one), best) for one, best in zip(batch, hypotheses, strict=True)]
+        return found
+
+    def check_attention(self) -> None:
+        """Raises:
+        UserError: the captioner does not attend to places of the picture.
+        """
+        what = None
+        if not self._model.attends:
+            what = "this captioner does not attend to patches"
+        elif self._encoder.grid == NO_GRID:
+            what = "what this captioner attends to has no grid, so no place in the picture"
+        if what is not None:
+            raise UserError(what, where=self.folder, remedy="caption without attention (leave out --explain)")
+
+    def seen(self, picture: "Image") -> "Image":
+        """The part of an RGB picture that the patches tile."""
+        return self._encoder.seen(picture)
+
+    def _generate(self, pictures: "Sequence[Image]", attention: bool) -> "list[list[Hypothesis]]":
+        """The hypotheses of each picture, the best first."""
+        import torch
+
+        from vitcapr.decoding.generate import generate
+        from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
+
+        if attention:
+            self.check_attention()
+        wanted, device = self.decoding, resolve_device(self._device)
+        features = self._encoder.encode(pictures)
+        with torch.inference_mode(), autocast(device, resolve_dtype(wanted.precision, device)):
+            return generate(
+                self._model,
+                self._model.encode({name: features[name] for name in self._model.arrays}),
+                self.vocabulary,
+                beam_size=wanted.beam_size,
+                n_best=wanted.n_best,
+                max_length=wanted.max_length,
+                min_length=wanted.min_length,
+                length_penalty=wanted.length_penalty,
+                block_ngram=wanted.block_ngram,
+                keep_attention=attention,
+            )
+
+    def _described(self, name: str, hypotheses: "Sequence[Hypothesis]") -> CaptionedImage:
+        import numpy as np
+
+        from vitcapr.decoding.generated import candidates_of
+
+        candidates = candidates_of(hypotheses, self.vocabulary.decode, self.vocabulary.words)
+        best, weights = candidates[0], hypotheses[0].attention
+        attention = None if weights is None else weights.astype(np.float32).reshape(-1, *self._encoder.grid)
+        return CaptionedImage(name, best.caption, best.log_prob, best.score, tuple(candidates), attention)
+
+    @cached_property
+    def _model(self) -> "Captioner":
+        from vitcapr.artefacts.model_folder import read_model
+        from vitcapr.features.encoders.precision import resolve_device
+        from vitcapr.models.captioners import build_captioner
+
+        weights, card = read_model(self.folder)
+        model = build_captioner(card["architecture"])
+        model.load_state_dict(weights)
+        return model.to(resolve_device(self._device)).eval()
+
+    @cached_property
+    def _encoder(self) -> "PhotographEncoder":
+        from vitcapr.features.encoders.photographs import open_like
+        from vitcapr.features.encoders.precision import resolve_device
+
+        return open_like(self._attributes, resolve_device(self._device), self._backbone)
+
+
+def load_captioner(
+    folder: str | Path | None = None,
+    *,
+    decoding: str | None = None,
+    n_best: int | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    device: str = "auto",
+    vocabulary: str | Path | None = None,
+    features: str | Path | None = None,
+    backbone: str | None = None,
+) -> TrainedCaptioner:
+    """A trained captioner, with the decoding of its experiment.
+
+    >>> captioner = vitcapr.load_captioner("results/demo/captioners/attention")  # doctest: +SKIP
+    >>> captioner.caption("photo.jpg")[0].caption  # doctest: +SKIP
+
+    Args:
+        folder: of the captioner, or of an experiment that has only one; None if ``results/`` holds only one.
+        decoding: the name of one of the experiment's decodings; None for the one with the widest beam.
+        n_best, beam_size, length_penalty: in place of those of the decoding.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        vocabulary, features: vocabulary.json and the sealed manifest of the features that the captioner was trained
+            with, if they are not in its experiment.
+        backbone: hub id or folder of the backbone, if it is not found by its name.
+
+    Raises:
+        UserError: something is missing or does not belong to the captioner.
+    """
+    found = find_model(folder, "captioner")
+    name, chosen = choose_decoding(found, decoding, n_best=n_best, beam_size=beam_size, length_penalty=length_penalty)
+    card = read_card(found / CARD)
+    beside = ModelFiles(found, card, "captioner")
+    words = Vocabulary.read(beside.vocabulary(vocabulary))
+    attributes = read_sealed(beside.features(features))["attributes"]
+    return TrainedCaptioner(found, card, words, attributes, beside.backbone(backbone, attributes), name, chosen, device)

@@ -1,0 +1,272 @@
+"""Scores of captions against references, and of embeddings for retrieval, of any system."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from vitcapr.artefacts.coco import CocoCaption, read_coco_references, read_coco_results
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.metrics import Score
+from vitcapr.errors import UserError
+from vitcapr.metrics import oracle
+from vitcapr.metrics.comparison import compare_systems, scored_system
+from vitcapr.metrics.inputs import one_line
+from vitcapr.metrics.retrieval_scoring import score_embeddings
+from vitcapr.metrics.scoring import ScoredCaptions, score_captions, wanted_metrics
+
+METRICS = ("bleu", "meteor", "rouge_l", "cider")
+TIMEOUT = 300
+"""Seconds of silence after which the tokenizer or METEOR is stopped."""
+
+Captions = str | Path | Mapping[Any, str]
+"""A results file of COCO, or the caption of each image by its id."""
+References = str | Path | Mapping[Any, Sequence[str]]
+"""An annotations file of COCO, or the references of each image by its id."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of a system.
+
+    Attributes:
+        scores: a row a score: ``metric``, ``value``, ``low``, ``high`` (its 95 % interval), ``n``. Values are
+            fractions.
+        per_image: a row an image: its scores alone.
+        protocol: how the numbers were made; without it they cannot be compared with others.
+        differences: if there is a system to compare with, a row a score: ``metric``, ``before`` (that system),
+            ``after`` (this one), ``difference``, ``low``, ``high``, ``p_value``, ``verdict``.
+        without_captions: images of the references that have no caption and are not scored.
+    """
+
+    scores: pd.DataFrame
+    per_image: pd.DataFrame
+    protocol: str
+    differences: pd.DataFrame | None = None
+    without_captions: int = 0
+
+
+def evaluate(
+    captions: Captions,
+    references: References,
+    *,
+    against: Captions | None = None,
+    metrics: Sequence[str] = METRICS,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
+    """Score captions as COCO's evaluation does, with 95 % intervals over the images.
+
+    Images without a caption are left out, as COCO's evaluation leaves them out.
+
+    >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
+
+    Args:
+        captions: one for each image.
+        references: of these images, and perhaps of others.
+        against: the captions of another system for the same images.
+        metrics: names of modules of ``vitcapr.metrics.captions``: bleu, meteor, rouge_l, cider, spice.
+        samples: bootstrap samples of the images; 0 for no intervals.
+        seed: of these samples.
+
+    Raises:
+        UserError: a file is not of COCO's form, an image has no reference or no caption, a caption is empty, or the
+            two systems are not of the same images.
+    """
+    wanted = wanted_metrics(_known(metrics))
+    texts = _references(references)
+    written = _captions(captions, texts, _place(captions, "the captions"))
+    of_written = {image: texts[image] for image in texts if image in written}
+    name = Path(references).stem if isinstance(references, str | Path) else "references"
+
+    def score(texts_of: Mapping[str, CocoCaption]) -> tuple[dict[str, Any], ScoredCaptions]:
+        scored = score_captions(
+            wanted,
+            [texts_of[image].caption for image in of_written],
+            of_written,
+            split=name,
+            language="en",
+            training=list,
+            paraphrases=None,
+            timeout=TIMEOUT,
+            samples=samples,
+            seed=seed,
+        )
+        ceiling = oracle.PROTOCOL if any(one.oracle for one in texts_of.values()) else ""
+        report = {"dataset": name, "split": name, "model": "", "decoding": "", "metrics": scored.scores}
+        return {**report, "protocol": ceiling + scored.protocol}, scored
+
+    report, scored = score(written)
+    differences = None
+    if against is not None:
+        other = _captions(against, texts, _place(against, "the other captions"))
+        if other.keys() != written.keys():
+            image = min(other.keys() ^ written.keys())
+            raise UserError(
+                "the two systems captioned different images", where=f"image {image}", remedy="give the same images"
+            )
+        before, after = (scored_system(one[0], one[1].per_image) for one in (score(other), (report, scored)))
+        differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
+    shown = scored.per_image[["image_id", "caption", "tokens", *(n for n in scored.scores if n in scored.per_image)]]
+    return Evaluation(_frame(scored.scores), shown, report["protocol"], differences, len(texts) - len(of_written))
+
+
+def evaluate_retrieval(
+    images: str | Path | ArrayLike,
+    texts: str | Path | ArrayLike,
+    *,
+    captions_per_image: int | None = None,
+    image_of_text: str | Path | ArrayLike | None = None,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Evaluation:
+    """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
+
+    >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
+
+    Args:
+        images: (N, E), or the path of such a ``.npy`` file.
+        texts: (M, E) or a path.
+        captions_per_image: the texts are in the order of the images, so many for each.
+        image_of_text: (M,) the row in ``images`` of each text, or a path. Neither: text i belongs to image i.
+        samples, seed: as for :func:`evaluate`.
+
+    Raises:
+        UserError: the shapes do not fit, a row is zero or not finite, or an image has no text.
+    """
+    pictures, sentences = _vectors(images, "the image embeddings"), _vectors(texts, "the text embeddings")
+    if pictures.shape[1] != sentences.shape[1]:
+        raise UserError(
+            f"the images have {pictures.shape[1]} dimensions and the texts {sentences.shape[1]}",
+            remedy="give embeddings of one space",
+        )
+    owner = _owners(len(pictures), len(sentences), captions_per_image, image_of_text)
+    order = np.argsort(owner, kind="stable")
+    embedded = Embeddings(
+        images=pictures,
+        captions=sentences[order],
+        image_row=np.arange(len(pictures), dtype=np.int32),
+        caption_row=order.astype(np.int32),
+        caption_image=owner[order].astype(np.int32),
+    )
+    scored = score_embeddings(
+        embedded, split="all", languages=["any"], samples=samples, seed=seed, advance=lambda _: None
+    )
+    ranks = pd.DataFrame({"image": np.arange(len(pictures)), "i2t_rank": scored.ranks.ranks.i2t})
+    return Evaluation(_frame(scored.scores), ranks, scored.protocol)
+
+
+def _known(metrics: Sequence[str]) -> Sequence[str]:
+    from vitcapr.metrics.caption_metrics import caption_metrics
+
+    for name in metrics:
+        if name not in caption_metrics():
+            raise UserError(f"no metric is called '{name}'", remedy=f"there are {', '.join(caption_metrics())}")
+    return metrics
+
+
+def _place(captions: Captions, otherwise: str) -> str:
+    return str(captions) if isinstance(captions, str | Path) else otherwise
+
+
+def _captions(captions: Captions, references: Mapping[str, Sequence[str]], where: str) -> dict[str, CocoCaption]:
+    """By image id, without line breaks."""
+    if isinstance(captions, str | Path):
+        found = read_coco_results(Path(captions))
+    else:
+        found = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
+        if len(found) != len(captions):
+            raise UserError("an image has two captions", where=where, remedy="keep one")
+    if not found:
+        raise UserError("there is no caption to score", where=where)
+    for image, one in found.items():
+        if image not in references:
+            raise UserError(
+                "a caption is of an image that has no reference",
+                where=f"{where}, image {image}",
+                remedy="give the references of these images, or leave the caption out",
+            )
+        if not one.caption.strip():
+            raise UserError("a caption is empty", where=f"{where}, image {image}", remedy="write a caption with words")
+    return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in found.items()}
+
+
+def _references(references: References) -> dict[str, list[str]]:
+    """By image id, without line breaks."""
+    where = str(references) if isinstance(references, str | Path) else "the references"
+    if isinstance(references, str | Path):
+        found = read_coco_references(Path(references))
+    else:
+        found = {str(image): list(texts) for image, texts in references.items()}
+    for image, texts in found.items():
+        if not texts or not all(text.strip() for text in texts):
+            raise UserError("a reference is empty", where=f"{where}, image {image}", remedy="leave it out")
+    return {image: [one_line(text) for text in texts] for image, texts in found.items()}
+
+
+def _vectors(values: str | Path | ArrayLike, what: str) -> np.ndarray:
+    """(n, E) float32, each row of length 1."""
+    array = _array(values, what)
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
+        raise UserError(
+            f"{what} are {array.dtype} of shape {array.shape}",
+            where=values if isinstance(values, str | Path) else None,
+            remedy="give numbers, a row for each",
+        )
+    rows = np.asarray(array, np.float64)
+    lengths = np.linalg.norm(rows, axis=1)
+    wrong = np.flatnonzero(~np.isfinite(lengths) | (lengths == 0))
+    if len(wrong):
+        reason = "zero" if lengths[wrong[0]] == 0 else "not finite"
+        raise UserError(f"{len(wrong)} of {what} are zero or not finite", where=f"row {wrong[0]}, which is {reason}")
+    unit: np.ndarray = (rows / lengths[:, None]).astype(np.float32)
+    return unit
+
+
+def _owners(
+    images: int, texts: int, captions_per_image: int | None, image_of_text: str | Path | ArrayLike | None
+) -> np.ndarray:
+    """(texts,) the image of each text."""
+    if captions_per_image is not None and image_of_text is not None:
+        raise UserError(
+            "the images of the texts are given twice", remedy="give --captions-per-image or --image-of-text"
+        )
+    if image_of_text is not None:
+        owner = _array(image_of_text, "the images of the texts")
+        if owner.shape != (texts,) or owner.dtype.kind not in "iu":
+            what = f"the images of the texts are {owner.dtype} of shape {owner.shape}"
+            raise UserError(what, remedy=f"give {texts} whole numbers, one for each text")
+        if owner.min() < 0 or owner.max() >= images:
+            raise UserError(f"a text belongs to image {owner.max()}", remedy=f"the images are 0 to {images - 1}")
+        return owner.astype(np.int64)
+    each = captions_per_image or 1
+    if images * each != texts:
+        raise UserError(
+            f"{texts} texts are not {each} for each of {images} images",
+            remedy=f"give --captions-per-image {texts // images}" if texts % images == 0 else "give --image-of-text",
+        )
+    return np.repeat(np.arange(images), each)
+
+
+def _array(values: str | Path | ArrayLike, what: str) -> np.ndarray:
+    if not isinstance(values, str | Path):
+        return np.asarray(values)
+    try:
+        found = np.load(values, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise UserError("no such file", where=values, remedy=f"give {what} as a .npy file") from error
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(
+            f"not a .npy file of numbers: {error}", where=values, remedy="write it with numpy.save"
+        ) from error
+    if not isinstance(found, np.ndarray):
+        raise UserError("an .npz file holds several arrays", where=values, remedy="give a .npy file")
+    return found
+
+
+def _frame(scores: Mapping[str, Score | Mapping[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame([{"metric": name, **score} for name, score in scores.items()])

@@ -1,0 +1,156 @@
+"""Score captions of any system against references, or embeddings for retrieval."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vitcapr.commands.program import typed
+from vitcapr.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from vitcapr.api.evaluation import Evaluation
+    from vitcapr.tables.table import Table
+
+
+def main(
+    results: Annotated[
+        Path | None, typer.Argument(help='Results of COCO\'s form: [{"image_id": 139, "caption": "a cat"}, ...].')
+    ] = None,
+    references: Annotated[
+        Path | None, typer.Option(help="Annotations of COCO's form, such as captions_val2017.json.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="Results of another system for the same images: prints the differences.")
+    ] = None,
+    metrics: Annotated[
+        str, typer.Option(help="bleu, meteor, rouge_l, cider, spice, diversity; with commas.")
+    ] = "bleu,meteor,rouge_l,cider",
+    embeddings: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="IMAGES TEXTS", help="Two .npy files, a row an image and a row a text: scores retrieval."),
+    ] = None,
+    captions_per_image: Annotated[
+        int | None, typer.Option(min=1, help="The texts are in the order of the images, so many for each.")
+    ] = None,
+    image_of_text: Annotated[
+        Path | None, typer.Option(help="A .npy file: the row of the image of each text, from 0.")
+    ] = None,
+    samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of these samples.")] = 0,
+    per_image: Annotated[Path | None, typer.Option(help="A CSV file for the scores of every image.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> None:
+    """Score captions as COCO's evaluation does, or embeddings by Recall@K, with 95 % intervals over the images.
+
+    Needs no vocabulary, no photographs and no Java of your own.
+    """
+    _check(results, references, against, embeddings, as_json, as_csv)
+    given = [results, references, against, *(embeddings or ()), image_of_text]
+    for path in given:
+        if path is not None and not path.is_file():
+            raise UserError("no such file", where=path)
+
+    from vitcapr.api.evaluation import evaluate, evaluate_retrieval
+    from vitcapr.files import write_text
+    from vitcapr.tables.csv import frame_to_csv
+
+    if embeddings is None:
+        assert results is not None
+        assert references is not None
+        names = [name.strip() for name in metrics.split(",") if name.strip()]
+        found = evaluate(results, references, against=against, metrics=names, samples=samples, seed=seed)
+    else:
+        found = evaluate_retrieval(
+            *embeddings,
+            captions_per_image=captions_per_image,
+            image_of_text=image_of_text,
+            samples=samples,
+            seed=seed,
+        )
+    if per_image is not None:
+        write_text(per_image, frame_to_csv(found.per_image))
+    if as_json:
+        print(json.dumps(_json(found), indent=2, ensure_ascii=False))
+    elif as_csv:
+        print(frame_to_csv(found.scores if found.differences is None else found.differences), end="")
+    else:
+        _print(found, results, against)
+
+
+def _check(
+    results: Path | None,
+    references: Path | None,
+    against: Path | None,
+    embeddings: tuple[Path, Path] | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Raises:
+    UserError: the options do not go together.
+    """
+    if (results is None) == (embeddings is None):
+        raise UserError(
+            "an evaluation is of captions or of embeddings",
+            remedy="give RESULTS.json --references ANNOTATIONS.json, or --embeddings images.npy texts.npy",
+        )
+    if results is not None and references is None:
+        raise UserError("captions are scored against references", remedy="give --references ANNOTATIONS.json")
+    if embeddings is not None and (references is not None or against is not None):
+        raise UserError("embeddings are scored without references", remedy="leave out --references and --against")
+    if as_json and as_csv:
+        raise UserError("the scores are printed in one form", remedy="give --json or --csv")
+
+
+def _json(found: "Evaluation") -> dict[str, Any]:
+    """``metrics`` by name, with ``value, low, high, n``; ``differences`` by name, if there are any."""
+    content: dict[str, Any] = {"metrics": _by_name(found.scores), "protocol": found.protocol}
+    if found.differences is not None:
+        content["differences"] = _by_name(found.differences)
+    return content
+
+
+def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = json.loads(frame.set_index("metric").to_json(orient="index", double_precision=15))
+    return rows
+
+
+def _print(found: "Evaluation", results: Path | None, against: Path | None) -> None:
+    from rich.console import Console
+
+    from vitcapr.tables.terminal import to_listing
+
+    console = Console(highlight=False, soft_wrap=True)
+    for table in _tables(found, results, against):
+        console.print(table.title, markup=False)
+        console.print(to_listing(table))
+        console.print()
+    if found.without_captions:
+        count = len(found.per_image)
+        console.print(f"Scored: the {count} images with a caption; {found.without_captions} have none.", markup=False)
+    console.print(f"Protocol: {found.protocol}", markup=False)
+
+
+def _tables(found: "Evaluation", results: Path | None, against: Path | None) -> "list[Table]":
+    """A row a score, times 100 where it is a share."""
+    from vitcapr.metrics.comparison import ROW, comparison_rows
+    from vitcapr.metrics.known_scores import COLUMNS
+    from vitcapr.tables.table import NOTHING, Table, row
+
+    if found.differences is not None:
+        rows = comparison_rows(_by_name(found.differences))
+        title = f"before: {against}, after: {results}; scores times 100"
+        return [Table(title, ROW, tuple(rows), align="lrrrrrl")]
+    scores = {name: score for name, score in _by_name(found.scores).items() if name in COLUMNS}
+    cells = {name: COLUMNS[name].exact(score["value"]) for name, score in scores.items()}
+    intervals = {name: COLUMNS[name].cell(score).interval or NOTHING for name, score in scores.items()}
+    rows = [row(COLUMNS[name].label, cells[name], intervals[name]) for name in scores]
+    title = "Scores times 100, ranks as they are" if results is None else f"{results}: scores times 100"
+    return [Table(title, ("score", "value", "95 % interval"), tuple(rows))]
+
+
+app = typed(main)
