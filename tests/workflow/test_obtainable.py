@@ -1,5 +1,6 @@
 """An outsider finds every file and model that an experiment names."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,15 @@ def test_every_file_and_model_is_to_be_had(name: str) -> None:
     known = {spelled for one in read_obtainable() for spelled in one.names}
     wanted = experiment(name)
     assert {str(path) for path in wanted.user_files.values()} | set(models_of(wanted)) <= known
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_hub_id_has_the_commit_of_the_table(name: str) -> None:
+    sources = {spelled: one.source for one in read_obtainable() for spelled in one.names}
+    for model, revision in models_of(experiment(name)).items():
+        if "/" in model:
+            assert re.fullmatch("[0-9a-f]{40}", revision), model
+            assert sources[model] == f"https://huggingface.co/{model}/tree/{revision}"
 
 
 def test_the_docs_show_the_table() -> None:

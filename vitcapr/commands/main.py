@@ -14,6 +14,7 @@ COMMANDS = {
     "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",
     "train-head": "Train projection heads on two stores of your own.",
     "features": "Inspect, verify, move, import, export and tidy stored features.",
+    "convert-timm": "Convert a ViT checkpoint of timm to a backbone.",
     "pairs": "Write pairs as a table, with the pictures in Base64.",
     "config": "Check a configuration, show it in full, or print its schema.",
     "table": "Print the scores of a summary.",
@@ -43,7 +44,7 @@ def main() -> None:
 
 def usage() -> str:
     """The text of ``vitcapr --help``."""
-    lines = [f"  {name:12}{line}" for name, line in COMMANDS.items()]
+    lines = [f"  {name:14}{line}" for name, line in COMMANDS.items()]
     return "\n".join(
         [
             "Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one",

@@ -29,18 +29,20 @@ def read_obtainable() -> list[Obtainable]:
     return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
 
 
-def models_of(experiment: Experiment) -> list[str]:
-    """The checkpoints that an experiment starts from: hub ids and names of folders."""
+def models_of(experiment: Experiment) -> dict[str, str]:
+    """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
     config, selection = experiment.config, experiment.selection
-    backbones = dict.fromkeys([*selection.backbones, *experiment.finetuning.pixel_backbones])
-    sources = [config.backbones[name].source for name in backbones if not selection.is_trained(name)]
-    encoders = (name for name in experiment.retrieval.text_encoders if not experiment.retrieval.vector_files(name))
-    sources += [config.text_encoders[name].source for name in encoders]
-    towers = (
-        tower for name in experiment.finetuning.needed for tower in config.finetuned_dual_encoders[name].text.values()
-    )
-    sources += [tower.source for tower in towers if tower.source is not None]
-    return list(dict.fromkeys(sources))
+    names = dict.fromkeys([*selection.backbones, *experiment.finetuning.pixel_backbones])
+    backbones = (config.backbones[name] for name in names if not selection.is_trained(name))
+    models = {backbone.source: backbone.revision for backbone in backbones}
+    for name in experiment.retrieval.text_encoders:
+        if not experiment.retrieval.vector_files(name):
+            models[config.text_encoders[name].source] = config.text_encoders[name].revision
+    for name in experiment.finetuning.needed:
+        for tower in config.finetuned_dual_encoders[name].text.values():
+            if tower.source is not None:
+                models[tower.source] = tower.revision
+    return models
 
 
 def missing_lines(experiment: Experiment) -> list[str]:
