@@ -39,7 +39,7 @@ test-slurm: venv-test
 
 lint: venv-test
 	$(BIN)/snakemake --lint
-	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/snakefmt --check Snakefile rules workflow
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -75,6 +75,13 @@ def test_a_backbone_is_trained_only_where_objects_are_known(tmp_path: Path) -> N
     assert "backbones.vit is to be trained here" in done.stderr
 
 
+def test_the_committed_page_of_keys_is_the_codes() -> None:
+    """Make it again with: vitcapr config parameters --output config/README.md"""
+    page = config("parameters").stdout
+    assert (REPOSITORY / "config" / "README.md").read_text(encoding="utf-8") == page
+    assert "| `beam_size` | whole number ≥ 1 | `5` |" in page
+
+
 def test_the_committed_schema_is_the_codes() -> None:
     """Make it again with: vitcapr config schema --output workflow/schemas/config.schema.json"""
     committed = REPOSITORY / "workflow" / "schemas" / "config.schema.json"

@@ -11,6 +11,7 @@ from vitcapr.commands.options import Configfiles
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
+from vitcapr.config.parameters import parameters_text
 from vitcapr.config.schema import schema_text
 from vitcapr.errors import UserError
 from vitcapr.metrics.published.recipe import read_recipe, recipe_table
@@ -19,6 +20,7 @@ from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.experiment import Experiment, load_experiment
 from vitcapr.workflow.obtainable import missing_lines, models_of, obtainable_table
 
+Output = Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")]
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
@@ -45,15 +47,15 @@ def show(configfile: Configfiles = None) -> None:
 
 
 @app.command()
-def schema(
-    output: Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")] = None,
-) -> None:
+def schema(output: Output = None) -> None:
     """Print the JSON schema of a configuration, for editors."""
-    text = schema_text()
-    if output is None:
-        print(text, end="")
-    else:
-        output.write_text(text, encoding="utf-8")
+    _write(schema_text(), output)
+
+
+@app.command()
+def parameters(output: Output = None) -> None:
+    """Print every key with its type, default and meaning, as Markdown (config/README.md)."""
+    _write(parameters_text(), output)
 
 
 @app.command()
@@ -95,3 +97,10 @@ def files_text() -> str:
         experiment = Experiment(parse(ExperimentConfig, expand_grid(read_merged(path), path), path))
         needed[path.stem] = [*map(str, experiment.user_files.values()), *models_of(experiment)]
     return to_markdown(obtainable_table(needed))
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        print(text, end="")
+    else:
+        output.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT
 
 COMMANDS = {
+    "init": "Make a folder for a study of your own, from which snakemake runs.",
     "caption": "Caption photographs: files, folders or patterns.",
     "search": "Find images by words or by an image.",
     "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",

@@ -1,0 +1,86 @@
+"""The reference of every configuration key, as config/README.md has it: a table for each section."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vitcapr.config.schema import schema_text
+from vitcapr.tables.markdown import to_markdown
+from vitcapr.tables.table import Table, row
+
+HEAD = """\
+# Configuration
+
+`vitcapr config parameters` writes this page from the code. A configuration file names only the keys that it changes;
+`config.yaml` shows all of them with comments. `vitcapr config check` checks a file, and
+`workflow/schemas/config.schema.json` lets an editor complete and check keys.
+
+NAME stands for a name of your own. A key without a default must be given.
+"""
+
+
+def parameters_text() -> str:
+    """The page."""
+    schema = json.loads(schema_text())
+    parts = [HEAD]
+    for place, section in _sections(schema, schema["$defs"], ""):
+        title = f"## {place}" if place else "## Top level"
+        description = "\n\n" + section["description"] if section.get("description") else ""
+        parts.append(f"{title}{description}\n\n{to_markdown(_table(section, schema['$defs']))}")
+    return "\n".join(parts).replace("``", "`")
+
+
+def _sections(
+    section: Mapping[str, Any], known: Mapping[str, Any], place: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every section below ``section``, itself first, with the path of its key."""
+    yield place, section
+    for key, field in section["properties"].items():
+        for path, name in _references(field, f"{place}.{key}" if place else key):
+            yield from _sections(known[name], known, path)
+
+
+def _references(field: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
+    """The sections that a field holds: the path of each, and its name among the definitions."""
+    if "$ref" in field:
+        yield place, field["$ref"].rpartition("/")[2]
+    for choice in field.get("anyOf", []):
+        yield from _references(choice, place)
+    if isinstance(field.get("additionalProperties"), dict):
+        yield from _references(field["additionalProperties"], f"{place}.NAME")
+    if isinstance(field.get("items"), dict):
+        yield from _references(field["items"], f"{place}[]")
+
+
+def _table(section: Mapping[str, Any], known: Mapping[str, Any]) -> Table:
+    required = section.get("required", [])
+    rows = []
+    for key, field in section["properties"].items():
+        is_section = any(_references(field, key))
+        default = "" if key in required or is_section else f"`{json.dumps(field.get('default'), ensure_ascii=False)}`"
+        text = " ".join(str(field.get("description", "")).split())
+        rows.append(row(f"`{key}`", _type(field, known), default, text))
+    return Table("", ("key", "type", "default", "meaning"), tuple(rows), align="llll")
+
+
+def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """The type of a value, in words."""
+    if "$ref" in field:
+        target = known[field["$ref"].rpartition("/")[2]]
+        return "section" if "properties" in target else _type(target, known)
+    if "enum" in field or "const" in field:
+        return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    if "anyOf" in field:
+        return " or ".join(dict.fromkeys(_type(choice, known) for choice in field["anyOf"]))
+    kind = field.get("type", "any value")
+    if kind == "array":
+        return f"list of {_type(field.get('items', {}), known)}"
+    if kind == "object":
+        inner = field.get("additionalProperties")
+        return f"{_type(inner, known)} by name" if isinstance(inner, dict) else "section"
+    limits = [f"{sign} {field[key]}" for key, sign in _LIMITS.items() if key in field]
+    return " ".join([_KINDS.get(kind, kind), ", ".join(limits)]).strip()
+
+
+_KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+_LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
