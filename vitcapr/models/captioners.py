@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.interface import Memory, State, Step
-from vitcapr.models.recurrent import read_words
+from vitcapr.models.recurrent import lstm_states
 
 
 class Captioner(nn.Module, ABC):
@@ -59,7 +59,7 @@ class WordReader(nn.Module):
 
     def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
         """Whole captions. tokens, mask: (M, T); start: h and c, (M, H) each. Returns (mask.sum(), H), row-major."""
-        return read_words(self.lstm, self.dropout(self.embedding(tokens[mask])), mask, start)
+        return lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start)[mask]
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""

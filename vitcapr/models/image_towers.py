@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.heads import HeadKind, Standardise, build_head
-from vitcapr.models.patch_pool import pool_patches
 
 Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 
@@ -14,8 +13,8 @@ Pool = Literal["cls", "cls_mean", "attention", "attention_mean"]
 class AttentionPool(nn.Module):
     """Learned queries look at the patches, each for something of its own.
 
-    A query q and a key matrix W_k appear only as the product W_k^T q, so one vector a query is learned; values are
-    left to the linear layer that follows. This costs two thin matrix products an image, and no gradient of patches.
+    A query q and a key matrix W_k appear only as the product W_k^T q, so one vector a query is learned. The linear
+    layer that follows takes the place of the values' matrix.
     """
 
     def __init__(self, feature_dim: int, queries: int) -> None:
@@ -23,8 +22,11 @@ class AttentionPool(nn.Module):
         self.queries = nn.Linear(feature_dim, queries, bias=False)
 
     def forward(self, patches: Tensor, mean: bool = False) -> Tensor:
-        """patches: (B, P, D). Returns (B, Q * D) float32, or, with their mean behind it, (B, (Q + 1) * D)."""
-        return pool_patches(patches, self.queries.weight, mean).flatten(1)
+        """patches: (B, P, D). Returns (B, Q * D) float32; with ``mean``, their mean follows: (B, (Q + 1) * D)."""
+        with torch.autocast(patches.device.type, enabled=False):
+            patches = patches.float()
+            pooled = torch.softmax(self.queries.weight @ patches.transpose(1, 2), dim=2) @ patches
+        return torch.cat([pooled, patches.mean(1, keepdim=True)] if mean else [pooled], dim=1).flatten(1)
 
 
 class ImageTower(nn.Module):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.heads import HeadKind, Standardise, build_head
-from vitcapr.models.recurrent import read_words
+from vitcapr.models.recurrent import lstm_states
 
 WordPool = Literal["last", "mean", "max"]
 Reads = Literal["tokens", "features", "both"]
@@ -45,35 +45,27 @@ class WordTower(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens: (M, T) int64, padded with 0 at the end. Returns (M, E)."""
-        real = tokens != 0
-        words = self.dropout(self.embedding(tokens[real]))
-        end = real.sum(1).cumsum(0) - 1
-        begin = end - real.sum(1) + 1
-        pooled = [self._pooled(self._read(self.forth, words, real), real, end)]
+        lengths = (tokens != 0).sum(1)
+        words = self.dropout(self.embedding(tokens))
+        pooled = [self._pooled(lstm_states(self.forth, words), lengths)]
         if self.back is not None:
-            backwards = _backwards(real, begin, end)
-            states = self._read(self.back, words[backwards], real)[backwards]
-            pooled.append(self._pooled(states, real, begin))
+            pooled.append(self._pooled(lstm_states(self.back, _reversed(words, lengths)), lengths))
         return self.project(self.dropout(torch.cat(pooled, dim=1)))  # type: ignore[no-any-return]
 
-    def _read(self, lstm: nn.LSTM, words: Tensor, real: Tensor) -> Tensor:
-        """The state after every word, (n, H), words and states in row-major order of ``real``."""
-        zeros = torch.zeros(len(real), lstm.hidden_size, device=words.device)
-        return read_words(lstm, words, real, (zeros, zeros)).float()
-
-    def _pooled(self, states: Tensor, real: Tensor, final: Tensor) -> Tensor:
-        """(M, H) of states (n, H); final: (M,) int64, the place of the state after all words."""
+    def _pooled(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """states: (M, T, H), those after the end of a caption not used; lengths: (M,). Returns (M, H) float32."""
         if self.pool == "last":
-            return states[final]
-        lowest = 0.0 if self.pool == "mean" else -torch.inf
-        table = states.new_full((*real.shape, states.shape[1]), lowest).masked_scatter(real[..., None], states)
-        return table.sum(1) / real.sum(1)[:, None] if self.pool == "mean" else table.amax(1)
+            return states[torch.arange(len(states), device=states.device), lengths - 1]
+        padding = torch.arange(states.shape[1], device=states.device) >= lengths[:, None]
+        if self.pool == "mean":
+            return states.masked_fill(padding[..., None], 0).sum(1) / lengths[:, None]
+        return states.masked_fill(padding[..., None], -torch.inf).amax(1)
 
 
-def _backwards(real: Tensor, begin: Tensor, end: Tensor) -> Tensor:
-    """(n,) int64: the place of each word when its caption is read backwards; applied twice it is the identity."""
-    mirror = (begin + end)[:, None].expand_as(real)[real]
-    return mirror - torch.arange(len(mirror), device=real.device)
+def _reversed(words: Tensor, lengths: Tensor) -> Tensor:
+    """The words of every caption from its last to its first, (M, T, D); what follows them is not used."""
+    places = (lengths[:, None] - 1 - torch.arange(words.shape[1], device=words.device)).clamp(min=0)
+    return words.gather(1, places[..., None].expand_as(words))
 
 
 class FeatureTower(nn.Module):
