@@ -1,4 +1,4 @@
-"""Attention, embeddings, ranks and pools: what was written comes back, and what does not fit is one line."""
+"""Files of arrays: what was written comes back, and what does not fit is one line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,7 @@ from vitcapr.artefacts.embeddings import Embeddings, read_embeddings, write_embe
 from vitcapr.artefacts.pools import Pools, read_pools, write_pools
 from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.artefacts.tags import TagTable
+from vitcapr.artefacts.word_vectors import read_word_vectors, write_word_vectors
 from vitcapr.errors import UserError
 
 ROWS = np.array([0, 2], np.int32)
@@ -25,6 +26,7 @@ RANKS = RankFile(
 )
 POOLS = Pools(ROWS, CAPTION_ROWS, CAPTION_ROWS[:1], ROWS)
 TAGS = TagTable.of([[(0, 1, "DET"), (2, 5, "NOUN")], [], [(1, 2, "VERB")]])
+VECTORS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 FORMATS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "attention": (lambda path: write_attention(path, ATTENTION), read_attention),
@@ -32,6 +34,7 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "ranks": (RANKS.write, RankFile.read),
     "pools": (lambda path: write_pools(path, POOLS), read_pools),
     "tags": (TAGS.write, TagTable.read),
+    "vectors": (lambda path: write_word_vectors(path, VECTORS), read_word_vectors),
 }
 
 
@@ -62,6 +65,23 @@ def test_what_was_written_comes_back(tmp_path: Path) -> None:
     assert table.of_row(1) is None
     write_pools(path, POOLS)
     assert all(map(np.array_equal, read_pools(path), POOLS))
+    write_word_vectors(path, VECTORS)
+    np.testing.assert_array_equal(read_word_vectors(path), VECTORS)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (VECTORS.astype(np.float64), "type float64"),
+        (VECTORS[0], r"shape is \(2,\)"),
+        (np.full((1, 2), np.nan, np.float32), "not finite"),
+    ],
+)
+def test_word_vectors_that_do_not_fit_are_refused(tmp_path: Path, vectors: np.ndarray, message: str) -> None:
+    path = tmp_path / "vectors.npy"
+    np.save(path, vectors)
+    with pytest.raises(UserError, match=f"not an embedding of words: .*{message}"):
+        read_word_vectors(path)
 
 
 @pytest.mark.parametrize(

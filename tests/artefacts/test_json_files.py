@@ -1,4 +1,4 @@
-"""Captions, metrics, comparison, weights, cards: what was written comes back, and what does not fit is one line."""
+"""JSON files: what was written comes back, and what does not fit is one line."""
 
 import json
 from collections.abc import Callable
@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from tests.artefacts.damage import refuses_foreign_files
 from vitcapr.artefacts.captions import Candidate, read_captions, read_results, write_captions
+from vitcapr.artefacts.cleaning import read_cleaning, write_cleaning
 from vitcapr.artefacts.comparison import read_comparison, write_comparison
 from vitcapr.artefacts.metrics import read_metrics, write_metrics
 from vitcapr.artefacts.model_card import read_card, write_card
+from vitcapr.artefacts.paraphrases import ParaphrasesCard
+from vitcapr.artefacts.tower_readers import read_tower_readers, write_tower_readers
 from vitcapr.artefacts.weight import QueryBankWeight, RerankingWeight
 from vitcapr.errors import UserError
+from vitcapr.text.cleaning import Removed
 
 CANDIDATE = Candidate(caption="a b", tokens=("a", "b"), token_log_probs=(-0.5, -0.25, -1.0), log_prob=-1.75, score=-0.5)
 IDENTITY = {"model": "m", "decoding": "d", "protocol": "p"}
@@ -24,6 +30,10 @@ COMPARISON = {
 }
 WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, "cider", 0.5, "0" * 64, "split:validation")
 BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
+PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
+REMOVED = {"en": Removed(captions=2, characters=9, kept=8).describe()}
+TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
+READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16}}
 
 
 def _metrics(path: Path) -> None:
@@ -38,6 +48,9 @@ FORMATS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
     "reranking": (WEIGHT.write, RerankingWeight.read),
     "bank": (BANK.write, QueryBankWeight.read),
     "card": (lambda path: write_card(path.parent, {"settings": {}}), read_card),
+    "paraphrases": (PARAPHRASES.write, ParaphrasesCard.read),
+    "cleaning": (lambda path: write_cleaning(path, REMOVED, cleaned=True), read_cleaning),
+    "readers": (lambda path: write_tower_readers(path, READERS), read_tower_readers),
 }
 
 
@@ -65,6 +78,12 @@ def test_what_was_written_comes_back(tmp_path: Path) -> None:
     write_comparison(path, COMPARISON)
     assert read_comparison(path) == {"format": "vitcapr-comparison-1", **COMPARISON}
     assert isinstance(read_comparison(path)["metrics"]["cider"]["before"], int)
+    PARAPHRASES.write(path)
+    assert ParaphrasesCard.read(path) == PARAPHRASES
+    write_cleaning(path, REMOVED, cleaned=True)
+    assert read_cleaning(path) == REMOVED
+    write_tower_readers(path, READERS)
+    assert read_tower_readers(path) == READERS
 
 
 def test_any_file_in_cocos_format_can_be_scored(tmp_path: Path) -> None:
@@ -130,6 +149,13 @@ def _drop(*keys: Any) -> Callable[[Any], None]:
         ("bank", _set("images", to=2.5), "images"),
         ("bank", _drop("captions"), "captions"),
         ("card", _set("format", to="vitcapr-model-0"), "not the card of a trained model"),
+        ("paraphrases", _set("entries", to=-1), "entries"),
+        ("paraphrases", _set("format", to="vitcapr-paraphrases-0"), "format"),
+        ("cleaning", _drop("languages", "en", "spaces"), "spaces"),
+        ("cleaning", _set("languages", "en", "kept", to="8"), "kept"),
+        ("readers", _set("english", "tokenizer", to="{}"), "english.tokenizer"),
+        ("readers", _set("english", "pad", to=-1), "pad"),
+        ("readers", _set("english", "languages", to=[]), "languages"),
     ],
 )
 def test_content_that_does_not_fit_is_refused(

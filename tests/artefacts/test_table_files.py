@@ -1,4 +1,4 @@
-"""History, GPU use, summary and scores by image: what does not fit is one line."""
+"""Files of tables: what does not fit is one line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ import pytest
 from tests.artefacts.damage import FOREIGN
 from vitcapr.artefacts.gpu_use import gpu_csv, gpu_row, read_gpu_use, whole_rows
 from vitcapr.artefacts.history import read_history, write_history
+from vitcapr.artefacts.pairs import read_pair_table, write_pair_table
 from vitcapr.artefacts.per_image import read_per_image, write_per_image
 from vitcapr.artefacts.summary import COLUMNS, read_summary
 from vitcapr.errors import UserError
@@ -19,7 +20,9 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "gpu": read_gpu_use,
     "summary": read_summary,
     "per_image": read_per_image,
+    "pairs": lambda path: read_pair_table(path, ["a"]),
 }
+PAIRS = pd.DataFrame({"caption_id": ["a"], "raw": ["Oh, x!"], "category": ["food"]})
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -98,11 +101,27 @@ def test_scores_by_image_that_do_not_fit_are_refused(tmp_path: Path, table: dict
         read_per_image(path)
 
 
-def test_cut_parquet_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "per_image.parquet"
-    write_per_image(path, pd.DataFrame({"image_id": ["a"], "caption": ["x"], "tokens": ["x"]}))
+@pytest.mark.parametrize("name", ["per_image", "pairs"])
+def test_cut_parquet_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "table.parquet"
+    if name == "pairs":
+        write_pair_table(path, PAIRS)
+    else:
+        write_per_image(path, pd.DataFrame({"image_id": ["a"], "caption": ["x"], "tokens": ["x"]}))
     content = path.read_bytes()
+    assert len(READERS[name](path)) == 1
     for number in range(1, 8):
         path.write_bytes(content[: len(content) * number // 8])
-        with pytest.raises(UserError, match="not a table of scores by image"):
-            read_per_image(path)
+        with pytest.raises(UserError, match="not a table of"):
+            READERS[name](path)
+
+
+def test_pairs_of_another_manifest_or_with_other_columns_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.parquet"
+    write_pair_table(path, PAIRS.assign(text="x"))
+    pd.testing.assert_frame_equal(read_pair_table(path, ["a"]), PAIRS, check_dtype=False)
+    with pytest.raises(UserError, match="belongs to another manifest"):
+        read_pair_table(path, ["b"])
+    PAIRS.drop(columns="raw").to_parquet(path, index=False)
+    with pytest.raises(UserError, match="not a table of pairs: its columns"):
+        read_pair_table(path, ["a"])

@@ -15,13 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from vitcapr.artefacts.parquet import read_parquet
+from vitcapr.artefacts.parquet import read_frame, to_arrow, write_table
 from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, sha256_file, write_json, write_text
+from vitcapr.files import sha256_file, write_json, write_text
 
 FORMAT = "vitcapr-manifest-1"
 SPLITS = ("train", "validation", "test", "none")
@@ -143,9 +142,9 @@ def write_manifest(
         ValueError: the tables break the contract: a mistake of the reader that made them.
     """
     removed = sorted(rejected)
-    tables = {"images.parquet": _table(images, IMAGES), "captions.parquet": _table(captions, CAPTIONS)}
+    tables = {"images.parquet": to_arrow(images, IMAGES), "captions.parquet": to_arrow(captions, CAPTIONS)}
     if objects is not None:
-        tables["objects.parquet"] = _table(objects, OBJECTS)
+        tables["objects.parquet"] = to_arrow(objects, OBJECTS)
     _check_not_empty(images, captions, removed, directory)
     _check_images(images)
     _check_captions(images, captions)
@@ -157,8 +156,7 @@ def write_manifest(
     for stale in ("manifest.json", "objects.parquet"):
         (directory / stale).unlink(missing_ok=True)
     for name, table in tables.items():
-        with atomic_path(directory / name) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+        write_table(directory / name, table)
     write_text(directory / "rejected.csv", _csv(removed))
 
     by_split = images["split"].value_counts()
@@ -205,7 +203,7 @@ def read_manifest(path: Path) -> Manifest:
             raise UserError(
                 "the file is not the one that manifest.json seals", where=file, remedy="run the data stage again"
             )
-        tables[name] = _read_table(file, SCHEMAS[name])
+        tables[name] = read_frame(file, SCHEMAS[name], "a table of a data manifest", "run the data stage")
     objects = tables.get("objects.parquet")
     if objects is not None:
         objects["words"] = [list(words) for words in objects["words"]]
@@ -223,31 +221,6 @@ def read_manifest(path: Path) -> Manifest:
         captions=tables["captions.parquet"],
         objects=objects,
     )
-
-
-def _read_table(file: Path, schema: "pa.Schema") -> pd.DataFrame:
-    remedy = "run the data stage again"
-    try:
-        table = read_parquet(file)
-    except (OSError, pa.ArrowException) as error:
-        raise UserError("not a whole Parquet file", where=file, remedy=remedy) from error
-    if not table.schema.equals(schema):
-        raise UserError(f"its columns are not those of {FORMAT}", where=file, remedy=remedy)
-    frame: pd.DataFrame = table.to_pandas(use_threads=False)
-    return frame
-
-
-def _table(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
-    """``frame`` in exactly the columns of ``schema``, without the pandas version in its metadata."""
-    if missing := [name for name in schema.names if name not in frame.columns]:
-        raise ValueError(f"columns missing: {missing}")
-    if extra := [name for name in frame.columns if name not in schema.names]:
-        raise ValueError(f"columns that the format does not have: {extra}")
-    for name in schema.names:
-        if frame[name].isna().any():
-            raise ValueError(f"column {name} has empty cells")
-    arrays = [pa.array(frame[field.name].tolist(), type=field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _check_split(split: str) -> None:

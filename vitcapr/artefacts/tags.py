@@ -1,10 +1,10 @@
-"""``tags.npz``: the part of speech of every word of every caption.
+"""``tags.npz``: the part of speech of every word of every caption; ``tags.json``: which tagger gave them, for people.
 
 The tags are the twelve that are the same for all languages: S. Petrov, D. Das, R. McDonald: A Universal Part-of-Speech
 Tagset. LREC 2012.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,7 +13,9 @@ import numpy as np
 
 from vitcapr.artefacts.arrays import read_arrays, write_arrays
 from vitcapr.errors import UserError
+from vitcapr.files import write_json
 
+FORMAT = "vitcapr-tags-1"
 TAGS = ("NOUN", "VERB", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM", "CONJ", "PRT", ".", "X")
 NONE = 0
 """Where there is no word; tag t of ``TAGS`` is number t + 1."""
@@ -91,3 +93,14 @@ class TagTable:
             return cls(**arrays)
         except ValueError as error:
             raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
+
+
+def write_tags_card(path: Path, table: TagTable, taggers: Mapping[str, str], captions: str) -> None:
+    """Write how ``table`` was made.
+
+    Args:
+        taggers: the tagger of each language.
+        captions: sha256 of ``captions.parquet``.
+    """
+    counted = {"tags": list(TAGS), "counts": table.counts()}
+    write_json(path, {"format": FORMAT, "taggers": dict(taggers), **counted, "captions_sha256": captions})

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.workflow.comparison import SUMMARY, of_artefacts, of_experiments, of_scores, read_scores
+from vitcapr.workflow.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.workflow.lineage import Lineage
 
+SUMMARY = "summary.csv"
 KINDS = "two folders of experiments, two artefacts, or two summaries"
 
 
@@ -52,6 +54,17 @@ def compare(first: Path, second: Path) -> list[str]:
         same = sha256_file(first) == sha256_file(second)
         lines.append("the files are the same, byte for byte" if same else "the files differ")
     return lines or ["made from the same"]
+
+
+def read_scores(path: Path) -> Scores:
+    """The scores of a summary by split, model, decoding and metric. Scores without a value are left out.
+
+    Raises:
+        UserError: the file is missing or is not a summary.
+    """
+    table = read_summary(path).dropna(subset=["value"])
+    keys = table[["split", "model", "decoding", "metric"]].itertuples(index=False, name=None)
+    return dict(zip(keys, table["value"].tolist(), strict=True))
 
 
 app = typed(main)

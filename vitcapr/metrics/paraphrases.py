@@ -11,13 +11,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from vitcapr.artefacts.paraphrases import CARD, TABLE, ParaphrasesCard
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_json, sha256_bytes, sha256_file, write_json
+from vitcapr.files import atomic_path, sha256_bytes, sha256_file
 from vitcapr.metrics import java
-
-FORMAT = "vitcapr-paraphrases-1"
-CARD, TABLE = "card.json", "table.gz"
-"""In one folder; the table has lines by three, a probability and two phrases."""
 
 _LINES = 3
 
@@ -42,8 +39,7 @@ def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]], 
             rest = 1
         if rest:
             raise UserError("METEOR's program wrote half a table", where=table, remedy="is the disk full?")
-    content = {"format": FORMAT, "entries": count, "references": _digest(references), "table": sha256_file(table)}
-    write_json(directory / CARD, content)
+    ParaphrasesCard(count, _digest(references), sha256_file(table)).write(directory / CARD)
     return count
 
 
@@ -53,18 +49,15 @@ def find_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) -
     Raises:
         UserError: it is another file, or of other references, or the table is not the one that was written with it.
     """
-    card = directory / CARD
-    content = read_json(card)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"not a card of paraphrases ({FORMAT})", where=card)
-    if content.get("references") != _digest(references):
+    card = ParaphrasesCard.read(directory / CARD)
+    if card.references != _digest(references):
         raise UserError(
             "the paraphrases are of other references",
-            where=card,
+            where=directory / CARD,
             remedy="write them again (vitcapr stage paraphrases) from the same manifest, split and language",
         )
     table = directory / TABLE
-    if not table.is_file() or content.get("table") != sha256_file(table):
+    if not table.is_file() or card.table != sha256_file(table):
         raise UserError("the paraphrases are missing or damaged", where=table, remedy="delete them and run again")
     return table
 

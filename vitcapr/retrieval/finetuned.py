@@ -12,17 +12,15 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.tower_readers import READERS, read_tower_readers
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader, WordTags
 from vitcapr.features.encoders.photographs import preprocessing_of
 from vitcapr.features.encoders.precision import autocast
 from vitcapr.features.extraction.pixels import PIXELS
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.files import read_json
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, TextTower
 from vitcapr.retrieval.finetuned_towers import build_finetuned
-
-READERS = "readers.json"
 
 
 def embed_pixels(finetuned: FinetunedDualEncoder, pixels: Tensor, chunk: int | None = None) -> Tensor:
@@ -107,7 +105,9 @@ def open_finetuned(
         )
     finetuned = build_finetuned(architecture)
     finetuned.load_state_dict(weights)
-    readers = {name: TowerReader.from_description(values) for name, values in read_json(folder / READERS).items()}
+    readers = {
+        name: TowerReader.from_description(values) for name, values in read_tower_readers(folder / READERS).items()
+    }
     check_tags(finetuned, tags)
     return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags=tags)
 

@@ -34,9 +34,9 @@ class PairsSettings(PhotographSettings):
 @stage()
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
+    from vitcapr.artefacts.cleaning import write_cleaning
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
-    from vitcapr.files import write_json
     from vitcapr.text.cleaning import Cleaner
 
     wanted = settings.pairs
@@ -62,7 +62,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
             reporter=report,
         )
     removed = {language: counts.describe() for language, counts in sorted(cleaner.removed.items())}
-    write_json(folder / "cleaning.json", {"cleaned": wanted.clean, "languages": removed})
+    write_cleaning(folder / "cleaning.json", removed, cleaned=wanted.clean)
     for language, counts in removed.items():
         share = 1 - counts["kept"] / max(1, counts["characters"])
         report.line(f"{language}: cleaning removed {share:.1%} of the characters, {counts['fillers']} fillers")

@@ -30,13 +30,13 @@ def draw_pair_lengths(
     import numpy as np
 
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.pairs import read_pair_table
     from vitcapr.data.pairs.claims import text_length
-    from vitcapr.data.pairs.dataset import read_pairs
     from vitcapr.figures.style import save_pictures
     from vitcapr.figures.text import lengths_by_language
 
     captions = read_manifest(manifest).captions
-    captions = captions.assign(raw=read_pairs(pairs, captions["caption_id"].tolist())["raw"])
+    captions = captions.assign(raw=read_pair_table(pairs, captions["caption_id"].tolist())["raw"])
     lengths = {}
     for language, part in captions.groupby("language"):
         raw, cleaned = (np.array([text_length(text, str(language)) for text in part[name]]) for name in ("raw", "text"))

@@ -36,6 +36,7 @@ def finetune(
 
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TagTable
+    from vitcapr.artefacts.tower_readers import READERS, write_tower_readers
     from vitcapr.building.finetuned_dual_encoder import assembled, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.batches.augment import Augmentation
@@ -44,9 +45,9 @@ def finetune(
     from vitcapr.features.encoders.photographs import preprocessing_of
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.reader import open_features
-    from vitcapr.files import sha256_bytes, sha256_file, write_json
+    from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.models.finetuned_dual_encoder import layer_rates
-    from vitcapr.retrieval.finetuned import READERS, check_tags
+    from vitcapr.retrieval.finetuned import check_tags
     from vitcapr.training.distributed import is_first
     from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
     from vitcapr.training.outcome import train_into
@@ -111,4 +112,4 @@ def finetune(
         rates=[(group.parameters, group.scale) for group in groups],
     )
     if is_first():
-        write_json(finetuned / READERS, {name: reader.describe() for name, reader in readers.items()})
+        write_tower_readers(finetuned / READERS, {name: reader.describe() for name, reader in readers.items()})

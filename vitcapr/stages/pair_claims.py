@@ -22,19 +22,21 @@ def pair_claims(
     from collections import defaultdict
     from dataclasses import asdict
 
+    from vitcapr.artefacts.claims import write_claims
+    from vitcapr.artefacts.cleaning import read_cleaning
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.pairs import read_pair_table
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.claims import Picture, base64_claims, claims_table, length_claim, text_claims, text_length
-    from vitcapr.data.pairs.dataset import read_pairs
-    from vitcapr.files import read_json, write_json, write_text
+    from vitcapr.files import write_text
     from vitcapr.tables.markdown import to_markdown
 
     data = read_manifest(manifest)
-    raw = read_pairs(pairs, data.captions["caption_id"].tolist())["raw"]
+    raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"]
     lengths: dict[str, list[int]] = defaultdict(list)
     for text, language in zip(raw, data.captions["language"], strict=True):
         lengths[language].append(text_length(text, language))
-    removed = read_json(cleaning)["languages"]
+    removed = read_cleaning(cleaning)
     rows = sorted(random.Random(0).sample(range(len(data.images)), min(SAMPLE, len(data.images))))
     pictures = []
     with ImageSource(data.image_root) as source, report.track("pair_claims", len(rows), "images") as bar:
@@ -45,7 +47,7 @@ def pair_claims(
     measured += text_claims(removed) if removed else []
     measured += base64_claims(pictures)
     title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
-    write_json(claims, {"format": "vitcapr-claims-1", "claims": [asdict(claim) for claim in measured]})
+    write_claims(claims, map(asdict, measured))
     page = to_markdown(claims_table(measured, title))
     write_text(table, page)
     report.line(page.rstrip())

@@ -7,8 +7,6 @@ from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
-FORMAT = "vitcapr-tags-1"
-
 
 class TagSettings(StageSettings):
     tags: TagsConfig = TagsConfig()
@@ -20,8 +18,8 @@ def tag_words(
 ) -> None:
     """Tag the words of all captions with the tagger of their language."""
     from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tags import TAGS, TagTable
-    from vitcapr.files import sha256_file, write_json
+    from vitcapr.artefacts.tags import TagTable, write_tags_card
+    from vitcapr.files import sha256_file
     from vitcapr.text.tags import taggers
 
     captions = read_manifest(manifest).captions
@@ -37,12 +35,5 @@ def tag_words(
     table = TagTable.of(tagged)
     table.write(tags)
     used = {language: by_language[language].name for language in languages}
-    content = {
-        "format": FORMAT,
-        "taggers": used,
-        "tags": list(TAGS),
-        "counts": table.counts(),
-        "captions_sha256": sha256_file(manifest.parent / "captions.parquet"),
-    }
-    write_json(card, content)
+    write_tags_card(card, table, used, sha256_file(manifest.parent / "captions.parquet"))
     report.line(", ".join(f"{language}: {name}" for language, name in used.items()))

@@ -30,18 +30,15 @@ def word_vectors(
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
 
-    import numpy as np
-
     from vitcapr.artefacts.vocabulary import Vocabulary
-    from vitcapr.files import atomic_path, write_json
+    from vitcapr.artefacts.word_vectors import write_coverage, write_word_vectors
     from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
     named = settings.word_vectors
     matrix, covered = initial_embedding(
         Vocabulary.read(vocabulary), VectorFile(Path(named.path), named.dimension), seed=named.seed
     )
-    with atomic_path(vectors) as temporary, temporary.open("wb") as stream:
-        np.save(stream, matrix, allow_pickle=False)
-    write_json(coverage, covered.as_dict())
+    write_word_vectors(vectors, matrix)
+    write_coverage(coverage, covered.as_dict())
     for line in covered.lines():
         report.line(line)

@@ -1,7 +1,5 @@
 """Several trainings that differ in the learning rate, of which the best on the validation split is kept."""
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +8,12 @@ from typing import Any, TypeVar
 import torch
 
 from vitcapr.artefacts.gpu_use import gpu_csv
-from vitcapr.files import write_text
+from vitcapr.artefacts.sweep import SWEEP, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training.loop import Diverged, Position, Recipe, Task
 from vitcapr.training.outcome import CHECKPOINT, Trained, leave, train_from
 
 Batch = TypeVar("Batch")
-
-SWEEP = "sweep.csv"
 
 
 def with_rate(recipe: Recipe, rate: float) -> Recipe:
@@ -90,7 +86,7 @@ def sweep_into(
         else:
             rows[-1]["chosen"] = 0
     if best is not None:
-        write_text(folder / SWEEP, sweep_csv(rows))
+        write_sweep(folder / SWEEP, rows)
         leave(folder, best, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part)
 
 
@@ -110,18 +106,8 @@ def leave_untrained(
         scores = task.validate()
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     trained = Trained(Position(best_score=scores[select_by]), weights, gpu_csv("nothing was trained"))
-    write_text(folder / SWEEP, sweep_csv([]))
+    write_sweep(folder / SWEEP, [])
     leave(folder, trained, select_by, card=card, dtype=dtype, reporter=reporter, part=part)
-
-
-def sweep_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """``learning_rate, best_epoch, validation_loss, validation_rsum, chosen``; a row a training."""
-    columns = ("learning_rate", "best_epoch", "validation_loss", "validation_rsum", "chosen")
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _scores(end: Position) -> dict[str, float]:

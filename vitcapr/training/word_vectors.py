@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
+from vitcapr.artefacts.word_vectors import read_word_vectors
 from vitcapr.errors import UserError
 
 
@@ -16,9 +16,9 @@ def start_embedding(embedding: nn.Embedding, path: Path, key: str) -> None:
         key: the setting that decides the embedding's width, for the message.
 
     Raises:
-        UserError: the vectors are of another vocabulary or width.
+        UserError: the file is missing or damaged, or its vectors are of another vocabulary or width.
     """
-    vectors = np.load(path, allow_pickle=False)
+    vectors = read_word_vectors(path)
     weight = embedding.weight
     if vectors.shape != tuple(weight.shape):
         raise UserError(

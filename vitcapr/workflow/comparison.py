@@ -1,17 +1,12 @@
 """Compares two jobs, two experiments or two tables of scores."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from vitcapr.errors import UserError
 from vitcapr.provenance.records import Run
 from vitcapr.workflow.changes import code_changes, differences
 from vitcapr.workflow.lineage import Lineage
-
-SUMMARY = "summary.csv"
-_KEY = ("split", "model", "decoding", "metric")
 
 Scores = Mapping[tuple[str, ...], float]
 
@@ -96,22 +91,6 @@ def of_scores(first: Scores, second: Scores) -> Iterator[str]:
     yield f"{len(shared) - len(changed)} scores are the same, {len(changed)} differ; " + (
         f"{only[0]} only in the first, {only[1]} only in the second"
     )
-
-
-def read_scores(path: Path) -> Scores:
-    """A summary's scores by split, model, decoding and metric.
-
-    Raises:
-        UserError: the file is missing or no summary.
-    """
-    try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.DictReader(stream))
-        return {tuple(row[name] for name in _KEY): float(row["value"]) for row in rows}
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-    except (KeyError, ValueError, UnicodeDecodeError) as error:
-        raise UserError("not a summary of scores", where=path, remedy=f"name a {SUMMARY}") from error
 
 
 def _by_role(run: Run) -> dict[tuple[str, str], tuple[str, str]]:

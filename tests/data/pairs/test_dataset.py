@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.data.pairs.dataset import read_pairs, read_summary
+from vitcapr.artefacts.pairs import read_pair_table
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.stages.data_pairs import data_pairs
@@ -65,7 +65,7 @@ def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> 
         "第3只狗",
         "a copy of the fourth",
     ]
-    beside = read_pairs(tmp_path / "data" / "pairs.parquet", data.captions["caption_id"].tolist())
+    beside = read_pair_table(tmp_path / "data" / "pairs.parquet", data.captions["caption_id"].tolist())
     assert beside["raw"].iloc[:2].tolist() == ["Wow, dog number 0 !", "第 0 只狗。"]
     assert set(beside["category"]) == {"animal"}
     rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]
@@ -87,7 +87,7 @@ def test_pools_are_of_the_test_split_and_pairs_of_none_other(tmp_path: Path, tab
         assert pools["text_candidates"].tolist() == test
         assert len(pools["image_queries"]) == len(pools["text_queries"]) == 1
         assert set(pools["text_queries"].tolist()) < set(test)
-    splits = read_summary(tmp_path / "data" / "manifest.json")["splits"]
+    splits = json.loads((tmp_path / "data" / "pairs.json").read_text())["splits"]
     assert {split: mixture["images"] for split, mixture in splits.items()} == {"train": 7, "validation": 3, "test": 2}
     assert sum(mixture["pairs"] for mixture in splits.values()) == len(data.captions) == 25
 

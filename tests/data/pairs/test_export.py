@@ -11,9 +11,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.pairs import read_pair_table
 from vitcapr.commands import pairs
 from vitcapr.data.pairs.claims import text_length
-from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.stages.data_pairs import data_pairs
@@ -47,7 +47,7 @@ def read_in(folder: Path, table: Path, encoding: str, **more: Any) -> Path:
 def content(manifest: Path) -> tuple[list[tuple[Any, ...]], list[str]]:
     """Of each caption all that counts, its picture's digest among it."""
     data = read_manifest(manifest)
-    beside = read_pairs(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())
+    beside = read_pair_table(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())
     digest = dict(zip(data.images["image_id"], data.images["sha256"], strict=True))
     table = data.captions.assign(
         raw=beside["raw"], category=beside["category"], test=data.captions["split"] == "test"

@@ -10,24 +10,18 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.parquet import read_parquet
+from vitcapr.artefacts.pairs import TABLE, write_pair_card, write_pair_table
 from vitcapr.artefacts.pools import write_pools
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
 from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.split import choose_pools, deal, draw
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, read_json, write_json
 from vitcapr.progress import Reporter
 
-FORMAT = "vitcapr-pairs-1"
 LANGUAGES = ("en", "zh")
-PAIRS = pa.schema([("caption_id", pa.string()), ("raw", pa.string()), ("category", pa.string())])
-"""``pairs.parquet``: a row a caption, in the order of ``captions.parquet``. ``raw``: the text before cleaning."""
 
 
 @dataclass(frozen=True)
@@ -94,31 +88,6 @@ def write_pairs(
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
     )
-
-
-def read_pairs(file: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
-    """``pairs.parquet`` of a data set: ``caption_id, raw, category``, a row a caption.
-
-    Args:
-        caption_ids: those of the manifest, in its order.
-
-    Raises:
-        UserError: it is missing, or belongs to another manifest.
-    """
-    if not file.is_file():
-        raise UserError("the data set is not one of pairs", where=file, remedy="set data.dataset: pairs")
-    table: pd.DataFrame = read_parquet(file).to_pandas(use_threads=False)
-    if table["caption_id"].tolist() != list(caption_ids):
-        raise UserError("pairs.parquet belongs to another manifest", where=file, remedy="run the data stage again")
-    return table
-
-
-def read_summary(manifest: Path) -> dict[str, Any]:
-    """``pairs.json`` beside a manifest."""
-    content = read_json(manifest.parent / "pairs.json")
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise UserError(f"not of format {FORMAT}", where=manifest.parent / "pairs.json", remedy="run the data stage")
-    return content
 
 
 def _pictures(
@@ -211,18 +180,15 @@ def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:
 
 
 def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, reporter: Reporter) -> None:
-    arrays = [pa.array(table[name].tolist(), pa.string()) for name in PAIRS.names]
-    with atomic_path(directory / "pairs.parquet") as temporary:
-        pq.write_table(pa.Table.from_arrays(arrays, schema=PAIRS), temporary, compression="zstd")
+    write_pair_table(directory / TABLE, table)
     rows = table.assign(caption_row=np.arange(len(table)), image_row=pd.factorize(table["image_id"])[0])
     pools = choose_pools(rows[rows["split"] == "test"], recipe.queries, recipe.candidates, recipe.seed)
     write_pools(directory / "pools.npz", pools)
     shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
-    write_json(
+    write_pair_card(
         directory / "pairs.json",
         {
-            "format": FORMAT,
             "seed": recipe.seed,
             "split": "whole pictures, stratified by category and by captions of each language; no picture on two sides",
             "splits": shares,

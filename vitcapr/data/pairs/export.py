@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import IO
 
 from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.pairs import TABLE, read_pair_table
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.pairs.dataset import read_pairs
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
 
@@ -51,7 +51,7 @@ def export_pairs(
 
 
 def _rows(data: Manifest, manifest: Path, encoded: bool) -> Iterator[dict[str, str]]:
-    beside = read_pairs(manifest.parent / "pairs.parquet", data.captions["caption_id"].tolist())
+    beside = read_pair_table(manifest.parent / TABLE, data.captions["caption_id"].tolist())
     path_of = dict(zip(data.images["image_id"], data.images["path"], strict=True))
     captions = data.captions[["image_id", "language", "split"]].itertuples(index=False)
     held, image = "", ""
