@@ -4,11 +4,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 def format_seconds(seconds: float) -> str:
@@ -34,17 +36,8 @@ class Tracker:
         self._done, self._begun_at = done, done
         self._start = time.monotonic()
         self._next_line = self._start + reporter.interval
-        self._bar: Progress | None = None
-        if reporter.live:
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[note]}"),
-                console=reporter.console,
-            )
+        self._bar = _bar(reporter.console) if reporter.live else None
+        if self._bar is not None:
             self._task = self._bar.add_task(description, total=total, completed=done, rate="", note="")
             self._bar.start()
 
@@ -79,8 +72,24 @@ class Tracker:
         )
 
 
+def _bar(console: "Console") -> "Progress":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=console,
+    )
+
+
 class Reporter:
     """The messages of a stage: to standard error and, if given, appended to a log file.
+
+    rich is imported only for a terminal, because its import takes a tenth of a second.
 
     Args:
         log: a file that receives every line, with the time; None for none.
@@ -89,20 +98,29 @@ class Reporter:
     """
 
     def __init__(self, log: Path | None = None, interval: float = 10.0, stream: TextIO | None = None) -> None:
-        self.console = Console(file=stream or sys.stderr, stderr=stream is None)
-        self.live = self.console.is_terminal
+        self._stream = stream or sys.stderr
+        self.live = self._stream.isatty()
         self.interval = interval
         self._log: TextIO | None = None
         if log is not None:
             log.parent.mkdir(parents=True, exist_ok=True)
             self._log = log.open("a", encoding="utf-8")
 
+    @cached_property
+    def console(self) -> "Console":
+        """Of the terminal: prints a line above a live bar."""
+        from rich.console import Console
+
+        return Console(file=self._stream)
+
     def line(self, message: str, to_terminal: bool = True) -> None:
         if self._log is not None:
             self._log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {message}\n")
             self._log.flush()
-        if to_terminal:
-            self.console.print(message, markup=False, highlight=False, soft_wrap=True)
+        if to_terminal and self.live:
+            self.console.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        elif to_terminal:
+            print(message, file=self._stream, flush=True)
 
     @contextmanager
     def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vitcapr.artefacts.summary import COLUMNS
 from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.declaration.kinds import Artefact
@@ -208,10 +209,10 @@ def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
 def test_diff_of_experiments_says_what_was_set_and_what_came_out(
     toys: Toys, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    head = "split,model,decoding,metric,value\n"
+    scores = "{0},d,test,m,beam,bleu_4,{1},,,3,p\n{0},d,test,m,beam,cider,1,,,3,p\n"
     for name, rate, bleu in (("a", 0.5, 0.25), ("b", 0.25, 0.5)):
         toys.run(rate, name)
-        Path(f"results/{name}/summary.csv").write_text(f"{head}test,m,beam,bleu_4,{bleu}\ntest,m,beam,cider,1\n")
+        Path(f"results/{name}/summary.csv").write_text(f"{','.join(COLUMNS)}\n{scores.format(name, bleu)}")
     text = said(capsys, lambda: diff.main(Path("results/a"), Path("results/b")))
     assert "train/model\n    rate 0.5 -> 0.25\n" in text
     assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text

@@ -40,6 +40,7 @@ LIBRARIES = {
 """Import name -> distribution, for libraries whose version can change a result."""
 
 HARMLESS = {
+    "aiohttp": "It limits the time of a transfer; the digests of what arrives are checked afterwards.",
     "dask": "It schedules the sums of vitcapr features stats, which no artefact holds.",
     "distributed": "It runs dask's tasks on a cluster.",
     "faiss": "Only vitcapr search uses it, which writes no artefact, and it finds what the exact search finds.",
@@ -85,9 +86,8 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
         UserError: there is no such module.
     """
     modules, libraries = _closure(module, package)
-    digests = _digests(remembered)
-    code = {name: digests.of(name, _path(name)) for name in sorted(modules)}
-    digests.remember()
+    code = {name: _digest(name, remembered) for name in sorted(modules)}
+    _digests(remembered).remember()
     return code | {name: _release(name) for name in sorted(libraries)}
 
 
@@ -145,6 +145,7 @@ def _folder(package: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
+@cache
 def _path(module: str) -> Path:
     package, _, rest = module.partition(".")
     path = _folder(package).joinpath(*rest.split("."))
@@ -153,6 +154,12 @@ def _path(module: str) -> Path:
 
 def _is_package(module: str) -> bool:
     return _path(module).name == "__init__.py"
+
+
+@cache
+def _digest(module: str, remembered: Path | None) -> str:
+    """One module belongs to many stages."""
+    return _digests(remembered).of(module, _path(module))
 
 
 @cache
