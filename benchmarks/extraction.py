@@ -18,7 +18,8 @@ import torch
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size
+from vitcapr.features.encoders.backbones import Backbone, model_image_size
+from vitcapr.features.encoders.checkpoints import locate
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.features.extraction.extract import Photograph, extract_chunks

@@ -13,6 +13,7 @@ _HOMES = {
     "evaluate": "vitcapr.api.evaluation",
     "evaluate_retrieval": "vitcapr.api.evaluation",
     "load_captioner": "vitcapr.api.captioner",
+    "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.features.store.reader",
     "read_manifest": "vitcapr.api.manifest",
 }

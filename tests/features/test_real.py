@@ -10,7 +10,8 @@ from PIL import Image
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size
+from vitcapr.features.encoders.backbones import Backbone, model_image_size
+from vitcapr.features.encoders.checkpoints import locate
 from vitcapr.features.encoders.preprocess import read_preprocessing
 
 NAME = "vit-tiny-patch16-224-augreg"

@@ -2,7 +2,7 @@ import io
 
 from PIL import Image
 
-from vitcapr.retrieval.page import FoundCaption, FoundImage, results_page, thumbnail
+from vitcapr.retrieval.page import ShownCaption, ShownImage, results_page, thumbnail
 
 
 def test_a_thumbnail_keeps_its_shape_and_drops_the_rest() -> None:
@@ -18,7 +18,7 @@ def test_a_thumbnail_keeps_its_shape_and_drops_the_rest() -> None:
 
 def test_nothing_from_outside_is_taken_for_markup() -> None:
     nasty = '<script>alert("x")</script>'
-    page = results_page(nasty, None, [FoundImage(0.5, nasty, nasty, None)], [FoundCaption(0.25, nasty, nasty)], nasty)
+    page = results_page(nasty, None, [ShownImage(0.5, nasty, nasty, None)], [ShownCaption(0.25, nasty, nasty)], nasty)
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 7
     assert "1. 0.500" in page

@@ -6,7 +6,8 @@ from typing import Any
 import torch
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.features.encoders.backbones import Checkpoint, locate, model_image_size, weights_digest
+from vitcapr.features.encoders.backbones import model_image_size
+from vitcapr.features.encoders.checkpoints import Checkpoint, locate, weights_digest
 from vitcapr.features.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.features.extraction.origin import source_name

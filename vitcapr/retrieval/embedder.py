@@ -16,6 +16,7 @@ from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import GatheredArray
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
+from vitcapr.text.normalise import words_of
 
 _BLOCK = 256
 """Images or captions embedded at a time."""
@@ -171,8 +172,6 @@ class Retriever:
 
     def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
-        from vitcapr.text.normalise import words_of  # nltk loads for seconds, and only words of one's own need it
-
         cleaning = self.words.recipe["normalise"]
         longest = self.card["settings"]["retriever"]["text"]["max_length"]
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]

@@ -11,7 +11,8 @@ from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TowerReader
-from vitcapr.features.encoders.backbones import Backbone, locate, weights_digest
+from vitcapr.features.encoders.backbones import Backbone
+from vitcapr.features.encoders.checkpoints import locate, weights_digest
 from vitcapr.features.encoders.text_encoders import (
     TextEncoder,
     load_text_encoder,

@@ -28,8 +28,8 @@ p { margin: 0.2rem 0; }
 
 
 @dataclass(frozen=True)
-class FoundImage:
-    """A found image; ``thumbnail`` is a JPEG file, or None if the picture is not available."""
+class ShownImage:
+    """A found image as the page shows it; ``thumbnail`` is a JPEG file, or None if the picture is not available."""
 
     score: float
     name: str
@@ -38,8 +38,8 @@ class FoundImage:
 
 
 @dataclass(frozen=True)
-class FoundCaption:
-    """A found caption and its image."""
+class ShownCaption:
+    """A found caption and its image, as the page shows them."""
 
     score: float
     caption: str
@@ -60,8 +60,8 @@ def thumbnail(picture: Image.Image) -> bytes:
 def results_page(
     query: str,
     query_image: bytes | None,
-    images: Sequence[FoundImage],
-    captions: Sequence[FoundCaption],
+    images: Sequence[ShownImage],
+    captions: Sequence[ShownCaption],
     note: str,
 ) -> str:
     """The page, UTF-8 text: the query, the images with rank, cosine and a caption, then the captions.
@@ -86,14 +86,14 @@ def results_page(
     return "\n".join(parts)
 
 
-def _image(rank: int, found: FoundImage) -> str:
+def _image(rank: int, found: ShownImage) -> str:
     caption = html.escape(found.caption)
     picture = f'<img src="{_data(found.thumbnail)}" alt="{caption}">' if found.thumbnail else "<p>no picture</p>"
     score = f'<span class="score">{rank}. {found.score:.3f}</span>'
     return f'<li>{picture}<p>{score} {caption}</p><p class="name">{html.escape(found.name)}</p></li>'
 
 
-def _caption(found: FoundCaption) -> str:
+def _caption(found: ShownCaption) -> str:
     name = f'<span class="name">{html.escape(found.name)}</span>'
     return f'<li><span class="score">{found.score:.3f}</span> {html.escape(found.caption)} {name}</li>'
 

@@ -75,7 +75,8 @@ def draw_rollout(
     from vitcapr.artefacts.attention import read_attention
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.backbones import locate, model_image_size
+    from vitcapr.features.encoders.backbones import model_image_size
+    from vitcapr.features.encoders.checkpoints import locate
     from vitcapr.features.encoders.preprocess import read_preprocessing
     from vitcapr.features.encoders.rollout import AttendingBackbone
     from vitcapr.figures.attended import choose_attended

@@ -37,7 +37,8 @@ def extract_pixels(
     from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.backbones import locate, model_image_size
+    from vitcapr.features.encoders.backbones import model_image_size
+    from vitcapr.features.encoders.checkpoints import locate
     from vitcapr.features.encoders.preprocess import read_preprocessing
     from vitcapr.features.extraction.extract import photographs_of
     from vitcapr.features.extraction.origin import images_digest

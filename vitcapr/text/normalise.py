@@ -4,11 +4,10 @@ import re
 import unicodedata
 from typing import Literal
 
-from nltk.tokenize import TreebankWordTokenizer
+from vitcapr.text.treebank import treebank_words
 
 NonLetters = Literal["space", "remove", "keep"]
 
-_TREEBANK = TreebankWordTokenizer()
 _HAN = re.compile(r"([\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])")
 
 
@@ -30,11 +29,11 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of ``text`` by NLTK's Treebank rules; a Chinese character is a word of its own.
+    """The words of ``text`` by the Treebank rules; a Chinese character is a word of its own.
 
     Those rules cut at white space, which Chinese does not write: a whole caption would be one word.
     """
-    return [str(token) for token in _TREEBANK.tokenize(_HAN.sub(r" \1 ", text))]
+    return treebank_words(_HAN.sub(r" \1 ", text))
 
 
 def words_of(text: str, *, non_letters: NonLetters = "remove", drop_one_letter: bool = False) -> list[str]:

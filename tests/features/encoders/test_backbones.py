@@ -20,7 +20,8 @@ from transformers import (
 )
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.backbones import Backbone, locate, model_image_size, weights_digest
+from vitcapr.features.encoders.backbones import Backbone, model_image_size
+from vitcapr.features.encoders.checkpoints import locate, weights_digest
 
 Save = Callable[..., Path]
 Make = Callable[..., ViTModel]

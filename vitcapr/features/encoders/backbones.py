@@ -1,21 +1,16 @@
 """A ViT-family checkpoint as a function from pixels to one CLS vector and a grid of patch vectors."""
 
 import inspect
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 from transformers import AutoModel, Blip2VisionModel, CLIPVisionModel
 
 from vitcapr.errors import UserError
+from vitcapr.features.encoders.checkpoints import weight_files
 from vitcapr.features.encoders.loading import load_part, read_config
-from vitcapr.features.encoders.preprocess import PROCESSORS
-from vitcapr.files import sha256_bytes, sha256_file
 
 VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
 """What is loaded of a checkpoint of pictures and text, by its model type."""
@@ -24,71 +19,8 @@ CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobile
 """Model types whose output is a map (B, D, h, w) and its pooled vector."""
 IMAGENET_SIZE = (224, 224)
 
-_WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")
 _VIT_REMEDY = "use a ViT, DeiT, DINOv2 or CLIP checkpoint"
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A checkpoint on disk.
-
-    Attributes:
-        folder: holds ``config.json``, the weights and, usually, ``preprocessor_config.json``.
-        revision: the commit for a hub id; None for a folder.
-    """
-
-    folder: Path
-    revision: str | None
-
-
-def locate(source: str, revision: str) -> Checkpoint:
-    """Find ``source``: under ``VITCAPR_BACKBONES``, as a folder, or on the hub (its cache first if offline).
-
-    Raises:
-        UserError: it is not found.
-    """
-    shelf = os.environ.get("VITCAPR_BACKBONES")
-    places = [Path(shelf).expanduser() / source] if shelf and not Path(source).is_absolute() else []
-    places.append(Path(source).expanduser())
-    for place in places:
-        if (place / "config.json").is_file():
-            return Checkpoint(place.resolve(), None)
-        if place.is_dir():
-            raise UserError(f"the folder of backbone '{source}' has no config.json", where=place)
-    remedy = "put the checkpoint's folder under VITCAPR_BACKBONES, or run where the hub can be reached"
-    if Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1:
-        raise UserError(f"backbone '{source}' is not a folder", where=places[-1], remedy="check the path")
-    try:
-        folder = snapshot_download(source, revision=revision, allow_patterns=["config.json", *PROCESSORS, *_WEIGHTS])
-    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-        looked = ", ".join(str(place) for place in places)
-        what = f"backbone '{source}' (revision {revision}) is neither a local folder nor to be had from the hub"
-        raise UserError(what, where=f"looked in {looked}", remedy=remedy) from error
-    return Checkpoint(Path(folder).resolve(), Path(folder).name)
-
-
-def weights_digest(folder: Path) -> str:
-    """sha256 of the configuration and of the weights: of each file's own sha256, in name order.
-
-    Raises:
-        UserError: there are no safetensors.
-    """
-    lines = [f"{path.name} {sha256_file(path)}" for path in [folder / "config.json", *_weight_files(folder)]]
-    return sha256_bytes("\n".join(lines).encode())
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    weights = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)})
-    if not any(path.suffix == ".safetensors" for path in weights):
-        pickled = any(folder.glob("*.bin"))
-        raise UserError(
-            "the checkpoint has no model.safetensors"
-            + (", only pickled weights, which may run code" if pickled else ""),
-            where=folder,
-            remedy="save it again with model.save_pretrained(folder), which writes safetensors",
-        )
-    return weights
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
@@ -153,7 +85,7 @@ class Backbone:
         Raises:
             UserError: not a checkpoint of a ViT with a CLS token, or of another size that it cannot adapt to.
         """
-        _weight_files(folder)
+        weight_files(folder)
         self.size, self.dtype, self.device = size, dtype, device or torch.device("cpu")
         config = read_config(folder)
         if config.model_type in CONVOLUTIONAL:

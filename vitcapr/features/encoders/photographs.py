@@ -1,7 +1,7 @@
 """Features of photographs that are in no data set, by the very steps that filled a store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -9,10 +9,13 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.backbones import locate, weights_digest
-from vitcapr.features.encoders.image_towers import ImageTower, load_image_tower
+from vitcapr.features.encoders.checkpoints import locate, weights_digest
+from vitcapr.features.encoders.plain_vit import load_plain_vit
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
+
+if TYPE_CHECKING:
+    from vitcapr.features.encoders.image_towers import ImageTower
 
 
 class PhotographEncoder:
@@ -23,7 +26,7 @@ class PhotographEncoder:
         dim: D, the width of the features.
     """
 
-    def __init__(self, preprocessing: Preprocessing, backbone: ImageTower, store_dtype: str) -> None:
+    def __init__(self, preprocessing: Preprocessing, backbone: "ImageTower", store_dtype: str) -> None:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, DTYPES[store_dtype]
         self.grid, self.dim = backbone.grid, backbone.shapes["cls"][0]
 
@@ -63,15 +66,20 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
             where=folder,
             remedy=f"give the folder of {attributes['backbone']} with --backbone",
         )
-    preprocessing = preprocessing_of(attributes)
-    backbone = load_image_tower(
-        folder,
-        output=attributes.get("output", "hidden"),
-        pool=attributes.get("query_pool") or "mean",
-        size=preprocessing.size,
-        dtype=DTYPES[attributes["dtype"]],
-        device=device,
-    )
+    preprocessing, output = preprocessing_of(attributes), attributes.get("output", "hidden")
+    dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
+    backbone: ImageTower | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
+    if backbone is None:
+        from vitcapr.features.encoders.image_towers import load_image_tower  # transformers loads for seconds
+
+        backbone = load_image_tower(
+            folder,
+            output=output,
+            pool=attributes.get("query_pool") or "mean",
+            size=size,
+            dtype=dtype,
+            device=device,
+        )
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import AutoTokenizer
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.backbones import Checkpoint, locate, weights_digest
+from vitcapr.features.encoders.checkpoints import Checkpoint, locate, weights_digest
 from vitcapr.features.encoders.loading import LOCAL
 from vitcapr.features.encoders.precision import resolve_dtype
 from vitcapr.features.encoders.text_towers import Output, TextTower, load_text_tower
@@ -129,7 +129,7 @@ def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
 
 
 def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
-    """Find ``source`` as :func:`vitcapr.features.encoders.backbones.locate` does, its tokenizer with it.
+    """Find ``source`` as :func:`vitcapr.features.encoders.checkpoints.locate` does, its tokenizer with it.
 
     Of output ``word_vectors`` the "folder" is the file of word vectors.
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from vitcapr.errors import UserError
+from vitcapr.text.normalise import words_of
 from vitcapr.text.word_vectors import VectorFile, dimension_of
 
 
@@ -46,8 +47,6 @@ class WordVectorEncoder:
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """The rows of the words of each sentence that have a vector; a word that occurs twice counts twice."""
-        from vitcapr.text.normalise import words_of  # nltk loads for seconds, and networks do not need it
-
         return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
 
     def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:  # noqa: ARG002

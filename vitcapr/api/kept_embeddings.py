@@ -1,0 +1,167 @@
+"""The embeddings of a data set's images and captions by a retriever: computed once, kept beside the retriever."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vitcapr.artefacts.search_index import FAISS, IndexPart, IndexSources, read_part, write_part
+from vitcapr.errors import UserError
+from vitcapr.retrieval.search import nearest
+
+if TYPE_CHECKING:
+    from vitcapr.artefacts.manifest import Manifest
+    from vitcapr.progress import Reporter
+    from vitcapr.retrieval.embedder import Retriever
+
+_BLOCK = 4096
+"""Rows embedded between two lines of progress."""
+
+Made = tuple[np.ndarray, dict[str, Any]]
+"""Vectors, and the columns of the table of their rows."""
+
+
+@dataclass(frozen=True)
+class Searchable:
+    """The images or the captions of a data set.
+
+    Attributes:
+        faiss: the file of faiss' index; None if the retriever's folder is read-only.
+    """
+
+    part: IndexPart
+    faiss: Path | None = None
+
+    def search(self, query: np.ndarray, k: int, split: str | None = None, index: str = "exact") -> list[dict[str, Any]]:
+        """The rows nearest to the query (1, E), each with its ``cosine``, the nearest first.
+
+        Raises:
+            UserError: there is no such split, or faiss is not installed.
+        """
+        rows = None if split is None else self._rows_of(split)
+        if index == "faiss":
+            from vitcapr.retrieval.faiss_index import nearest_by_faiss, write_faiss
+
+            if self.faiss is None:
+                raise UserError("the index of faiss cannot be kept: the retriever's folder is read-only")
+            if not self.faiss.is_file():
+                write_faiss(self.faiss, self.part.vectors)
+            cosines, numbers = nearest_by_faiss(self.faiss, query, k, rows)
+        else:
+            cosines, numbers = nearest(query, self.part.vectors, k, rows)
+        found = self.part.rows(numbers[0].tolist())
+        return [{"cosine": cosine, **row} for cosine, row in zip(cosines[0].tolist(), found, strict=True)]
+
+    def _rows_of(self, split: str) -> np.ndarray:
+        of_rows = self.part.column("split")
+        rows = np.flatnonzero(of_rows == split)
+        if not len(rows):
+            known = ", ".join(sorted(set(of_rows.tolist())))
+            raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
+        return rows
+
+
+@dataclass(frozen=True)
+class KeptEmbeddings:
+    """The kept embeddings of one retriever for one data set.
+
+    Attributes:
+        folder: of the retriever.
+        weights, fingerprints, manifest_digest: what the embeddings depend on.
+        stores: manifests of the features: of the backbone, then of the augmented views.
+        text_features: finds the manifest of the text features, for a retriever that reads them.
+        opened: gives the retriever with its weights, for rows that are not kept yet.
+        reporter: where progress is written; None for nowhere.
+    """
+
+    folder: Path
+    weights: str
+    fingerprints: tuple[str, ...]
+    manifest: Path
+    manifest_digest: str
+    stores: Sequence[Path]
+    text_features: Callable[[], Path]
+    opened: "Callable[[], Retriever]"
+    reporter: "Reporter | None"
+
+    @cached_property
+    def images(self) -> Searchable:
+        return self._searchable("images", self._embed_images)
+
+    @cached_property
+    def captions(self) -> Searchable:
+        return self._searchable("captions", self._embed_captions)
+
+    def _searchable(self, name: str, embed: Callable[[], Made]) -> Searchable:
+        sources = IndexSources(self.weights, self.fingerprints, self.manifest_digest)
+        folder = sources.folder(self.folder)
+        part = read_part(folder, name)
+        if part is None:
+            vectors, columns = embed()
+            try:
+                write_part(self.folder, sources, name, vectors, columns)
+            except OSError:
+                import pyarrow as pa
+
+                return Searchable(IndexPart(vectors, pa.table(columns)))
+            part = read_part(folder, name)
+            assert part is not None
+        return Searchable(part, folder / FAISS if name == "images" else None)
+
+    @cached_property
+    def _data(self) -> "Manifest":
+        from vitcapr.artefacts.manifest import read_manifest
+
+        return read_manifest(self.manifest)
+
+    def _embed_images(self) -> Made:
+        from vitcapr.retrieval.augmented_views import open_augmented_views
+
+        data, retriever = self._data, self.opened()
+        stores = open_augmented_views(data, retriever.augmented_views, self.stores[0], self.stores[1:])
+        vectors = self._in_blocks(retriever.image_embedder(*stores).embed, np.arange(len(data.images)), "images")
+        first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
+        captions = first.reindex(data.images["image_id"]).fillna("")
+        columns = {name: data.images[name].tolist() for name in ("image_id", "path", "split")}
+        return vectors, {**columns, "caption": captions.tolist()}
+
+    def _embed_captions(self) -> Made:
+        """The captions in the retriever's language."""
+        data, retriever = self._data, self.opened()
+        table = data.captions_of(None, retriever.words.recipe["language"])
+        texts, rows = table["text"].tolist(), table["caption_row"].to_numpy()
+        if retriever.model.reads == "tokens":
+            embed = retriever.text_embedder.embed
+            vectors = self._in_blocks(
+                lambda at: embed([texts[place] for place in at]), np.arange(len(texts)), "captions"
+            )
+        else:
+            from vitcapr.features.store.identity import check_captions
+            from vitcapr.features.store.reader import open_features
+
+            store = open_features(self.text_features())
+            check_captions(store, data, store.manifest_path)
+            embedder = retriever.text_feature_embedder(store, data.captions["text"].tolist())
+            vectors = self._in_blocks(embedder.embed, rows, "captions")
+        paths = data.images["path"].iloc[table["image_row"]].tolist()
+        return vectors, {"text": texts, "path": paths, "split": table["split"].tolist()}
+
+    def _in_blocks(self, embed: Callable[[Any], np.ndarray], rows: np.ndarray, unit: str) -> np.ndarray:
+        with self._tracked(len(rows), unit) as advance:
+            blocks = []
+            for first in range(0, len(rows), _BLOCK):
+                blocks.append(embed(rows[first : first + _BLOCK]))
+                advance(len(blocks[-1]))
+        return np.concatenate(blocks)
+
+    @contextmanager
+    def _tracked(self, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+        if self.reporter is None:
+            yield lambda _: None
+            return
+        with self.reporter.track("embed", total, unit) as tracker:
+            yield tracker.advance

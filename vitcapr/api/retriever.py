@@ -1,0 +1,253 @@
+"""A trained retriever for new images and sentences, and for searches in the images of its experiment.
+
+The module does not import torch: a mistake is found without it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from vitcapr.api.model_files import ModelFiles, find_model
+from vitcapr.artefacts.feature_manifest import read_sealed
+from vitcapr.artefacts.model_card import CARD, read_card
+from vitcapr.errors import UserError
+from vitcapr.files import read_json, sha256_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from vitcapr.api.kept_embeddings import KeptEmbeddings
+    from vitcapr.api.photographs import Photograph
+    from vitcapr.progress import Reporter
+    from vitcapr.retrieval.embedder import Retriever
+
+IndexKind = Literal["exact", "faiss"]
+
+
+@dataclass(frozen=True)
+class FoundImage:
+    """An image of the data set.
+
+    Attributes:
+        rank: from 1.
+        cosine: with the query.
+        path: relative to the image root of the data set.
+        caption: its first.
+    """
+
+    rank: int
+    cosine: float
+    image_id: str
+    path: str
+    split: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class FoundCaption:
+    """A caption of the data set; ``path`` is that of its image."""
+
+    rank: int
+    cosine: float
+    text: str
+    path: str
+    split: str
+
+
+class TrainedRetriever:
+    """A trained retriever with all that it needs; made by :func:`load_retriever`. Weights are loaded at first use.
+
+    Attributes:
+        folder: of the retriever.
+        card: its ``card.json``: architecture, training, scores.
+        manifest: ``manifest.json`` of the data set that is searched.
+    """
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        device: str,
+        vocabulary: Path,
+        features: Path,
+        augmented_views: Sequence[Path],
+        manifest: Path,
+        text_features: str | Path | None,
+        text_encoder: str | None,
+        backbone: str | None,
+        reporter: "Reporter | None",
+    ) -> None:
+        self.folder, self.card, self.manifest = files.folder, dict(files.card), manifest
+        self._files, self._device, self._vocabulary = files, device, vocabulary
+        self._stores = [features, *augmented_views]
+        self._text_features, self._text_encoder, self._backbone = text_features, text_encoder, backbone
+        self._reporter = reporter
+
+    def embed_images(self, images: "Photograph | Sequence[Photograph]") -> "np.ndarray":
+        """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
+
+        Args:
+            images: paths or pictures of Pillow; one or several.
+
+        Raises:
+            UserError: a file is no usable picture.
+        """
+        import numpy as np
+        import torch
+
+        from vitcapr.api.captioner import BATCH
+        from vitcapr.api.photographs import as_list, open_picture
+
+        photographs, model = as_list(images), self._opened.model
+        found = [np.empty((0, model.embedding_dim), np.float32)]
+        for first in range(0, len(photographs), BATCH):
+            pictures = [open_picture(one) for one in photographs[first : first + BATCH]]
+            seen = []
+            for encoder in self._encoders:
+                features = encoder.encode(pictures)
+                seen.append({name: features[name] for name in model.image_arrays})
+            with torch.inference_mode():
+                found.append(np.asarray(model.embed_augmented_views(seen).cpu()))
+        return np.concatenate(found)
+
+    def embed_texts(self, texts: str | Sequence[str]) -> "np.ndarray":
+        """Sentences in the space that images and texts share: (n, E) float32, unit length."""
+        return self._opened.text_embedder.embed([texts] if isinstance(texts, str) else list(texts))
+
+    def search(
+        self,
+        text: str | None = None,
+        *,
+        image: "Photograph | None" = None,
+        k: int = 10,
+        split: str | None = None,
+        index: IndexKind = "exact",
+    ) -> "pd.DataFrame":
+        """The ``k`` images of the data set nearest to a sentence or to an image: a row an image, the nearest first.
+
+        The embeddings of the data set are computed at the first search and kept in the folder of the retriever.
+
+        Args:
+            text, image: the query, one of the two.
+            split: search only this split.
+            index: ``exact``, or ``faiss`` for millions of images, which may miss one.
+
+        Raises:
+            UserError: the query is missing, the split does not exist, or faiss is not installed.
+        """
+        import pandas as pd
+
+        found = self.find_images(self.query(text, image), k, split, index)
+        return pd.DataFrame([asdict(one) for one in found], columns=list(FoundImage.__dataclass_fields__))
+
+    def query(self, text: str | None, image: "Photograph | None") -> "np.ndarray":
+        """The embedding (1, E) of a sentence or of an image.
+
+        Raises:
+            UserError: neither or both are given.
+        """
+        if (text is None) == (image is None):
+            raise UserError("a search is for words or for an image", remedy="give one of them")
+        return self.embed_texts(text) if text is not None else self.embed_images([image] if image is not None else [])
+
+    def find_images(
+        self, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"
+    ) -> list[FoundImage]:
+        """The ``k`` images nearest to a query (1, E), the nearest first."""
+        rows = self._kept.images.search(query, k, split, index)
+        return [FoundImage(rank, **row) for rank, row in enumerate(rows, 1)]
+
+    def find_captions(self, query: "np.ndarray", k: int, split: str | None = None) -> list[FoundCaption]:
+        """The ``k`` captions nearest to a query (1, E), the nearest first."""
+        rows = self._kept.captions.search(query, k, split)
+        return [FoundCaption(rank, **row) for rank, row in enumerate(rows, 1)]
+
+    @property
+    def image_root(self) -> Path:
+        """The folder or zip that the paths of found images are relative to."""
+        return (self.manifest.parent / str(read_json(self.manifest)["image_root"])).resolve()
+
+    @cached_property
+    def _opened(self) -> "Retriever":
+        from vitcapr.features.encoders.precision import resolve_device
+        from vitcapr.retrieval.embedder import open_retriever
+
+        device = resolve_device(self._device)
+        return open_retriever(self.folder, vocabulary=self._vocabulary, device=device, text_encoder=self._text_encoder)
+
+    @cached_property
+    def _encoders(self) -> list[Any]:
+        """What computes the features of a photograph, for each view of it."""
+        from vitcapr.features.encoders.photographs import open_like
+
+        attributes = [read_sealed(path)["attributes"] for path in self._stores]
+        return [open_like(one, self._opened.device, self._files.backbone(self._backbone, one)) for one in attributes]
+
+    @cached_property
+    def _kept(self) -> "KeptEmbeddings":
+        from vitcapr.api.kept_embeddings import KeptEmbeddings
+
+        fingerprints = [str(read_sealed(path)["fingerprint"]) for path in self._stores]
+        return KeptEmbeddings(
+            folder=self.folder,
+            weights=self.card["weights_sha256"],
+            fingerprints=tuple(fingerprints),
+            manifest=self.manifest,
+            manifest_digest=sha256_file(self.manifest),
+            stores=self._stores,
+            text_features=self._text_features_file,
+            opened=lambda: self._opened,
+            reporter=self._reporter,
+        )
+
+    def _text_features_file(self) -> Path:
+        name = self.card["settings"]["retriever"]["text"]["encoder"]
+        return self._files.file(self._text_features, f"text_features/{name}/manifest.json", "--text-features")
+
+
+def load_retriever(
+    folder: str | Path | None = None,
+    *,
+    device: str = "auto",
+    vocabulary: str | Path | None = None,
+    features: str | Path | None = None,
+    augmented_views: Sequence[str | Path] | None = None,
+    manifest: str | Path | None = None,
+    text_features: str | Path | None = None,
+    text_encoder: str | None = None,
+    backbone: str | None = None,
+    reporter: "Reporter | None" = None,
+) -> TrainedRetriever:
+    """A trained retriever, with the data set and the features of its experiment.
+
+    >>> retriever = vitcapr.load_retriever("results/demo/retrievers/recommended")  # doctest: +SKIP
+    >>> retriever.search("two red boats", k=3)[["cosine", "path"]]  # doctest: +SKIP
+
+    Args:
+        folder: of the retriever, or of an experiment that has only one; None if ``results/`` holds only one.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        vocabulary, features, augmented_views, manifest, text_features: files of its experiment, if they lie elsewhere.
+        text_encoder, backbone: hub id or folder of the encoders, if they are not found by their names.
+        reporter: where progress is written; None for nowhere.
+
+    Raises:
+        UserError: something is missing or does not belong to the retriever.
+    """
+    found = find_model(folder, "retriever")
+    files = ModelFiles(found, read_card(found / CARD), "retriever")
+    views = list(files.card["settings"]["retriever"].get("augmented_views", []))
+    return TrainedRetriever(
+        files,
+        device=device,
+        vocabulary=files.vocabulary(vocabulary),
+        features=files.features(features),
+        augmented_views=files.augmented_views(augmented_views, views),
+        manifest=files.file(manifest, "data/manifest.json", "--manifest"),
+        text_features=text_features,
+        text_encoder=text_encoder,
+        backbone=backbone,
+        reporter=reporter,
+    )

@@ -1,0 +1,81 @@
+"""Checkpoints on disk: where they are, and the digest of their weights. Nothing here loads transformers."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.preprocess import PROCESSORS
+from vitcapr.files import sha256_bytes, sha256_file
+
+_WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint on disk.
+
+    Attributes:
+        folder: holds ``config.json``, the weights and, usually, ``preprocessor_config.json``.
+        revision: the commit for a hub id; None for a folder.
+    """
+
+    folder: Path
+    revision: str | None
+
+
+def locate(source: str, revision: str) -> Checkpoint:
+    """Find ``source``: under ``VITCAPR_BACKBONES``, as a folder, or on the hub (its cache first if offline).
+
+    Raises:
+        UserError: it is not found.
+    """
+    shelf = os.environ.get("VITCAPR_BACKBONES")
+    places = [Path(shelf).expanduser() / source] if shelf and not Path(source).is_absolute() else []
+    places.append(Path(source).expanduser())
+    for place in places:
+        if (place / "config.json").is_file():
+            return Checkpoint(place.resolve(), None)
+        if place.is_dir():
+            raise UserError(f"the folder of backbone '{source}' has no config.json", where=place)
+    remedy = "put the checkpoint's folder under VITCAPR_BACKBONES, or run where the hub can be reached"
+    if Path(source).is_absolute() or source.startswith((".", "~")) or source.count("/") > 1:
+        raise UserError(f"backbone '{source}' is not a folder", where=places[-1], remedy="check the path")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        folder = snapshot_download(source, revision=revision, allow_patterns=["config.json", *PROCESSORS, *_WEIGHTS])
+    except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        looked = ", ".join(str(place) for place in places)
+        what = f"backbone '{source}' (revision {revision}) is neither a local folder nor to be had from the hub"
+        raise UserError(what, where=f"looked in {looked}", remedy=remedy) from error
+    return Checkpoint(Path(folder).resolve(), Path(folder).name)
+
+
+def weights_digest(folder: Path) -> str:
+    """sha256 of the configuration and of the weights: of each file's own sha256, in name order.
+
+    Raises:
+        UserError: there are no safetensors.
+    """
+    lines = [f"{path.name} {sha256_file(path)}" for path in [folder / "config.json", *weight_files(folder)]]
+    return sha256_bytes("\n".join(lines).encode())
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files of the weights, in name order.
+
+    Raises:
+        UserError: there are no safetensors.
+    """
+    weights = sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)})
+    if not any(path.suffix == ".safetensors" for path in weights):
+        pickled = any(folder.glob("*.bin"))
+        raise UserError(
+            "the checkpoint has no model.safetensors"
+            + (", only pickled weights, which may run code" if pickled else ""),
+            where=folder,
+            remedy="save it again with model.save_pretrained(folder), which writes safetensors",
+        )
+    return weights
