@@ -57,6 +57,7 @@ rule all:
         f"{experiment.selection.root}/tables/scores.md",
         experiment.metrics.comparisons,
         experiment.metrics.spreads,
+        experiment.metrics.ablations,
         experiment.metrics.paper_pages,
         experiment.pairs.files,
 

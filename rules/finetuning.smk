@@ -28,6 +28,7 @@ rule finetune:
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.finetuning.tokenizers_of,
         tags=experiment.finetuning.tags_of,
+        pairs=experiment.finetuning.pairs_of,
     output:
         finetuned=multiext(
             "results/{experiment}/finetuned_dual_encoders/{finetuned}/",
@@ -36,6 +37,7 @@ rule finetune:
             "readers.json",
             "history.csv",
             "gpu.csv",
+            "sweep.csv",
         ),
     log:
         "results/{experiment}/logs/finetune/{finetuned}.log",
@@ -69,6 +71,7 @@ rule embed_finetuned:
             "readers.json",
         ),
         tags=experiment.finetuning.tags_of,
+        pairs=experiment.finetuning.pairs_of,
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -93,6 +96,7 @@ rule embed_untrained:
         manifest="results/{experiment}/data/manifest.json",
         tokenizers=experiment.finetuning.tokenizers_of,
         tags=experiment.finetuning.tags_of,
+        pairs=experiment.finetuning.pairs_of,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
@@ -150,26 +154,5 @@ rule score_languages:
         runtime=60,
     params:
         **stages.score_languages(model=lambda wildcards: wildcards.finetuned),
-    shell:
-        "{params.command} --log {log:q}"
-
-
-rule measure_information:
-    input:
-        before="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
-        after="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
-        manifest="results/{experiment}/data/manifest.json",
-    output:
-        metrics="results/{experiment}/metrics/information/{finetuned}/{split}/metrics.json",
-    log:
-        "results/{experiment}/logs/measure_information/{finetuned}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=30,
-    params:
-        **stages.measure_information(model=lambda wildcards: wildcards.finetuned),
     shell:
         "{params.command} --log {log:q}"

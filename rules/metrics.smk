@@ -176,6 +176,57 @@ rule compare:
         "{params.command} --log {log:q}"
 
 
+rule ablate:
+    input:
+        ranks=experiment.metrics.ablated,
+    output:
+        numbers="results/{experiment}/tables/ablations.csv",
+        table=report(
+            "results/{experiment}/tables/ablations.md",
+            caption="../workflow/report/ablations.rst",
+            category="Scores",
+            labels={"table": "ablations"},
+        ),
+    log:
+        "results/{experiment}/logs/ablate.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+    params:
+        **stages.ablate(),
+    shell:
+        "{params.command} --log {log:q}"
+
+
+rule measure_information:
+    input:
+        before=experiment.finetuning.untrained_of,
+        after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        metrics="results/{experiment}/metrics/information/{embedded}/{split}/metrics.json",
+    log:
+        "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
+    wildcard_constraints:
+        embedded=one_of(
+            experiment.selection.retrievers
+            + experiment.selection.finetuned_dual_encoders
+        ),
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=30,
+    params:
+        **stages.measure_information(model=lambda wildcards: wildcards.embedded),
+    shell:
+        "{params.command} --log {log:q}"
+
+
 rule paper_tables:
     input:
         summary="results/{experiment}/summary.csv",

@@ -33,7 +33,7 @@ BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
 PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
 REMOVED = {"en": Removed(captions=2, characters=9, kept=8).describe()}
 TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
-READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16}}
+READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16, "segments": False}}
 
 
 def _metrics(path: Path) -> None:

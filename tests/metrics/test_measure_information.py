@@ -47,3 +47,12 @@ def test_training_shows_in_what_matches_tell(tmp_path):
 def test_too_few_pictures_for_the_estimator_is_said(tmp_path):
     with pytest.raises(UserError, match="3 pictures are too few"):
         run_stage(measure_information, **data_of(tmp_path, 3))
+
+
+def test_a_model_without_an_untrained_one_has_its_own_values_only(tmp_path):
+    inputs = data_of(tmp_path, 60)
+    run_stage(measure_information, **inputs)
+    both = read_metrics(tmp_path / "metrics.json")["metrics"]
+    run_stage(measure_information, **{name: path for name, path in inputs.items() if name != "before"})
+    found = read_metrics(tmp_path / "metrics.json")["metrics"]
+    assert found == {name: score for name, score in both.items() if not name.endswith("_before")}

@@ -12,7 +12,7 @@ from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.artefacts.pools import Pools, read_pools
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.metrics.pools import rank_pools
+from vitcapr.metrics.pools import joined, origin, rank_pools
 from vitcapr.stages.score_pools import score_pools
 
 IMAGES, EACH = 12, 3
@@ -79,6 +79,23 @@ def test_pools_of_other_data_are_refused(tmp_path: Path) -> None:
         read_pools(tmp_path / "pools.npz")
 
 
+def test_embeddings_of_two_splits_are_ranked_like_those_of_one() -> None:
+    found = embeddings()
+    cut, captions = 5, 5 * EACH
+    parts = [
+        Embeddings(found.images[rows], found.captions[texts], found.image_row[rows], found.caption_row[texts], owner)
+        for rows, texts, owner in (
+            (slice(cut, None), slice(captions, None), found.caption_image[captions:] - cut),
+            (slice(cut), slice(captions), found.caption_image[:captions]),
+        )
+    ]
+    both, apart = rank_pools(found, POOLS), rank_pools(joined(parts), POOLS)
+    by_row = dict(zip([2, 5, 9], both.i2t.tolist(), strict=True))
+    assert apart.i2t.tolist() == [by_row[row] for row in (9, 2, 5)]
+    assert sorted(apart.t2i.tolist()) == sorted(both.t2i.tolist())
+    assert (apart.texts, apart.images) == (both.texts, both.images)
+
+
 def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) -> None:
     split = ["train"] + ["test"] * IMAGES
     images = pd.DataFrame({"image_id": [f"{n:02d}" for n in range(13)], "split": split})
@@ -97,7 +114,7 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     np.savez(tmp_path / "pools.npz", **POOLS._asdict())
     run_stage(
         score_pools,
-        embeddings=tmp_path / "embeddings.npz",
+        embeddings=[tmp_path / "embeddings.npz"],
         manifest=tmp_path / "manifest.json",
         pools=tmp_path / "pools.npz",
         metrics=tmp_path / "metrics.json",
@@ -114,3 +131,19 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
     assert content["metrics"]["i2t_recall_5"]["value"] == pytest.approx((ranked.i2t <= 5).mean())
     assert content["metrics"]["t2i_recall_1"]["value"] == pytest.approx((ranked.t2i <= 1).mean())
     assert content["metrics"]["t2i_median_rank"]["value"] == np.median(ranked.t2i)
+    with pytest.raises(UserError, match="candidates of the split 'train'"):
+        np.savez(tmp_path / "pools.npz", **POOLS._replace(image_candidates=np.arange(13, dtype="i4"))._asdict())
+        run_stage(
+            score_pools,
+            embeddings=[tmp_path / "embeddings.npz"],
+            manifest=tmp_path / "manifest.json",
+            pools=tmp_path / "pools.npz",
+            metrics=tmp_path / "metrics.json",
+        )
+
+
+def test_the_protocol_says_where_distractors_come_from() -> None:
+    splits = np.array(["train", "validation", *["test"] * 11])
+    assert origin(POOLS, splits, np.repeat(splits, EACH)) == [
+        "distractors:2captions and 1images of validation",
+    ]

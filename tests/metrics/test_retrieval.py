@@ -1,6 +1,7 @@
 """Scores of retrieval from ranks, and the command that makes them."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
 from vitcapr.metrics.ranks import Truth, rank_matches
-from vitcapr.metrics.retrieval_files import compare_files
+from vitcapr.metrics.retrieval_files import measures_of_both
+from vitcapr.stages.ablate import ablate
 from vitcapr.stages.score_retrieval import score_retrieval
 
 OWNERS = [0, 0, 1, 2, 2, 2]
@@ -272,15 +274,27 @@ def test_a_damaged_file_is_refused(folder: Path) -> None:
         RankFile.read(folder / "absent.npz")
 
 
-def test_comparison_of_two_retrievers(folder: Path) -> None:
+def test_an_ablation_is_the_difference_on_the_same_images(folder: Path) -> None:
     run(folder)
     write_embeddings(folder, "better.npz", captions=np.repeat(np.eye(3, dtype=np.float32), 2, axis=0))
     run(folder, "better.npz")
-    files = folder / "better-ranks.npz", folder / "embeddings-ranks.npz"
-    found = compare_files(*files, "t2i_recall_1", 200, 0)
-    assert found.difference == pytest.approx(1 / 3)
-    assert 0 <= found.low <= 1 / 3 <= found.high
-    assert compare_files(files[0], files[0], "rsum", 100, 0) == (0, 0, 0, 1)
+    files = {}
+    for model, name in (("plain", "embeddings"), ("full", "better"), ("same", "better")):
+        files[model] = folder / model / "test" / "ranks.npz"
+        files[model].parent.mkdir(parents=True)
+        shutil.copy(folder / f"{name}-ranks.npz", files[model])
+    settings = {"pairs": [["full", "plain"], ["full", "same"]], "metrics": {"bootstrap_samples": 200}}
+    written = {"numbers": folder / "ablations.csv", "table": folder / "ablations.md"}
+    run_stage(ablate, ranks=list(files.values()), settings=json.dumps(settings), **written)
+    numbers = pd.read_csv(folder / "ablations.csv").set_index(["model", "metric"])
+    one = numbers.loc["plain", "t2i_recall_1"]
+    assert one["of_whole"] - one["of_model"] == pytest.approx(1 / 3)
+    assert one["difference"] == pytest.approx(-1 / 3)
+    assert one["low"] <= -1 / 3 <= one["high"] <= 0
+    assert numbers.loc["same", "rsum"][["difference", "low", "high", "p_value"]].tolist() == [0, 0, 0, 1]
+    assert "| plain | " in (folder / "ablations.md").read_text()
+    with pytest.raises(UserError, match="no ranks of 'plain'"):
+        run_stage(ablate, ranks=[files["full"]], settings=json.dumps(settings), **written)
 
 
 def test_comparison_of_two_pools_is_refused(folder: Path) -> None:
@@ -288,4 +302,4 @@ def test_comparison_of_two_pools_is_refused(folder: Path) -> None:
     one = RankFile.read(folder / "embeddings-ranks.npz")
     RankFile(one.ranks, one.image_row + 1, one.caption_row, one.caption_image).write(folder / "other.npz")
     with pytest.raises(UserError, match="other images or captions"):
-        compare_files(folder / "embeddings-ranks.npz", folder / "other.npz", "rsum", 10, 0)
+        measures_of_both(folder / "embeddings-ranks.npz", folder / "other.npz")

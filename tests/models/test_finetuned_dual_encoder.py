@@ -132,6 +132,34 @@ def test_tags_start_at_nothing_and_are_trained() -> None:
     assert tagged.tags.weight.grad.abs().sum(1).gt(0).all()
 
 
+def test_a_title_of_weight_two_is_read_like_a_title_that_is_there_twice() -> None:
+    torch.manual_seed(0)
+    encoder = bert().eval()
+    encoder.embeddings.position_embeddings.weight.data.zero_()
+    plain = TextTower(encoder, WIDTH, None, "cls", None).eval()
+    weighted = TextTower(encoder, WIDTH, None, "cls", None, title_weight=2.0).eval()
+    ids, titles = torch.tensor([[1, 2, 3, 0], [4, 5, 6, 7]]), torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0]])
+    found = weighted(ids, (ids > 0).long(), titles=titles)
+    twice = torch.tensor([[1, 2, 2, 3]])
+    torch.testing.assert_close(found[:1], plain(twice, torch.ones_like(twice)), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(found[1:], plain(ids[1:], torch.ones_like(ids[1:])), atol=1e-5, rtol=1e-4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = weighted(ids, (ids > 0).long(), titles=titles)
+    torch.testing.assert_close(rounded.float(), found, atol=0.1, rtol=0.1)
+
+
+def test_token_types_reach_the_encoder() -> None:
+    torch.manual_seed(0)
+    encoder = bert()
+    encoder.embeddings.token_type_embeddings.weight.data.normal_()
+    tower = TextTower(encoder, WIDTH, None, "mean", None, segments=True).eval()
+    ids, types = torch.tensor([[1, 2, 3]]), torch.tensor([[0, 0, 1]])
+    mask, none = torch.ones_like(ids), torch.zeros_like(ids)
+    assert (tower(ids, mask, types=types) - tower(ids, mask, types=none)).abs().max() > 0.01
+    plain = TextTower(encoder, WIDTH, None, "mean", None).eval()
+    torch.testing.assert_close(plain(ids, mask, types=types), tower(ids, mask, types=none))
+
+
 def test_a_model_without_layers_is_refused() -> None:
     with pytest.raises(ValueError, match="no list of layers"):
         layer_depths(torch.nn.Linear(2, 2))

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 import yaml
@@ -190,14 +192,49 @@ def test_captions_go_to_the_tower_of_their_language() -> None:
 def test_a_reader_comes_back_from_its_description() -> None:
     reader = TowerReader(train_wordpiece(["a dog"], 50, 1), ("en",), 0, 5)
     again = TowerReader.from_description(json.loads(json.dumps(reader.describe())))
-    assert again.read(["a dog and more of it"]) == reader.read(["a dog and more of it"])
-    ids, starts = again.read(["a dog a dog a dog"])[0]
-    assert len(ids) == 5
-    assert starts == [-1, 0, 2, 6, -1]
+    texts = ["a dog and more of it"]
+    assert again.read(texts, texts) == reader.read(texts, texts)
+    tokens = again.read(["a dog a dog a dog"], [""])[0]
+    assert len(tokens.ids) == 5
+    assert tokens.starts == [-1, 0, 2, 6, -1]
+
+
+def test_a_second_clause_is_a_second_segment() -> None:
+    tokenizer = train_wordpiece(["a dog runs on"], 50, 1)
+    rows = [(0, "en", "a dog runs", "a dog, runs!"), (1, "en", "a dog runs", "a dog runs.")]
+    table = pd.DataFrame(rows, columns=["caption_row", "language", "text", "raw"])
+    tags = TagTable.of([[(6, 10, "VERB")], []])
+    (part,) = TokenisedCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9, segments=True)}, tags).of([0, 1])
+    names = [[tokenizer.id_to_token(token) for token in row] for row in part.ids.tolist()]
+    assert names == [["[CLS]", "a", "dog", "[SEP]", "runs", "[SEP]"], ["[CLS]", "a", "dog", "runs", "[SEP]", "[PAD]"]]
+    assert part.types.tolist() == [[0, 0, 0, 0, 1, 1], [0] * 6]
+    assert part.tags is not None
+    assert part.tags[0].tolist() == [0, 0, 0, 0, TAGS.index("VERB") + 1, 0]
+    (whole,) = TokenisedCaptions(table, {"en": TowerReader(tokenizer, ("en",), 0, 9)}).of([0, 1])
+    assert whole.types.sum() == 0
+    assert whole.ids[0].tolist() == whole.ids[1].tolist()
+
+
+def test_titles_are_known_by_their_tokens() -> None:
+    tokenizer = train_wordpiece(["他在看《三体》"], 50, 1)
+    table = pd.DataFrame([(0, "zh", "他在看《三体》吗")], columns=["caption_row", "language", "text"])
+    (part,) = TokenisedCaptions(table, {"zh": TowerReader(tokenizer, ("zh",), 0, 12)}).of([0])
+    assert part.titles.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1, 0, 0]]
+
+
+def test_a_sweep_keeps_the_training_that_its_rate_alone_gives(folder: Path, tmp_path: Path) -> None:
+    rates = [1e-12, 0.003]
+    swept = train(folder, tmp_path / "swept", settings(sweep={"learning_rate": rates}, select_by="loss"))
+    with (swept / "sweep.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["learning_rate"]) for row in rows] == rates
+    assert [row["chosen"] for row in rows] == ["0", "1"]
+    alone = train(folder, tmp_path / "alone", settings(select_by="loss"))
+    assert (swept / "best.safetensors").read_bytes() == (alone / "best.safetensors").read_bytes()
 
 
 def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:
-    """experiments/bert-vit.yaml as it stands, with other checkpoints: equation 4, tags, augmentation, pairs."""
+    """experiments/bert-vit.yaml as it stands, with other checkpoints: equation 4, tags, segments, augmentation."""
     experiments = Path(__file__).parents[2] / "experiments"
     wanted = copy.deepcopy(
         yaml.safe_load((experiments / "bert-vit.yaml").read_text())["finetuned_dual_encoders"]["fine_tuned"]
@@ -207,6 +244,9 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     data = read_manifest(folder / "data" / "manifest.json")
     english = [[(0, 7, "NOUN")] if language == "en" else [] for language in data.captions["language"]]
     TagTable.of(english).write(tmp_path / "tags.npz")
+    raw = data.captions["text"].str.replace(" of", ", of").tolist()
+    names = data.captions["caption_id"].tolist()
+    pq.write_table(pa.table({"caption_id": names, "raw": raw, "category": [""] * len(raw)}), tmp_path / "pairs.parquet")
     output = tmp_path / "finetuned"
     run_stage(
         finetune,
@@ -215,6 +255,7 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
         manifest=folder / "data" / "manifest.json",
         source=str(folder / "vit"),
         tags=tmp_path / "tags.npz",
+        pairs=tmp_path / "pairs.parquet",
         finetuned=output,
     )
     with (output / "history.csv").open(newline="") as stream:
@@ -222,6 +263,11 @@ def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Pa
     assert len(rows) == 3
     assert all(float(row["train_loss"]) > 0 for row in rows), "the shift keeps equation 4 positive"
     weights = load_file(output / "best.safetensors")
+    types = "embeddings.token_type_embeddings.weight"
+    start = load_file(tmp_path / "bert" / "model.safetensors")[types]
+    assert (weights[f"texts.both.encoder.{types}"] - start).abs().sum(1).gt(0).all(), (
+        "English captions have two segments"
+    )
     tagged = {name: tensor for name, tensor in weights.items() if "tag" in name}
     assert tagged
     for tensor in tagged.values():

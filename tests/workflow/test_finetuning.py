@@ -15,7 +15,12 @@ MATCHERS = {
             "image": {"backbone": "vit"},
             "embedding_dim": 16,
             "text": {"both": {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "tags": True}},
-        }
+        },
+        "plain": {
+            "image": {"backbone": "vit"},
+            "embedding_dim": 16,
+            "text": {"both": {"languages": ["en", "zh"], "tokenizer": "both", "layers": 1, "segments": True}},
+        },
     },
     "retrievers": {"words": {"backbone": "vit", "text": {"kind": "features", "encoder": "glove", "head": "none"}}},
     "run": {
@@ -25,6 +30,7 @@ MATCHERS = {
         "retrievers": ["words"],
         "finetuned_dual_encoders": ["small"],
         "loss_curves": {"rates": ["small"]},
+        "information": True,
         "paper": "bert-vit",
         "splits": ["train", "validation"],
     },
@@ -43,7 +49,9 @@ def test_a_matcher_asks_for_pixels_tokenizer_and_tags(fresh: Any) -> None:
     assert {f"score_languages small/{split}" for split in splits} <= jobs
     scored = {f"score_retrieval {name}/{split}" for name in names for split in splits}
     assert scored == {job for job in jobs if job.startswith("score_retrieval ")}
-    # Information is not measured on the training split.
+    # Information is not measured on the training split, and a retriever's not before training.
+    measured = {f"measure_information {name}/validation" for name in ("small", "words")}
+    assert measured == {job for job in jobs if job.startswith("measure_information ")}
     assert {job for job in jobs if "untrained" in job} == {"embed_untrained small/validation"}
     assert not any(job.startswith("train_captioner") for job in jobs)
 
@@ -52,9 +60,16 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     config = {
         **MATCHERS,
         "experiment": "paired",
-        "data": {"dataset": "pairs", "pairs": {"source": "scenes"}},
+        "data": {"dataset": "pairs", "pairs": {"source": "scenes", "distractors": ["train"]}},
         "backbones": {"vit": {"source": "weights"}},
-        "run": {**MATCHERS["run"], "pools": True, "compared": ["small", "words"], "splits": ["validation"]},
+        "run": {
+            **MATCHERS["run"],
+            "finetuned_dual_encoders": ["small", "plain"],
+            "ablations": {"small": ["plain"]},
+            "pools": True,
+            "compared": ["small", "words"],
+            "splits": ["validation"],
+        },
     }
     (fresh.root / "paired.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (fresh.root / "vectors.txt").write_text("dog 1 2\n", encoding="utf-8")
@@ -63,11 +78,25 @@ def test_pairs_draw_lengths_and_models_by_language_and_score_their_pools(fresh: 
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "paired.yaml")
     jobs = {job.name for job in parse_jobs(text)}
     assert "figures/pairs/lengths.png" in text
-    pooled = {f"score_pools {name}" for name in ("small", "small-en", "small-zh", "words")}
+    pooled = {
+        f"score_pools {name}" for name in ("small", "small-en", "small-zh", "plain", "plain-en", "plain-zh", "words")
+    }
     assert pooled == {job for job in jobs if job.startswith("score_pools ")}
-    # Pools are of the test split.
-    assert {"embed_finetuned small/validation", "embed_finetuned small/test"} <= jobs
+    # Queries are of the test split, distractors of the training split.
+    assert {f"embed_finetuned small/{split}" for split in ("validation", "test", "train")} <= jobs
     embeddings = "results/paired/embeddings"
+    (pooled_words,) = (line for line in text.splitlines() if "stage score_pools" in line and "--model words" in line)
+    for split in ("test", "train"):
+        assert f"--embeddings {embeddings}/words/{split}/embeddings.npz" in pooled_words
+    # Segments are divided by the punctuation of the texts before cleaning.
+    pairs = {
+        name: "--pairs results/paired/data/pairs.parquet" in line
+        for name in ("small", "plain")
+        for line in text.splitlines()
+        if "stage finetune " in line and f"finetuned_dual_encoders/{name} " in line
+    }
+    assert pairs == {"small": False, "plain": True}
+    assert "--ranks results/paired/metrics/retrieval/plain-zh/validation/ranks.npz" in text
     english, chinese = sorted(line for line in text.splitlines() if "stage draw_side_by_side" in line)
     assert f"--embeddings small={embeddings}/small-en/validation/embeddings.npz" in english
     assert f"--embeddings words={embeddings}/words/validation/embeddings.npz" in english

@@ -19,7 +19,7 @@ def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) ->
 
 
 def read_tower_readers(path: Path) -> dict[str, dict[str, Any]]:
-    """The description of the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``.
+    """The description of the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``.
 
     Raises:
         UserError: the file is missing, is not such a file, or a tokenizer in it is none.
@@ -43,6 +43,7 @@ class _Reader(BaseModel):
     languages: Annotated[list[str], Field(min_length=1)]
     pad: Annotated[int, Field(ge=0)]
     max_length: Annotated[int, Field(ge=1)]
+    segments: bool
 
 
 _CONTENT = TypeAdapter(Annotated[dict[str, _Reader], Field(min_length=1)])

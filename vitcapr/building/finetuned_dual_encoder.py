@@ -1,12 +1,15 @@
 """From the configuration of a fine-tuned dual encoder to the untrained model."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from tokenizers import Tokenizer
 from torch import nn
 
 from vitcapr.artefacts.manifest import Manifest
+from vitcapr.artefacts.pairs import read_pair_table
 from vitcapr.artefacts.tags import TAGS
 from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings, FinetuningConfig
 from vitcapr.errors import UserError
@@ -30,6 +33,20 @@ def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
         )
 
 
+def captions_to_read(data: Manifest, languages: Sequence[str], pairs: Path | None, split: str | None) -> pd.DataFrame:
+    """The captions of a split, or of all, in some languages; with their texts before cleaning where ``pairs`` is given.
+
+    Raises:
+        UserError: ``pairs`` belongs to another manifest.
+    """
+    captions = data.captions_of(split)
+    captions = captions[captions["language"].isin(languages)].reset_index(drop=True)
+    if pairs is None:
+        return captions
+    raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"].to_numpy()
+    return captions.assign(raw=raw[captions["caption_row"]])
+
+
 def assembled(
     chosen: FinetuneSettings, store: FeatureStore, source: str, tokenizers: dict[str, Path]
 ) -> tuple[FinetunedDualEncoder, dict[str, Any], dict[str, TowerReader], dict[str, str]]:
@@ -45,6 +62,8 @@ def assembled(
         texts[name] |= {
             "top_layers": text.top_layers,
             "tags": len(TAGS) + 1 if text.tags else 0,
+            "segments": text.segments,
+            "title_weight": text.title_weight,
             "pretrained": text.source is not None,
         }
     widths = {part["width"] for part in [described, *texts.values()]}
@@ -66,7 +85,7 @@ def assembled(
 def _text(text: FinetunedTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
     languages = tuple(text.languages)
     if text.source is not None:
-        return text_part(text.source, text.revision, text.pool, languages, text.max_length)
+        return text_part(text.source, text.revision, text.pool, languages, text.max_length, text.segments)
     path = tokenizers.get(str(text.tokenizer))
     if path is None or not path.is_file():
         raise UserError(
@@ -77,6 +96,7 @@ def _text(text: FinetunedTextConfig, tokenizers: dict[str, Path]) -> tuple[nn.Mo
         text.pool,
         languages,
         text.max_length,
+        text.segments,
         layers=text.layers,
         hidden_dim=text.hidden_dim,
         heads=text.heads,

@@ -37,6 +37,12 @@ class RunConfig(Section):
     compared: list[str] = []
     """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
     their embedding spaces."""
+    ablations: dict[str, list[str]] = {}
+    """For a retriever or fine-tuned dual encoder, those to compare with it on the same images, in tables/ablations.md:
+    for example models that each lack one of its parts."""
+    information: bool = False
+    """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
+    latter before training, too. Not on the training split."""
     finetuned_dual_encoders: list[str] = []
     """Fine-tuned dual encoders to train, embed, score and draw."""
     query_banks: list[str] = []
@@ -119,6 +125,11 @@ class ExperimentConfig(Section):
         scored = [*self.run.retrievers, *self.run.finetuned_dual_encoders]
         _check("run.compared", self.run.compared, scored)
         _check("run.query_banks", self.run.query_banks, scored)
+        for whole, models in self.run.ablations.items():
+            _check("run.ablations", [whole], scored)
+            _check(f"run.ablations.{whole}", models, scored)
+            if any(self._languages_of(model) != self._languages_of(whole) for model in models):
+                raise ValueError(f"run.ablations.{whole}: all models must read the same languages in the same order")
         return self
 
     @model_validator(mode="after")
@@ -171,6 +182,10 @@ class ExperimentConfig(Section):
         if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves):
             raise ValueError("run lists no captioners, retrievers or finetuned_dual_encoders")
         return self
+
+    def _languages_of(self, model: str) -> list[str]:
+        finetuned = self.finetuned_dual_encoders.get(model)
+        return [self.text.language] if finetuned is None else finetuned.languages
 
     def _check_not_mirrored(self, key: str, backbone: str) -> None:
         if self.backbones[backbone].mirror:

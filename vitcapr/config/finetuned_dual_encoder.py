@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.names import Name
 from vitcapr.config.pixels import AugmentationConfig
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig
 
 
 class TokenizerConfig(Section):
@@ -45,6 +45,10 @@ class FinetunedTextConfig(Section):
     """Number of upper layers to train; null: all of the model, 0: none."""
     tags: bool = False
     """Add an embedding of each word's part of speech to its token embeddings."""
+    segments: bool = False
+    """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
+    title_weight: float = Field(1.0, ge=1)
+    """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
     tokenizer: str | None = None
     """Name of an entry of tokenizers (towers from scratch only)."""
     layers: int = Field(4, ge=1)
@@ -81,6 +85,7 @@ class FinetuningPhaseConfig(PhaseConfig):
 
 class FinetuningConfig(SharedTrainingConfig):
     phases: list[FinetuningPhaseConfig] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
+    sweep: SweepConfig | None = None
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     """adam uses the paper's moments, 0.9 and 0.999; sgd has no momentum."""
     encoder_rate: float = Field(1.0, gt=0, le=1)

@@ -49,8 +49,10 @@ class PairsConfig(DatasetConfig):
     queries: int = Field(5000, ge=1)
     """Number of query pictures, and of query texts, sampled from the test set; fewer if the test set is smaller."""
     candidates: int = Field(50_000, ge=1)
-    """Number of candidate texts, and of candidate pictures, sampled from the test set; fewer if the test set is
-    smaller."""
+    """Number of candidate texts, and of candidate pictures, sampled from the test set and, where it is too small, from
+    distractors. All true matches of the queries are among them."""
+    distractors: list[Literal["validation", "train"]] = []
+    """Splits that fill up the candidates after the test set, in this order; they hold no true match of a query."""
     seed: int = Field(0, ge=0)
     """Seed of all sampling."""
 

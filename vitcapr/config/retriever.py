@@ -2,10 +2,10 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig
 
 Head = Literal["none", "matrix", "linear", "mlp", "residual"]
 
@@ -119,20 +119,6 @@ class RetrieverPhaseConfig(PhaseConfig):
         if self.objective == "hinge_rank" and self.hard_negatives is not None:
             raise ValueError("hard_negatives are mined by cosine, but hinge_rank uses dot products; remove one")
         return self
-
-
-class SweepConfig(Section):
-    """Several trainings that differ in one setting. The one with the best validation score is kept."""
-
-    learning_rate: list[float] = Field(min_length=1)
-    """Learning rates of the first phase. The rates of later phases are scaled by the same factor."""
-
-    @field_validator("learning_rate")
-    @classmethod
-    def _rates_differ(cls, rates: list[float]) -> list[float]:
-        if min(rates) <= 0 or len(set(rates)) < len(rates):
-            raise ValueError("learning rates must be above 0 and different")
-        return rates
 
 
 class RetrieverTrainingConfig(SharedTrainingConfig):

@@ -68,6 +68,16 @@ class ScoredModels:
         """The names of all scores computed from embeddings."""
         return [*self.ranked, *self.querybank_scores]
 
+    @property
+    def ablations(self) -> list[tuple[str, str]]:
+        """The whole model and one that lacks something, of all languages together and of each."""
+        return [
+            pair
+            for whole, models in self.config.run.ablations.items()
+            for model in _unique(models)
+            for pair in zip(self._embedded_as(whole), self._embedded_as(model), strict=True)
+        ]
+
     def variants(self, *kinds: str) -> dict[str, VariantConfig]:
         """The variants that a grid made, by the names of their scores.
 

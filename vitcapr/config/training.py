@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from vitcapr.config.base import Section
 
@@ -53,6 +53,20 @@ class TrainingConfig(Section):
     save_every_steps: int = Field(200, ge=1)
     """Number of steps between two checkpoints, from which an interrupted training continues."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+
+class SweepConfig(Section):
+    """Several trainings that differ in one setting. The one with the best validation score is kept."""
+
+    learning_rate: list[float] = Field(min_length=1)
+    """Learning rates of the first phase. The rates of later phases are scaled by the same factor."""
+
+    @field_validator("learning_rate")
+    @classmethod
+    def _rates_differ(cls, rates: list[float]) -> list[float]:
+        if min(rates) <= 0 or len(set(rates)) < len(rates):
+            raise ValueError("learning rates must be above 0 and different")
+        return rates
 
 
 class SharedTrainingConfig(TrainingConfig):

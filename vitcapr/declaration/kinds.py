@@ -145,9 +145,9 @@ class DualEncoderFolder(Artefact):
 
 
 class DualEncoderTrainingFolder(Artefact):
-    """Folder for the best weights, their card, the tokenizers, the history and the GPU use"""
+    """Folder for the best weights, their card, the tokenizers, the history, the GPU use and the learning-rate sweep"""
 
-    files = (*DualEncoderFolder.files, "history.csv", "gpu.csv")
+    files = (*DualEncoderFolder.files, "history.csv", "gpu.csv", "sweep.csv")
 
 
 class CardFile(Artefact):

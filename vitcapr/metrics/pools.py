@@ -11,13 +11,17 @@ from vitcapr.artefacts.metrics import Score
 from vitcapr.artefacts.pools import Pools
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
-from vitcapr.metrics.ranks import rank_matches
 from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS
 
 REMEDY = "run the data stage and embed the split again"
 SPLIT = "test"
-"""What queries and candidates are drawn from."""
+"""What queries and their matches are drawn from."""
+_BLOCK = 256
+"""Queries that are scored against all candidates at a time."""
+
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -73,30 +77,61 @@ def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:
     Where captions of one language were embedded, the other queries and candidates are left out.
 
     Args:
-        found: the split that the pools are of; every image has a caption.
+        found: the split that the pools are of, and the splits of distractors.
 
     Raises:
         UserError: a query's image is no candidate, or nothing of a pool was embedded.
     """
-    texts = np.isin(found.caption_row, pools.text_candidates)
-    owners, owner = np.unique(found.caption_image[texts], return_inverse=True)
-    asked = np.isin(found.image_row[owners], pools.image_queries)
+    texts = np.flatnonzero(np.isin(found.caption_row, pools.text_candidates))
+    asked = np.flatnonzero(np.isin(found.image_row, pools.image_queries))
+    asked = asked[np.isin(asked, found.caption_image[texts])]
     candidates = np.flatnonzero(np.isin(found.image_row, pools.image_candidates))
-    queries = np.isin(found.caption_row, pools.text_queries)
-    if not asked.any() or not queries.any() or not np.isin(found.caption_image[queries], candidates).all():
+    queries = np.flatnonzero(np.isin(found.caption_row, pools.text_queries))
+    owners = found.caption_image[queries]
+    if not len(asked) or not len(queries) or not np.isin(owners, candidates).all():
         raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
-    # Ranks are computed for images that have captions: all owners of the candidate texts are ranked, and all candidate
-    # images keep a caption. The ranks of the queries are then picked.
-    of_images = rank_matches(found.images[owners], found.captions[texts], owner)
-    firsts = np.searchsorted(found.caption_image, candidates)
-    kept = np.union1d(firsts, np.flatnonzero(queries))
-    of_texts = rank_matches(
-        found.images[candidates], found.captions[kept], np.searchsorted(candidates, found.caption_image[kept])
-    )
     return PoolRanks(
-        of_images.i2t[asked],
-        of_texts.t2i[queries[kept]],
-        found.caption_image[kept][queries[kept]].astype(np.int64),
-        int(texts.sum()),
+        rank_candidates(found.images[asked], found.captions[texts], asked, found.caption_image[texts]),
+        rank_candidates(found.captions[queries], found.images[candidates], owners, candidates),
+        owners.astype(np.int64),
+        len(texts),
         len(candidates),
     )
+
+
+def rank_candidates(queries: Floats, candidates: Floats, asked: Rows, offered: Rows) -> npt.NDArray[np.int32]:
+    """(Q,) int32: the rank of each query's best match, tied candidates before it.
+
+    Args:
+        queries: (Q, E); candidates: (C, E). Scores are as in :func:`~vitcapr.metrics.ranks.rank_matches`.
+        asked: (Q,) and offered: (C,) the image of each; a candidate matches a query of the same image. Every query has
+            a match.
+    """
+    ranks = np.empty(len(queries), np.int32)
+    exact = candidates.astype(np.float64).T
+    for start in range(0, len(queries), _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        scores = (queries[rows].astype(np.float64) @ exact).astype(np.float32)
+        own = asked[rows, None] == offered
+        best = np.where(own, scores, -np.inf).max(axis=1)
+        ranks[rows] = 1 + ((scores >= best[:, None]) & ~own).sum(axis=1)
+    return ranks
+
+
+def joined(parts: Sequence[Embeddings]) -> Embeddings:
+    """The embeddings of several splits as those of one."""
+    before = np.cumsum([0, *(len(part.images) for part in parts[:-1])])
+    owners = [part.caption_image + first for part, first in zip(parts, before, strict=True)]
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Embeddings._fields[:-1]}
+    return Embeddings(**columns, caption_image=np.concatenate(owners).astype(np.int32))
+
+
+def origin(pools: Pools, image_splits: npt.NDArray[np.str_], caption_splits: npt.NDArray[np.str_]) -> list[str]:
+    """Where distractors come from, for the protocol: candidates of each split other than the queries'.
+
+    Args:
+        image_splits, caption_splits: the split of every row of the data set.
+    """
+    texts, images = caption_splits[pools.text_candidates], image_splits[pools.image_candidates]
+    others = sorted({*texts, *images} - {SPLIT})
+    return [f"distractors:{(texts == o).sum()}captions and {(images == o).sum()}images of {o}" for o in others]

@@ -9,7 +9,7 @@ from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.ranks import RankFile
 from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
-from vitcapr.metrics.bootstrap import Comparison, Measure, compare
+from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.retrieval import measures
@@ -19,8 +19,8 @@ def measures_of(file: RankFile) -> dict[str, Measure]:
     return measures(file.ranks, Truth.of(file.caption_image, len(file.image_row)))
 
 
-def compare_files(a: Path, b: Path, metric: str, samples: int, seed: int) -> Comparison:
-    """Retriever A against retriever B in a metric such as ``t2i_recall_1``, on the same images and captions.
+def measures_of_both(a: Path, b: Path) -> tuple[dict[str, Measure], dict[str, Measure]]:
+    """The scores by image of two retrievers in the same pool.
 
     Raises:
         UserError: the files are of different pools.
@@ -29,7 +29,7 @@ def compare_files(a: Path, b: Path, metric: str, samples: int, seed: int) -> Com
     for name in ("image_row", "caption_row"):
         if not np.array_equal(getattr(first, name), getattr(second, name)):
             raise UserError(f"the ranks are of other images or captions than those of {a}", where=b)
-    return compare(measures_of(first)[metric], measures_of(second)[metric], samples, seed)
+    return measures_of(first), measures_of(second)
 
 
 def read_correction(query_bank: Path | None, weight: Path | None) -> Correction | None:

@@ -92,10 +92,16 @@ class TextTower(Tower):
 
     Args:
         tags: how many parts of speech there are; their embedding starts at zero and is added to that of the tokens.
+        segments: whether the encoder reads token types.
+        title_weight: factor on the attention that every token pays to the tokens of titles, before attention is
+            normalised to 1.
     """
 
-    def __init__(self, *args: Any, tags: int = 0, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, tags: int = 0, segments: bool = False, title_weight: float = 1.0, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self._segments, self._title_weight = segments, title_weight
         self.tags: nn.Embedding | None = None
         if tags:
             self.tags = nn.Embedding(tags, self._words.weight.shape[1])
@@ -106,14 +112,31 @@ class TextTower(Tower):
         encoder: Any = self.encoder
         return encoder.get_input_embeddings()
 
-    def forward(self, ids: Tensor, mask: Tensor, tags: Tensor | None = None) -> Tensor:
-        """``mask: (M, T)`` 1 at real tokens; ``tags: (M, T)`` int64, for a tower that has them."""
+    def forward(
+        self,
+        ids: Tensor,
+        mask: Tensor,
+        tags: Tensor | None = None,
+        types: Tensor | None = None,
+        titles: Tensor | None = None,
+    ) -> Tensor:
+        """``mask: (M, T)`` 1 at real tokens; ``tags: (M, T)`` int64, for a tower that has them; ``types: (M, T)``
+        int64, for a tower with segments; ``titles: (M, T)`` 1 at the tokens of titles."""
+        given = {"token_type_ids": types} if self._segments else {}
         if self.tags is None:
-            hidden = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+            given["input_ids"] = ids
         else:
-            words = self._words(ids) + self.tags(tags)
-            hidden = self.encoder(inputs_embeds=words, attention_mask=mask).last_hidden_state
+            given["inputs_embeds"] = self._words(ids) + self.tags(tags)
+        hidden = self.encoder(attention_mask=self._attention_mask(mask, titles), **given).last_hidden_state
         return self.pooled(hidden, mask)
+
+    def _attention_mask(self, mask: Tensor, titles: Tensor | None) -> Tensor:
+        """(M, T); or (M, 1, T, T) what is added to the scores of attention, where titles have a weight."""
+        if self._title_weight == 1 or titles is None or not titles.any():
+            return mask
+        bias = titles * math.log(self._title_weight)
+        bias = bias.masked_fill(mask == 0, torch.finfo(bias.dtype).min)
+        return bias[:, None, None, :].expand(-1, -1, mask.shape[1], -1)
 
 
 class FinetunedDualEncoder(nn.Module):
@@ -140,9 +163,9 @@ class FinetunedDualEncoder(nn.Module):
         """``pixels: (B, 3, S, S)`` -> (B, E) float32, unit length."""
         return on_sphere(self.image(pixels))
 
-    def embed_texts(self, tower: str, ids: Tensor, mask: Tensor, tags: Tensor | None = None) -> Tensor:
-        """Captions that one tower reads -> (M, E) float32, unit length."""
-        return on_sphere(self.texts[tower](ids, mask, tags))
+    def embed_texts(self, tower: str, ids: Tensor, mask: Tensor, **further: Tensor) -> Tensor:
+        """Captions that one tower reads -> (M, E) float32, unit length. ``further``: see :class:`TextTower`."""
+        return on_sphere(self.texts[tower](ids, mask, **further))
 
     def temperature(self) -> Tensor:
         """A scalar. A learned one is put back into its bounds first: beyond them no gradient would return it."""

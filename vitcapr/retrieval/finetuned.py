@@ -42,12 +42,12 @@ def embed_captions(
     """The captions with the given rows, ``(M,)`` int64, each by its tower -> (M, E) float32, unit length."""
     places, vectors = [], []
     for part in tokens.of(rows.tolist()):
+        read = part.inputs
 
-        def embed(ids: Tensor, mask: Tensor, *tags: Tensor, tower: str = part.tower) -> Tensor:
-            return finetuned.embed_texts(tower, ids, mask, *tags)
+        def embed(*tensors: Tensor, tower: str = part.tower, names: tuple[str, ...] = tuple(read)) -> Tensor:
+            return finetuned.embed_texts(tower, **dict(zip(names, tensors, strict=True)))
 
-        read = (part.ids, part.mask) if part.tags is None else (part.ids, part.mask, part.tags)
-        vectors.append(_in_chunks(embed, tuple(tensor.to(device) for tensor in read), chunk))
+        vectors.append(_in_chunks(embed, tuple(tensor.to(device) for tensor in read.values()), chunk))
         places.append(part.at)
     order = torch.cat(places).argsort().to(device)
     return torch.cat(vectors)[order]
@@ -78,7 +78,7 @@ class FinetunedEmbedder:
 
     @torch.inference_mode()
     def captions(self, table: pd.DataFrame) -> np.ndarray:
-        """(m, E) float32. table: ``caption_row``, ``language`` and ``text``."""
+        """(m, E) float32. table: ``caption_row``, ``language`` and ``text``, and ``raw`` where texts were cleaned."""
         tokens = TokenisedCaptions(table, self.readers, self.tags)
         with autocast(self.device, self.dtype):
             vectors = embed_captions(self.finetuned, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)

@@ -48,12 +48,15 @@ def image_part(source: str, revision: str, size: tuple[int, int], pool: Pool) ->
 
 
 def text_part(
-    source: str, revision: str, pool: Pool, languages: tuple[str, ...], max_length: int
+    source: str, revision: str, pool: Pool, languages: tuple[str, ...], max_length: int, segments: bool
 ) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
     """A model of the BERT family to be trained further, its description, its reader and the digest of its checkpoint.
 
+    Args:
+        segments: whether it reads token types.
+
     Raises:
-        UserError: it is nowhere, has no fast tokenizer, or reads fewer tokens.
+        UserError: it is nowhere, has no fast tokenizer, reads fewer tokens, or has one token type only.
     """
     encoder = load_text_encoder(
         source, revision=revision, pool=pool, dtype="float32", device=torch.device("cpu"), max_length=max_length
@@ -63,7 +66,11 @@ def text_part(
     if backend is None:
         raise UserError(f"'{source}' has no fast tokenizer", remedy="save its tokenizer as tokenizer.json")
     model = _without_pooler(encoder.model)
-    reader = TowerReader(Tokenizer.from_str(backend.to_str()), languages, encoder.tokenizer.pad_token_id, max_length)
+    if segments and getattr(encoder.model.config, "type_vocab_size", 1) < 2:
+        raise UserError(f"'{source}' has no token types", remedy="set segments: false, or use a BERT")
+    reader = TowerReader(
+        Tokenizer.from_str(backend.to_str()), languages, encoder.tokenizer.pad_token_id, max_length, segments
+    )
     described = {"config": _config_of(model), "pool": pool, "width": encoder.dim}
     return model, described, reader, text_encoder_digest(locate_text_encoder(source, revision).folder)
 
@@ -73,6 +80,7 @@ def scratch_part(
     pool: Pool,
     languages: tuple[str, ...],
     max_length: int,
+    segments: bool,
     *,
     layers: int,
     hidden_dim: int,
@@ -96,7 +104,7 @@ def scratch_part(
     )
     model = BertModel(config, add_pooling_layer=False)
     described = {"config": _config_of(model), "pool": pool, "width": hidden_dim}
-    return model, described, TowerReader(tokenizer, languages, pad, max_length)
+    return model, described, TowerReader(tokenizer, languages, pad, max_length, segments)
 
 
 def build_finetuned(
@@ -121,6 +129,8 @@ def build_finetuned(
             text["top_layers"],
             pretrained=text["pretrained"],
             tags=text["tags"],
+            segments=text["segments"],
+            title_weight=text["title_weight"],
         )
         for name, text in architecture["texts"].items()
     }

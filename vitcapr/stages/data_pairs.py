@@ -56,6 +56,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
                 wanted.queries,
                 wanted.candidates,
                 wanted.seed,
+                tuple(wanted.distractors),
             ),
             max_pixels=settings.max_pixels,
             on_bad_image=settings.on_bad_image,

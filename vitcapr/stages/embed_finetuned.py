@@ -10,6 +10,7 @@ from vitcapr.declaration.kinds import (
     DualEncoderFolder,
     EmbeddingsFile,
     ManifestFile,
+    PairsFile,
     PixelsFile,
     TagsFile,
     TokenizerFile,
@@ -45,6 +46,7 @@ def embed_finetuned(
     backbone: In[BackboneFolder] | None = None,
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
     tags: In[TagsFile] | None = None,
+    pairs: In[PairsFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
     import numpy as np
@@ -53,7 +55,7 @@ def embed_finetuned(
     from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TagTable
-    from vitcapr.building.finetuned_dual_encoder import assembled, check_pixels
+    from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels
     from vitcapr.features.encoders.precision import resolve_device
     from vitcapr.features.store.reader import open_features
     from vitcapr.retrieval.blocks import in_blocks
@@ -71,8 +73,7 @@ def embed_finetuned(
         check_tags(model, words)
         opened = FinetunedEmbedder(model.to(device).eval(), readers, device, tags=words)
     images = data.rows(split)
-    captions = data.captions_of(split)
-    captions = captions[captions["language"].isin(opened.languages)].reset_index(drop=True)
+    captions = captions_to_read(data, opened.languages, pairs, split)
     if not len(images) or captions.empty:
         raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
     batch = settings.embed.batch

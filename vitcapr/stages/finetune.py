@@ -1,10 +1,14 @@
 """Fine-tune a dual encoder: a ViT and BERT-family text models together, on decoded pictures and captions."""
 
+from functools import partial
+from typing import Any
+
 from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
 from vitcapr.declaration.kinds import (
     BackboneFolder,
     DualEncoderTrainingFolder,
     ManifestFile,
+    PairsFile,
     PixelsFile,
     TagsFile,
     TokenizerFile,
@@ -29,6 +33,7 @@ def finetune(
     backbone: In[BackboneFolder] | None = None,
     tokenizers: dict[str, In[TokenizerFile]] | None = None,
     tags: In[TagsFile] | None = None,
+    pairs: In[PairsFile] | None = None,
 ) -> None:
     """Fine-tune a dual encoder. After an interruption by a signal, the same command continues with bit-identical
     results."""
@@ -37,7 +42,7 @@ def finetune(
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.tags import TagTable
     from vitcapr.artefacts.tower_readers import READERS, write_tower_readers
-    from vitcapr.building.finetuned_dual_encoder import assembled, check_pixels, prepare
+    from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.batches.augment import Augmentation
     from vitcapr.features.batches.pixel_batches import CaptionRows
@@ -50,7 +55,7 @@ def finetune(
     from vitcapr.retrieval.finetuned import check_tags
     from vitcapr.training.distributed import is_first
     from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
-    from vitcapr.training.outcome import train_into
+    from vitcapr.training.sweep import sweep_into
 
     wanted, training = settings.finetuned, settings.finetuned.training
     device = resolve_device(training.device)
@@ -58,40 +63,50 @@ def finetune(
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)
     seed = wanted.seed_in(settings.seed)
-    torch.manual_seed(seed)
-    model, architecture, readers, digests = assembled(settings, store, str(backbone or source), tokenizers or {})
+    begun = partial(assembled, settings, store, str(backbone or source), tokenizers or {})
+    model, architecture, readers, digests = begun()
     words = None if tags is None else TagTable.read(tags)
     check_tags(model, words)
-    captions = data.captions_of()
-    captions = captions[captions["language"].isin(wanted.languages)].reset_index(drop=True)
-    task = FinetuningTask(
-        model,
-        store,
-        CaptionRows.of_table(captions),
-        TokenisedCaptions(captions, readers, words),
-        train=data.rows("train"),
-        validation=data.rows("validation")[: training.validation_images],
-        phases=[
-            FinetuningPhase(p.batch_images, p.captions_per_image, p.objective, p.shift, p.batch_pairs)
-            for p in training.phases
-        ],
-        augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
-        chunk=training.chunk,
-        epoch_batches=training.epoch_batches,
-        seed=seed,
-        device=device,
-    )
-    prepare(model, training)
-    groups = layer_rates(model, training.layer_decay, training.encoder_rate)
+    captions = captions_to_read(data, wanted.languages, pairs, None)
+    rows, tokens = CaptionRows.of_table(captions), TokenisedCaptions(captions, readers, words)
+
+    def make_task() -> FinetuningTask:
+        torch.manual_seed(seed)
+        untrained = begun()[0]
+        prepare(untrained, training)
+        return FinetuningTask(
+            untrained,
+            store,
+            rows,
+            tokens,
+            train=data.rows("train"),
+            validation=data.rows("validation")[: training.validation_images],
+            phases=[
+                FinetuningPhase(p.batch_images, p.captions_per_image, p.objective, p.shift, p.batch_pairs)
+                for p in training.phases
+            ],
+            augmentation=None if training.augmentation is None else Augmentation(**training.augmentation.canonical()),
+            chunk=training.chunk,
+            epoch_batches=training.epoch_batches,
+            seed=seed,
+            device=device,
+        )
+
+    def rates_of(untrained: Any) -> list[tuple[list[torch.nn.Parameter], float]]:
+        groups = layer_rates(untrained, training.layer_decay, training.encoder_rate)
+        return [(group.parameters, group.scale) for group in groups]
+
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     report.line(
         f"{sum(p.numel() for p in model.parameters()):,} weights, {trained:,} of them trained, "
-        f"{len(groups)} learning rates, {dtype_name(dtype)} on {device}"
+        f"{len(rates_of(model))} learning rates, {dtype_name(dtype)} on {device}"
     )
-    train_into(
+    del model
+    sweep_into(
         finetuned,
-        task,
+        make_task,
         recipe_of(training, select_by=training.select_by),
+        [training.phases[0].learning_rate] if training.sweep is None else training.sweep.learning_rate,
         card={
             "architecture": architecture,
             "backbone": wanted.image.backbone,
@@ -99,6 +114,7 @@ def finetune(
             "inputs": {
                 "pixels": store.fingerprint,
                 "tags": None if tags is None else sha256_file(tags),
+                "pairs": None if pairs is None else sha256_file(pairs),
                 "checkpoints": digests,
                 "captions": sha256_bytes("\n".join(captions["text"]).encode()),
                 "images": sha256_bytes("\n".join(data.images["split"]).encode()),
@@ -109,7 +125,7 @@ def finetune(
         device=device,
         dtype=dtype,
         reporter=report,
-        rates=[(group.parameters, group.scale) for group in groups],
+        rates_of=rates_of,
     )
     if is_first():
         write_tower_readers(finetuned / READERS, {name: reader.describe() for name, reader in readers.items()})

@@ -1,4 +1,4 @@
-"""What training changes in the features of pictures and captions: entropy and mutual information, in bits."""
+"""Entropy and mutual information of the features of pictures and captions, in bits, and what training changes."""
 
 from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile, MetricsFile
 from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
@@ -8,15 +8,16 @@ from vitcapr.progress import Reporter
 
 @stage()
 def measure_information(
-    before: In[EmbeddingsFile],
     after: In[EmbeddingsFile],
     manifest: In[ManifestFile],
     split: Split,
     report: Reporter,
     metrics: Out[MetricsFile],
+    before: In[EmbeddingsFile] | None = None,
     model: ModelName = "",
 ) -> None:
-    """Measure the embeddings of a split by an untrained and by the trained model; names of the first end in _before."""
+    """Measure the embeddings of a split by a trained model, and by the same model untrained where they are given; names
+    of the latter end in _before."""
     from vitcapr.artefacts.embeddings import read_embeddings
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.metrics import write_metrics
@@ -28,13 +29,16 @@ def measure_information(
     data = read_manifest(manifest)
     values: dict[str, float] = {}
     for path, ending in ((before, "_before"), (after, "")):
+        if path is None:
+            continue
         found = read_embeddings(path)
         check_pool(found, data, split, path)
         if len(found.images) <= NEIGHBOURS:
             raise UserError(f"{len(found.images)} pictures are too few to measure what features share", where=path)
         values |= {f"{name}{ending}": value for name, value in embedding_information(found).items()}
     for name in [name for name in values if not name.endswith("_before")]:
-        report.line(f"measure_information: {name} {values[f'{name}_before']:.3f} -> {values[name]:.3f} bits")
+        earlier = f"{values[f'{name}_before']:.3f} -> " if before is not None else ""
+        report.line(f"measure_information: {name} {earlier}{values[name]:.3f} bits")
     write_metrics(
         metrics,
         dataset=data.dataset,

@@ -1,5 +1,7 @@
 """Recall@K of queries set apart against pools of candidates, in both directions."""
 
+from typing import Annotated
+
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.declaration.kinds import (
     EmbeddingsFile,
@@ -10,12 +12,13 @@ from vitcapr.declaration.kinds import (
     WeightFile,
 )
 from vitcapr.declaration.stage import In, ModelName, Out, stage
+from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
 def score_pools(
-    embeddings: In[EmbeddingsFile],
+    embeddings: Annotated[list[In[EmbeddingsFile]], "embeddings of the test split, and of the splits of distractors"],
     manifest: In[ManifestFile],
     pools: In[PoolsFile],
     settings: IntervalSettings,
@@ -27,21 +30,40 @@ def score_pools(
 ) -> None:
     """Rank the candidate texts for each query image and the candidate images for each query text of the test split.
 
-    With a query bank and its weight, the scores are corrected for hubness.
+    Candidates of other splits are distractors. With a query bank and its weight, the scores are corrected for hubness.
     """
+    import numpy as np
+
     from vitcapr.artefacts.embeddings import read_embeddings
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.metrics import write_metrics
     from vitcapr.artefacts.pools import read_pools
-    from vitcapr.metrics.pools import SPLIT, rank_pools
+    from vitcapr.metrics.pools import joined, origin, rank_pools
     from vitcapr.metrics.report import interval_protocol
     from vitcapr.metrics.retrieval_files import check_pool, read_correction
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
-    data, found = read_manifest(manifest), read_embeddings(embeddings)
-    languages = check_pool(found, data, SPLIT, embeddings)
+    data, wanted = read_manifest(manifest), read_pools(pools)
+    splits, caption_splits = data.images["split"].to_numpy(str), data.captions["split"].to_numpy(str)
+    parts, embedded = [], set()
+    for path in embeddings:
+        part = read_embeddings(path)
+        split = str(splits[part.image_row[0]])
+        languages = check_pool(part, data, split, path)
+        embedded.add(split)
+        parts.append(part)
+    needed = {*splits[wanted.image_candidates].tolist(), *caption_splits[wanted.text_candidates].tolist()}
+    if missing := needed - embedded:
+        raise UserError(f"the pools have candidates of the split '{min(missing)}'", remedy="give its embeddings, too")
     correction = read_correction(query_bank, bank_weight)
-    ranked = rank_pools(found if correction is None else correction.applied(found), read_pools(pools))
+    found = joined(parts)
+    if correction is not None:
+        if np.isin(correction.bank.image_row, wanted.image_candidates).any():
+            raise UserError(
+                "the query bank has distractors of the pools", remedy="set data.pairs.distractors otherwise"
+            )
+        found = correction.applied(found)
+    ranked = rank_pools(found, wanted)
     write_metrics(
         metrics,
         dataset=data.dataset,
@@ -52,6 +74,7 @@ def score_pools(
         protocol="|".join(
             [
                 *ranked.protocol(languages),
+                *origin(wanted, splits, caption_splits),
                 *([] if correction is None else [correction.protocol]),
                 *interval_protocol(samples, seed),
             ]

@@ -79,7 +79,11 @@ class HanlpTagger:
         import hanlp
 
         self.name = f"HanLP {version('hanlp')}"
-        self._model = hanlp.load(hanlp.pretrained.mtl.UD_ONTONOTES_TOK_POS_LEM_FEA_NER_SRL_DEP_SDP_CON_XLMR_BASE)
+        try:
+            self._model = hanlp.load(hanlp.pretrained.mtl.UD_ONTONOTES_TOK_POS_LEM_FEA_NER_SRL_DEP_SDP_CON_XLMR_BASE)
+        except OSError as error:
+            what = f"HanLP's model can neither be found nor downloaded: {error}"
+            raise UserError(what, remedy="run once where the network is, or set tags.tagger: jieba") from error
 
     def tag(self, text: str) -> list[Tagged]:
         document = self._model(text, tasks=["tok", "pos"])
@@ -100,7 +104,7 @@ def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
     """
     there = importlib.util.find_spec("hanlp") is not None
     if choice == "hanlp" and not there:
-        raise UserError("HanLP is not installed", remedy="pip install hanlp, or set tags.tagger: jieba")
+        raise UserError("HanLP is not installed", remedy="pip install 'vitcapr[hanlp]', or set tags.tagger: jieba")
     if there and choice != "jieba":
         both = HanlpTagger()
         return {"en": both, "zh": both}

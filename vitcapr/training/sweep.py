@@ -1,11 +1,12 @@
 """Several trainings that differ in the learning rate, of which the best on the validation split is kept."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import nn
 
 from vitcapr.artefacts.gpu_use import gpu_csv
 from vitcapr.artefacts.sweep import SWEEP, write_sweep
@@ -34,7 +35,8 @@ def sweep_into(
     device: torch.device,
     dtype: torch.dtype,
     reporter: Reporter,
-    part: str,
+    part: str = "",
+    rates_of: Callable[[nn.Module], Iterable[tuple[list[nn.Parameter], float]]] | None = None,
 ) -> None:
     """Train once for each learning rate and leave the best; one rate is a training like any other.
 
@@ -46,6 +48,7 @@ def sweep_into(
 
     Args:
         make_task: a task with an untrained model, the same every time.
+        rates_of: the ``rates`` of an untrained model.
 
     Raises:
         Diverged: at every rate.
@@ -57,15 +60,17 @@ def sweep_into(
     for rate in rates:
         if len(rates) > 1:
             reporter.line(f"learning rate {rate:g}")
+        task = make_task()
         try:
             trained = train_from(
                 folder / CHECKPOINT / (f"{rate!r}" if len(rates) > 1 else ""),
-                make_task(),
+                task,
                 with_rate(recipe, rate),
                 card=card,
                 device=device,
                 dtype=dtype,
                 reporter=reporter,
+                rates=None if rates_of is None else rates_of(task.model),
             )
         except Diverged as error:
             diverged += 1

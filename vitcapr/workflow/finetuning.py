@@ -88,14 +88,25 @@ class FinetuningStages:
         wanted = any(text.tags for text in self._config(wildcards).text.values())
         return [f"{self.selection.root}/text/tags/tags.npz"] if wanted else []
 
+    def pairs_of(self, wildcards: Wildcards) -> list[str]:
+        """The texts before cleaning, whose punctuation divides captions into segments."""
+        wanted = any(text.segments for text in self._config(wildcards).text.values())
+        cleaned = self.selection.config.data.dataset == "pairs"
+        return [f"{self.selection.root}/data/pairs.parquet"] if wanted and cleaned else []
+
+    def untrained_of(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of a model before training, where it is a fine-tuned dual encoder."""
+        if wildcards.embedded not in self.selection.finetuned_dual_encoders:
+            return []
+        return [self.selection.embeddings(f"untrained/{wildcards.embedded}", wildcards.split)]
+
     @property
     def files(self) -> list[str]:
-        """Further scores: retrieval across languages, and information before and after training."""
+        """Scores of retrieval across languages."""
         root, config = self.selection.root, self.selection.config
         return [
-            f"{root}/metrics/{kind}/{name}/{split}/metrics.json"
+            f"{root}/metrics/languages/{name}/{split}/metrics.json"
             for name in self.selection.finetuned_dual_encoders
             for split in self.selection.splits
-            for kind in ("languages", "information")
-            if (split != "train" if kind == "information" else len(config.finetuned_dual_encoders[name].languages) > 1)
+            if len(config.finetuned_dual_encoders[name].languages) > 1
         ]

@@ -6,9 +6,10 @@ from pathlib import Path
 from vitcapr.metrics.published.numbers import published_files
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.finetuning import FinetuningStages
+from vitcapr.workflow.names import unique
 from vitcapr.workflow.retrieval import RetrievalStages
 from vitcapr.workflow.rule import Wildcards
-from vitcapr.workflow.selection import Selection
+from vitcapr.workflow.selection import TRAIN, Selection
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class MetricStages:
             *self.retrieval.files("metrics/retrieval", "metrics.json"),
             *self.pools,
             *self.finetuning.files,
+            *self.information,
             *self.retrieval.rescored("metrics/retrieval", "metrics.json"),
         ]
 
@@ -46,6 +48,28 @@ class MetricStages:
         """The scores on the held-out queries of pairs, if the experiment asks for them."""
         names = self.selection.scored if self.selection.config.run.pools else []
         return [f"{self.selection.root}/metrics/retrieval/{name}/pools/metrics.json" for name in names]
+
+    @property
+    def information(self) -> list[str]:
+        """Entropy and mutual information of embeddings, if the experiment asks for them."""
+        names = [*self.selection.retrievers, *self.selection.finetuned_dual_encoders]
+        return [
+            f"{self.selection.root}/metrics/information/{name}/{split}/metrics.json"
+            for name in (names if self.selection.config.run.information else [])
+            for split in self.selection.splits
+            if split != TRAIN
+        ]
+
+    @property
+    def ablations(self) -> list[str]:
+        return [f"{self.selection.root}/tables/ablations.md"] if self.selection.config.run.ablations else []
+
+    @property
+    def ablated(self) -> list[str]:
+        """The ranks of the models of ablations."""
+        names = unique(name for pair in self.selection.ablations for name in pair)
+        root = f"{self.selection.root}/metrics/retrieval"
+        return [f"{root}/{name}/{split}/ranks.npz" for name in names for split in self.selection.splits]
 
     @property
     def comparisons(self) -> list[str]:

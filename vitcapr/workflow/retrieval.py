@@ -9,7 +9,7 @@ from vitcapr.workflow.features import FeatureStages
 from vitcapr.workflow.machine import find_backbone
 from vitcapr.workflow.names import unique
 from vitcapr.workflow.rule import Wildcards
-from vitcapr.workflow.selection import TEST, TRAIN, Selection
+from vitcapr.workflow.selection import TRAIN, Selection
 from vitcapr.workflow.text import TextStages
 
 PAIRS = "training.pairs"
@@ -107,8 +107,10 @@ class RetrievalStages:
         model = self.selection.querybank_scores.get(wildcards.scored, wildcards.scored)
         return self.selection.embeddings(model, wildcards.split)
 
-    def pooled_embeddings_of(self, wildcards: Wildcards) -> str:
-        return self.selection.embeddings(self.selection.querybank_scores.get(wildcards.scored, wildcards.scored), TEST)
+    def pooled_embeddings_of(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of the queries' split and of the splits of distractors."""
+        model = self.selection.querybank_scores.get(wildcards.scored, wildcards.scored)
+        return [self.selection.embeddings(model, split) for split in self.selection.pooled_splits]
 
     def query_bank_of(self, wildcards: Wildcards) -> list[str]:
         """The embeddings of the query bank, for scores that are corrected."""

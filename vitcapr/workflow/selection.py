@@ -78,8 +78,13 @@ class Selection(ScoredModels):
         rerankings = (self.config.rerankings[name] for name in self.rerankings)
         tunes = any(reranking.by == "retriever" and reranking.weight is None for reranking in rerankings)
         tuned = [VALIDATION] if tunes or self.querybank_scores else []
-        learnt, pooled = [TRAIN] if self.querybank_scores else [], [TEST] if self.config.run.pools else []
-        return unique([*self.splits, *tuned, *learnt, *pooled])
+        learnt = [TRAIN] if self.querybank_scores else []
+        return unique([*self.splits, *tuned, *learnt, *(self.pooled_splits if self.config.run.pools else [])])
+
+    @property
+    def pooled_splits(self) -> list[str]:
+        """The split of the queries of pools, and those of their distractors."""
+        return [TEST, *self.config.data.pairs.distractors]
 
     @property
     def backbones(self) -> list[str]:

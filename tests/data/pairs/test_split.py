@@ -94,3 +94,20 @@ def test_the_class_of_a_picture() -> None:
     assert commonest(["person", "animal"]) == "animal"
     assert commonest(["other"]) == "other"
     assert commonest([]) == "other"
+
+
+def test_distractors_fill_up_pools_after_the_test_split() -> None:
+    captions = pd.DataFrame({"caption_row": np.arange(60), "image_row": np.repeat(np.arange(20), 3)})
+    captions = captions.assign(
+        caption_id="c" + captions["caption_row"].astype(str), image_id="i" + captions["image_row"].astype(str)
+    )
+    test, validation, train = (
+        captions[captions["image_row"].isin(rows)] for rows in (range(5), range(5, 8), range(8, 20))
+    )
+    alone = choose_pools(test, 4, 30, 0)
+    filled = choose_pools(test, 4, 30, 0, distractors=[validation, train])
+    assert set(filled.image_queries) == set(alone.image_queries) <= set(range(5))
+    assert set(filled.text_queries) == set(alone.text_queries)
+    assert set(alone.text_candidates) | set(validation["caption_row"]) <= set(filled.text_candidates)
+    assert (len(alone.text_candidates), len(filled.text_candidates)) == (15, 30)
+    assert filled.image_candidates.tolist() == list(range(20))

@@ -33,6 +33,7 @@ class PairRecipe:
         validation: the share of the pictures of these.
         test_images: pictures set apart where the source sets none apart.
         queries, candidates: of each direction, from the pictures set apart.
+        distractors: splits that fill up the candidates.
     """
 
     pairs: int | None
@@ -41,6 +42,7 @@ class PairRecipe:
     queries: int
     candidates: int
     seed: int
+    distractors: Sequence[str] = ()
 
 
 def write_pairs(
@@ -182,7 +184,10 @@ def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:
 def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, reporter: Reporter) -> None:
     write_pair_table(directory / TABLE, table)
     rows = table.assign(caption_row=np.arange(len(table)), image_row=pd.factorize(table["image_id"])[0])
-    pools = choose_pools(rows[rows["split"] == "test"], recipe.queries, recipe.candidates, recipe.seed)
+    by_split = {split: rows[rows["split"] == split] for split in ("test", *recipe.distractors)}
+    pools = choose_pools(
+        by_split.pop("test"), recipe.queries, recipe.candidates, recipe.seed, distractors=list(by_split.values())
+    )
     write_pools(directory / "pools.npz", pools)
     shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))

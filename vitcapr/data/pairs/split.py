@@ -44,24 +44,30 @@ def deal(pictures: pd.DataFrame, validation: float, seed: int) -> dict[str, str]
     }
 
 
-def choose_pools(captions: pd.DataFrame, queries: int, candidates: int, seed: int) -> Pools:
+def choose_pools(
+    captions: pd.DataFrame, queries: int, candidates: int, seed: int, distractors: Sequence[pd.DataFrame] = ()
+) -> Pools:
     """Queries at random, and pools that hold all their true matches and, up to their size, other rows at random.
 
     Args:
         captions: those of the test split: ``caption_id, image_id, image_row, caption_row``.
         queries: of each direction; fewer where the split has fewer.
-        candidates: the size of a pool; fewer where the split has fewer, more where the true matches alone are more.
+        candidates: the size of a pool; fewer where there are fewer, more where the true matches alone are more.
+        distractors: captions of further splits, which fill up the pools one after the other.
     """
     pictures = captions.drop_duplicates("image_row")
     asked_images = _rows_of(draw(pictures["image_id"], queries, seed, "image queries"), pictures, "image")
     asked_texts = _rows_of(draw(captions["caption_id"], queries, seed, "text queries"), captions, "caption")
     true_texts = captions["caption_row"][captions["image_row"].isin(asked_images)]
     true_images = captions["image_row"][captions["caption_row"].isin(asked_texts)]
+    texts = [captions, *distractors]
     return Pools(
         image_queries=asked_images,
-        text_candidates=_filled(true_texts, captions, "caption", candidates, seed),
+        text_candidates=_filled(true_texts, texts, "caption", candidates, seed),
         text_queries=asked_texts,
-        image_candidates=_filled(true_images, pictures, "image", candidates, seed),
+        image_candidates=_filled(
+            true_images, [table.drop_duplicates("image_row") for table in texts], "image", candidates, seed
+        ),
     )
 
 
@@ -70,9 +76,13 @@ def _rows_of(drawn: set[str], table: pd.DataFrame, kind: str) -> np.ndarray:
     return np.sort(rows.to_numpy()).astype(np.int32)
 
 
-def _filled(true: "Sequence[int] | pd.Series[int]", table: pd.DataFrame, kind: str, size: int, seed: int) -> np.ndarray:
-    matches = np.unique(np.asarray(true)).astype(np.int32)
-    others = table[~table[f"{kind}_row"].isin(matches)]
-    room = max(0, size - len(matches))
-    more = _rows_of(draw(others[f"{kind}_id"], room, seed, f"{kind} candidates"), others, kind)
-    return np.sort(np.concatenate([matches, more]))
+def _filled(
+    true: "Sequence[int] | pd.Series[int]", tables: Sequence[pd.DataFrame], kind: str, size: int, seed: int
+) -> np.ndarray:
+    rows = np.unique(np.asarray(true)).astype(np.int32)
+    for table in tables:
+        others = table[~table[f"{kind}_row"].isin(rows)]
+        room = max(0, size - len(rows))
+        more = _rows_of(draw(others[f"{kind}_id"], room, seed, f"{kind} candidates"), others, kind)
+        rows = np.sort(np.concatenate([rows, more]))
+    return rows

@@ -10,6 +10,22 @@ import torch
 from tokenizers import Tokenizer
 
 from vitcapr.errors import UserError
+from vitcapr.text.marks import second_clause, title_spans
+
+
+@dataclass(frozen=True)
+class TokenList:
+    """One caption as tokens, special ones included.
+
+    Attributes:
+        ids: token numbers.
+        types: token types, 0 in the first segment and 1 in the second.
+        starts: the character of the caption with which each token begins, -1 for special ones.
+    """
+
+    ids: list[int]
+    types: list[int]
+    starts: list[int]
 
 
 @dataclass(frozen=True)
@@ -20,12 +36,14 @@ class TowerReader:
         languages: of the captions that are this tower's.
         pad: number of the padding token.
         max_length: tokens of a caption, special ones included; more are cut.
+        segments: whether a caption of several clauses is two segments, the first clause and the rest.
     """
 
     tokenizer: Tokenizer
     languages: tuple[str, ...]
     pad: int
     max_length: int
+    segments: bool = False
 
     def describe(self) -> dict[str, Any]:
         """JSON values from which :meth:`from_description` makes it again."""
@@ -37,30 +55,37 @@ class TowerReader:
             "languages": list(self.languages),
             "pad": self.pad,
             "max_length": self.max_length,
+            "segments": self.segments,
         }
 
     @classmethod
     def from_description(cls, values: Mapping[str, Any]) -> "TowerReader":
         tokenizer = Tokenizer.from_str(values["tokenizer"])
-        return cls(tokenizer, tuple(values["languages"]), values["pad"], values["max_length"])
+        return cls(
+            tokenizer, tuple(values["languages"]), values["pad"], values["max_length"], segments=values["segments"]
+        )
 
-    def read(self, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-        """The token numbers of each caption, special ones included, cut to the greatest length; and at which character
-        of the caption each token begins, -1 for special ones."""
+    def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[TokenList]:
+        """The tokens of each caption, cut to the greatest length.
+
+        Args:
+            raw: the captions with their punctuation, which divides them into segments.
+        """
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         tokenizer.no_padding()
         tokenizer.enable_truncation(self.max_length)
+        cuts = [second_clause(*both) if self.segments else None for both in zip(raw, texts, strict=True)]
+        parts = [text if cut is None else (text[:cut], text[cut:]) for text, cut in zip(texts, cuts, strict=True)]
         return [
-            (
-                encoding.ids,
-                [-1 if special else start for (start, _), special in zip(*_places(encoding), strict=True)],
-            )
-            for encoding in tokenizer.encode_batch(list(texts))
+            _token_list(encoding, cut or 0) for encoding, cut in zip(tokenizer.encode_batch(parts), cuts, strict=True)
         ]
 
 
-def _places(encoding: Any) -> tuple[list[tuple[int, int]], list[int]]:
-    return encoding.offsets, encoding.special_tokens_mask
+def _token_list(encoding: Any, cut: int) -> TokenList:
+    """``cut``: the character at which the second segment begins."""
+    places = zip(encoding.offsets, encoding.sequence_ids, strict=True)
+    starts = [-1 if segment is None else start + segment * cut for (start, _), segment in places]
+    return TokenList(encoding.ids, encoding.type_ids, starts)
 
 
 class WordTags(Protocol):
@@ -78,6 +103,8 @@ class TowerTokens:
     Attributes:
         at: (m,) int64, their places in the batch.
         ids: (m, T) int64, padded; mask: (m, T) int64, 1 at real tokens.
+        types: (m, T) int64, 1 in the second segment of a caption.
+        titles: (m, T) int64, 1 at the tokens of titles and at their marks.
         tags: (m, T) int64, the part of speech of each token's word, 0 for none; None where no tags were given.
     """
 
@@ -85,14 +112,23 @@ class TowerTokens:
     at: torch.Tensor
     ids: torch.Tensor
     mask: torch.Tensor
+    types: torch.Tensor
+    titles: torch.Tensor
     tags: torch.Tensor | None = None
+
+    @property
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """What the text tower is called with, by name."""
+        given = {"ids": self.ids, "mask": self.mask, "types": self.types, "titles": self.titles}
+        return given if self.tags is None else {**given, "tags": self.tags}
 
 
 class TokenisedCaptions:
     """All captions of a table as token numbers.
 
     Args:
-        captions: ``caption_row``, ``language`` and ``text``, as ``Manifest.captions_of`` gives them.
+        captions: ``caption_row``, ``language`` and ``text``, as ``Manifest.captions_of`` gives them; and ``raw``, the
+            text before cleaning, where texts were cleaned.
         readers: by the tower's name.
         tags: parts of speech, by ``caption_row``.
 
@@ -110,16 +146,21 @@ class TokenisedCaptions:
             )
         self._pads = {name: reader.pad for name, reader in readers.items()}
         self._tower: dict[int, str] = {}
-        self._ids: dict[int, list[int]] = {}
+        self._tokens: dict[int, TokenList] = {}
+        self._titles: dict[int, list[int]] = {}
         self._tags: dict[int, list[int]] | None = None if tags is None else {}
         towers = captions["language"].map(tower_of)
+        raw = captions["raw" if "raw" in captions else "text"]
         for name, reader in readers.items():
             mine = captions[towers == name]
-            read = reader.read(mine["text"].tolist())
-            for row, (ids, starts) in zip(mine["caption_row"].tolist(), read, strict=True):
-                self._tower[row], self._ids[row] = name, ids
+            texts = mine["text"].tolist()
+            read = reader.read(texts, raw[towers == name].tolist())
+            for row, text, tokens in zip(mine["caption_row"].tolist(), texts, read, strict=True):
+                self._tower[row], self._tokens[row] = name, tokens
+                spans = title_spans(text)
+                self._titles[row] = [int(any(a <= start < b for a, b in spans)) for start in tokens.starts]
                 if tags is not None and self._tags is not None:
-                    self._tags[row] = tags.at(row, starts)
+                    self._tags[row] = tags.at(row, tokens.starts)
 
     def of(self, rows: Iterable[int]) -> list[TowerTokens]:
         """The captions with the given rows, tower by tower; padding that none of them needs is not there."""
@@ -128,9 +169,12 @@ class TokenisedCaptions:
         for name, pad in self._pads.items():
             at = [place for place, row in enumerate(rows) if self._tower[row] == name]
             if at:
-                ids, mask = _padded([self._ids[rows[place]] for place in at], pad)
-                tags = None if self._tags is None else _padded([self._tags[rows[place]] for place in at], 0)[0]
-                found.append(TowerTokens(name, torch.tensor(at), ids, mask, tags))
+                mine = [rows[place] for place in at]
+                ids, mask = _padded([self._tokens[row].ids for row in mine], pad)
+                types, _ = _padded([self._tokens[row].types for row in mine], 0)
+                titles, _ = _padded([self._titles[row] for row in mine], 0)
+                tags = None if self._tags is None else _padded([self._tags[row] for row in mine], 0)[0]
+                found.append(TowerTokens(name, torch.tensor(at), ids, mask, types, titles, tags))
         return found
 
 

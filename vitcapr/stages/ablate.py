@@ -1,0 +1,42 @@
+"""Compare models that each lack one part of another, on the same images."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from vitcapr.config.metrics import SCORERS, IntervalSettings
+from vitcapr.config.scored import ScoredModels
+from vitcapr.declaration.kinds import RanksFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class AblateSettings(IntervalSettings):
+    pairs: list[tuple[str, str]] = Field(default_factory=list)
+    """The names of embeddings: the whole model, and one that lacks something."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(metrics=config.metrics, pairs=ScoredModels(config).ablations)
+
+
+@stage(execution_only=SCORERS)
+def ablate(
+    ranks: Annotated[list[In[RanksFile]], "MODEL/SPLIT/ranks.npz of every model and split"],
+    settings: AblateSettings,
+    report: Reporter,
+    numbers: Annotated[Out[TableFile], "ablations.csv: every difference with its interval"],
+    table: Annotated[Out[TableFile], "ablations.md: the same for people"],
+) -> None:
+    """Compare Recall@K of models with that of a whole model, with paired intervals."""
+    from vitcapr.files import write_text
+    from vitcapr.metrics.ablation import ablation_numbers, ablation_tables
+    from vitcapr.tables.csv import frame_to_csv
+    from vitcapr.tables.markdown import to_page
+
+    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
+    files = {(path.parent.parent.name, path.parent.name): path for path in ranks}
+    found = ablation_numbers(files, settings.pairs, samples, seed)
+    write_text(numbers, frame_to_csv(found))
+    write_text(table, to_page(ablation_tables(found, samples, seed), "Ablations"))
+    report.line(f"ablate: {len(settings.pairs)} pairs of models in {table}")
