@@ -18,7 +18,10 @@ from vitcapr.workflow.rule import check_rules
 min_version("9.19")
 
 
-configfile: "config.yaml"
+# The file of another experiment replaces config.yaml.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config.yaml"
 
 
 try:

@@ -1,5 +1,7 @@
 """Errors for the user: what is wrong, where, and what to do."""
 
+from collections.abc import Sequence
+
 EXIT_BAD_INPUT = 2
 EXIT_PREEMPTED = 75
 
@@ -23,6 +25,22 @@ class UserError(Exception):
         remedy = "" if self.remedy is None else f"; {self.remedy}"
         line = " ".join(f"{self.what}{place}{remedy}".split())
         return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+
+
+class UserErrors(UserError):
+    """Several errors in one input, a line for each."""
+
+    def __init__(self, errors: Sequence[UserError]) -> None:
+        self.errors = errors
+        super().__init__(f"{len(errors)} mistakes")
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.what}:", *(f"  {error}" for error in self.errors)])
+
+
+def as_user_error(errors: Sequence[UserError]) -> UserError:
+    """One error, of one line, or all of them."""
+    return errors[0] if len(errors) == 1 else UserErrors(errors)
 
 
 class Preempted(Exception):

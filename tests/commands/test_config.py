@@ -11,6 +11,7 @@ import yaml
 from vitcapr.config.experiment import ExperimentConfig
 
 REPOSITORY = Path(__file__).parents[2]
+CAPTIONER = {"captioners": {"mine": {"backbone": "vit"}}}
 
 
 def config(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +34,33 @@ def write(path: Path, **values: object) -> str:
 def test_the_default_is_sound() -> None:
     done = config("check")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("demo: scenes, 1 backbone(s)")
+    assert done.stdout.splitlines() == [
+        "data: scenes, 5000 images: 4000 train, 500 validation, 500 test",
+        # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
+        "backbone vit: trained here on the 5000 images, 9 epochs; 83.2 MB of features",
+        "demo: 1 backbone(s), 1 captioner(s), 3 retriever(s), 4 set(s) of captions",
+    ]
+
+
+def test_the_users_images_and_the_bytes_of_their_features_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "images").mkdir()
+    for number in range(3):
+        (tmp_path / "images" / f"{number}.png").touch()
+    (tmp_path / "t.csv").write_text("image,caption,split\n0.png,a,train\n1.png,b,val\n2.png,,test\n9.png,d,test\n")
+    (tmp_path / "vit").mkdir()
+    (tmp_path / "vit" / "config.json").write_text('{"hidden_size": 192, "patch_size": 16, "image_size": 224}')
+    file = write(
+        tmp_path / "mine.yaml",
+        data={"dataset": "table", "table": {"images": f"{tmp_path}/images", "captions": f"{tmp_path}/t.csv"}},
+        backbones={"small": {"source": f"{tmp_path}/vit"}},
+        captioners={"mine": {"backbone": "small"}},
+    )
+    done = config("check", "--configfile", file)
+    assert done.returncode == 0, done.stderr
+    data, backbone, last = done.stdout.splitlines()
+    assert data == "data: table, 2 images: 1 train, 1 validation"
+    assert backbone == f"backbone small: {tmp_path}/vit; 0.2 MB of features"  # 2 x 197 x 192 x 2 bytes
+    assert last == "demo: 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:
@@ -41,8 +68,8 @@ def test_show_is_complete_and_reads_back_as_the_same() -> None:
     assert ExperimentConfig.model_validate(shown).canonical() == shown
 
 
-def test_a_file_is_merged_over_the_default(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine.yaml", experiment="mine", text={"vocabulary": {"min_count": 2}})
+def test_what_a_file_does_not_name_has_its_default(tmp_path: Path) -> None:
+    file = write(tmp_path / "mine.yaml", experiment="mine", text={"vocabulary": {"min_count": 2}}, **CAPTIONER)
     shown = yaml.safe_load(config("show", "--configfile", file).stdout)
     assert shown["experiment"] == "mine"
     assert shown["text"]["vocabulary"]["min_count"] == 2
@@ -60,7 +87,10 @@ def test_a_misspelt_key_is_one_line_with_the_right_one(tmp_path: Path) -> None:
 def test_missing_photographs_are_one_line(tmp_path: Path) -> None:
     section = {"images": "nowhere", "text": "nowhere"}
     file = write(
-        tmp_path / "mine.yaml", data={"dataset": "flickr8k", "flickr8k": section}, backbones={"vit": {"source": "x"}}
+        tmp_path / "mine.yaml",
+        data={"dataset": "flickr8k", "flickr8k": section},
+        backbones={"vit": {"source": "x"}},
+        **CAPTIONER,
     )
     done = config("check", "--configfile", file)
     assert done.returncode == 2
@@ -69,7 +99,7 @@ def test_missing_photographs_are_one_line(tmp_path: Path) -> None:
 
 def test_a_backbone_is_trained_only_where_objects_are_known(tmp_path: Path) -> None:
     section = {"images": str(tmp_path), "text": str(tmp_path)}
-    file = write(tmp_path / "mine.yaml", data={"dataset": "flickr8k", "flickr8k": section})
+    file = write(tmp_path / "mine.yaml", data={"dataset": "flickr8k", "flickr8k": section}, **CAPTIONER)
     done = config("check", "--configfile", file)
     assert done.returncode == 2
     assert "backbones.vit is to be trained here" in done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.config.base import parse, parse_settings
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.stages.decode import DecodeSettings
@@ -20,12 +21,30 @@ from vitcapr.stages.decode import DecodeSettings
         ),
         (
             {"captioners": {"big": {"backbone": "vit", "training": {"phases": [{"epochs": 1, "max_len": 3}]}}}},
-            "unknown configuration key 'captioners.big.training.phases.0.max_len' (x.yaml); "
-            "did you mean 'captioners.big.training.phases.0.max_length'?",
+            "unknown configuration key 'captioners.big.training.phases[0].max_len' (x.yaml); "
+            "did you mean 'captioners.big.training.phases[0].max_length'?",
         ),
         (
             {"data": {"flickr8k": {"imgs": "here"}}},
             "unknown configuration key 'data.flickr8k.imgs' (x.yaml); did you mean 'data.flickr8k.images'?",
+        ),
+        (
+            {"data": {"dataset": "flickr8k", "flickr8k": {"images": "a", "text": "b"}, "limit": 9}},
+            "unknown configuration key 'data.limit' (x.yaml); did you mean 'data.flickr8k.limit'?",
+        ),
+        (
+            {"captioners": {"a": {"backbone": "vit", "training": {"epochs": 3}}}},
+            "unknown configuration key 'captioners.a.training.epochs' (x.yaml); "
+            "did you mean 'captioners.a.training.phases[0].epochs'?",
+        ),
+        (
+            {"retrievers": {"r": {"backbone": "vit", "training": {"phases": {"epochs": 3, "patience": 2}}}}},
+            "unknown configuration key 'retrievers.r.training.phases[0].patience' (x.yaml); "
+            "did you mean 'retrievers.r.training.patience'?",
+        ),
+        (
+            {"beam_size": 3, "decodings": {"wide": {}}},
+            "unknown configuration key 'beam_size' (x.yaml); did you mean 'decodings.wide.beam_size'?",
         ),
         ({"zzz": 1}, "unknown configuration key 'zzz' (x.yaml); see config.yaml for the keys there are"),
         (
@@ -71,6 +90,47 @@ def test_parts_that_do_not_fit_together(values: dict[str, object], words: str) -
         parse(ExperimentConfig, values, "x.yaml")
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_all_mistakes_are_listed_at_once() -> None:
+    values = {"sed": 1, "features": {"chunk": 0}, "captioners": {"a": {}}}
+    with pytest.raises(UserError) as error:
+        parse(ExperimentConfig, values, "x.yaml")
+    assert str(error.value).splitlines() == [
+        "3 mistakes:",
+        "  configuration key 'features.chunk': Input should be greater than or equal to 1 (x.yaml); it was 0",
+        "  configuration key 'captioners.a.backbone': Field required (x.yaml); it was {}",
+        "  unknown configuration key 'sed' (x.yaml); did you mean 'seed'?",
+    ]
+    values = {"run": {"captioners": ["no"], "rerankings": ["non"]}}
+    with pytest.raises(UserError, match=r"^2 mistakes:\n  run.captioners names 'no'.*\n  run.rerankings names 'non'"):
+        parse(ExperimentConfig, values, "x.yaml")
+
+
+def test_one_phase_needs_no_list() -> None:
+    one, listed = (
+        parse(CaptionerConfig, {"backbone": "vit", "training": {"phases": phases}}, "x.yaml")
+        for phases in ({"epochs": 3}, [{"epochs": 3}])
+    )
+    assert one == listed
+
+
+def test_what_is_not_named_is_not_run() -> None:
+    config = parse(ExperimentConfig, {"captioners": {"mine": {"backbone": "vit"}}}, "x.yaml")
+    assert config.run.captioners == ["mine"]
+    assert config.run.decodings == ["greedy", "beam"]
+    assert config.run.retrievers == config.run.rerankings == config.run.finetuned_dual_encoders == []
+    config = parse(
+        ExperimentConfig,
+        {"retrievers": {"a": {"backbone": "vit"}, "b": {"backbone": "vit"}}, "run": {"retrievers": ["b"]}},
+        "x.yaml",
+    )
+    assert config.run.retrievers == ["b"]
+    assert config.run.captioners == config.run.decodings == []
+    named = {"captioners": {"mine": {"backbone": "vit"}}, "decodings": {"beam": {"length_penalty": 1.0}}}
+    config = parse(ExperimentConfig, named, "x.yaml")
+    assert config.run.decodings == ["beam"]
+    assert (config.decodings["beam"].n_best, config.decodings["beam"].length_penalty) == (5, 1.0)
 
 
 def test_equal_settings_have_one_spelling() -> None:

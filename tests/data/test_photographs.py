@@ -36,8 +36,9 @@ def test_absolute_patterns(folder: Path) -> None:
 
 def test_what_names_nothing(folder: Path) -> None:
     (folder / "empty").mkdir()
-    found, nothing = find_photographs(["no.png", "*.bmp", "empty", "a.png"])
-    assert [path.name for path in found] == ["a.png"]
+    found, nothing, skipped = find_photographs(["no.png", "*.bmp", "empty", "a.png", "."])
+    assert [path.name for path in found] == ["a.png", "b.JPG", "odd[1].png"]
+    assert skipped == {".": 1}  # notes.txt; neither the hidden file nor the figure
     assert nothing == {
         "no.png": "no such file",
         "*.bmp": "no picture matches",

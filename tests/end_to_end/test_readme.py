@@ -20,9 +20,10 @@ def blocks(language: str) -> list[str]:
 
 
 COMMANDS = [line.split("  #")[0] for block in blocks("bash") for line in block.splitlines()]
-NEEDS_DATA = [command for command in COMMANDS if "experiments/" in command]
+YOURS = [command for command in COMMANDS if "experiments/template.yaml" in command]
+NEEDS_DATA = [command for command in COMMANDS if "experiments/" in command and command not in YOURS]
 MAKE = [command for command in COMMANDS if command.startswith("make ")]
-HERE = [command for command in COMMANDS if command not in NEEDS_DATA and command not in MAKE]
+HERE = [command for command in COMMANDS if command not in [*NEEDS_DATA, *YOURS, *MAKE]]
 
 
 def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:

@@ -44,6 +44,7 @@ decodings:
   beam: {beam_size: 2, n_best: 2, max_length: 12, attention: true}
 retrievers:
   paper:
+    backbone: vit
     embedding_dim: 16
     training: {phases: [{epochs: 4, batch_images: 8}], save_every_steps: 5}
 rerankings:

@@ -26,7 +26,10 @@ CONFIG = {
     },
     "retrievers": {"pair": {"backbone": "vit", "text": {"kind": "features", "encoder": "sentences"}}},
     "text_encoders": {"sentences": {"source": "nowhere/sentences"}},
-    "rerankings": {"reranked": {"retriever": "pair"}},
+    "rerankings": {
+        "reranked": {"decoding": "beam", "retriever": "pair"},
+        "oracle": {"decoding": "beam", "by": "oracle"},
+    },
     "run": {"captioners": ["several", "on_cpu"], "retrievers": ["pair"]},
 }
 

@@ -153,9 +153,13 @@ def copy_repository(target: Path) -> None:
 
 TWO_CAPTIONERS = {
     "experiment": "two",
-    "run": {"captioners": ["attention", "plain"], "retrievers": ["paper"]},
-    "rerankings": {"reranked": {"retriever": "paper"}},
-    "captioners": {"plain": {"backbone": "vit", "architecture": "baseline"}},
+    "captioners": {"attention": {"backbone": "vit"}, "plain": {"backbone": "vit", "architecture": "baseline"}},
+    "retrievers": {"paper": {"backbone": "vit"}},
+    "rerankings": {
+        "reranked": {"decoding": "beam", "retriever": "paper"},
+        "oracle": {"decoding": "beam", "by": "oracle"},
+    },
+    "run": {"captioners": ["attention", "plain"], "decodings": ["greedy", "beam"]},
 }
 
 PHOTOGRAPHS = {
@@ -165,7 +169,10 @@ PHOTOGRAPHS = {
     "backbones": {"local": {"source": "weights"}},
     "captioners": {"small": {"backbone": "local", "word_vectors": "glove", "embedding_dim": 2}},
     "retrievers": {"pair": {"backbone": "local"}},
-    "rerankings": {"by_pair": {"decoding": "beam", "retriever": "pair"}, "oracle": {"decoding": "beam"}},
+    "rerankings": {
+        "by_pair": {"decoding": "beam", "retriever": "pair"},
+        "oracle": {"decoding": "beam", "by": "oracle"},
+    },
     "run": {
         "captioners": ["small"],
         "decodings": ["greedy"],

@@ -103,6 +103,15 @@ def replace_image(project: Any) -> None:
     os.utime(project.root / "photographs/1.jpg", (1_000_000_000, 1_000_000_000))
 
 
+def respell(project: Any) -> None:
+    project.configure(
+        data__flickr8k__images="./photographs/",
+        data__flickr8k__text=str(project.root / "text"),
+        word_vectors__glove__path="photographs/../vectors.txt",
+        backbones__local__source="./weights/",
+    )
+
+
 def delete(file: str) -> Callable[[Any], None]:
     return lambda project: (project.root / file).unlink()
 
@@ -162,7 +171,7 @@ EDITS = (
         configure(captioners__plain__training=PLAIN),
         CURVES | {"train_captioner", "decode"} | AFTER_CAPTIONS,
     ),
-    Edit("the temperature of the retriever", configure(retrievers={"paper": {"temperature": 0.05}}), RETRIEVAL),
+    Edit("the temperature of the retriever", configure(retrievers__paper__temperature=0.05), RETRIEVAL),
     Edit("the length penalty of the beam", configure(decodings={"beam": {"length_penalty": 0.5}}), DECODING),
     Edit("candidates that the beam keeps", configure(decodings={"beam": {"n_best": 3}}), DECODING),
     Edit(
@@ -175,6 +184,12 @@ EDITS = (
     Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN),
     Edit("a deleted model, its captions still there", delete("results/two/captioners/plain/best.safetensors"), ()),
     Edit("the deleted table of scores", delete("results/two/summary.csv"), {"summary"}),
+    Edit(
+        "other spellings of the same paths: `./x/`, `a/../x`, the absolute path",
+        respell,
+        (),
+        of="photographs",
+    ),
     Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
     Edit(
         "the captions' file with an older time", touch("text/Flickr8k.token.txt", 1_000_000_000), (), of="photographs"

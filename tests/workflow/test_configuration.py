@@ -7,7 +7,10 @@ import pytest
 import yaml
 
 from vitcapr.config.base import Section, parse
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.workflow.configuration import read_yaml
 from vitcapr.workflow.experiment import load_experiment
 
@@ -54,6 +57,19 @@ def test_the_check_above_can_fail() -> None:
         "text.vocabulary.min_count",
         "captioners.training.phases.schedule",
     ]
+
+
+def test_the_values_of_config_yaml_are_the_defaults() -> None:
+    """Of models, the first definition of a section; where a default differs, a comment beside the value states it."""
+    shown = parse(ExperimentConfig, read_yaml(DEFAULT), DEFAULT).canonical()
+    default = ExperimentConfig().canonical()
+    named = ("captioners", "retrievers", "rerankings", "run")
+    assert {k: v for k, v in shown.items() if k not in named} == {k: v for k, v in default.items() if k not in named}
+    assert shown["captioners"]["attention"] == CaptionerConfig(backbone="vit", scoring="tanh").canonical()
+    assert shown["rerankings"]["reranked"] == RerankingConfig(decoding="beam", retriever="recommended").canonical()
+    retriever = RetrieverConfig(backbone="vit").canonical()
+    retriever["training"]["phases"][0] |= {"epochs": 3, "captions_per_image": 1, "schedule": "step", "step_epochs": 2}
+    assert shown["retrievers"]["paper"] == retriever
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)

@@ -14,12 +14,12 @@ SMALL = """
 experiment: mine
 data: {scenes: {images: 20, size: 56}}
 text: {vocabulary: {min_count: 1}}
+captioners: {attention: {backbone: vit}}
 """
 PREFIXED = """
 from vitcapr.workflow.packaged import SNAKEFILE
 
 
-configfile: "config.yaml"
 configfile: "mine.yaml"
 
 
@@ -68,12 +68,12 @@ def run(site: Path, tmp_path: Path) -> Run:
 
 def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path) -> None:
     found = {path.relative_to(tmp_path / "study").as_posix() for path in (tmp_path / "study").rglob("*")}
-    assert found >= {"Snakefile", "config.yaml", "experiments/flickr8k-vit-tiny.yaml", "profiles/slurm/profile.yaml"}
+    assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}
     plan = run("snakemake", "--dry-run", "--profile", "profiles/slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
     assert str(REPOSITORY) not in plan
-    assert run("vitcapr", "config", "check").startswith("demo: ")
+    assert run("vitcapr", "config", "check").startswith("data: scenes, 5000 images")
 
 
 @pytest.mark.timeout(300)

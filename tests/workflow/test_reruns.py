@@ -42,8 +42,8 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
 
 def test_one_retrievers_temperature_concerns_only_that_retriever(two: Any) -> None:
     two.configure(
-        retrievers={"paper": {"temperature": 0.05}},
-        run={"captioners": ["attention", "plain"], "retrievers": ["paper", "recommended"], "rerankings": []},
+        retrievers={"paper": {"backbone": "vit", "temperature": 0.05}, "recommended": {"backbone": "vit"}},
+        run={"captioners": ["attention", "plain"], "decodings": ["greedy", "beam"], "rerankings": []},
     )
     assert two.stale_jobs() == {
         *("train_retriever paper", "embed paper/test", "score_retrieval paper/test"),

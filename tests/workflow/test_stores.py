@@ -18,9 +18,9 @@ def test_the_store_root_comes_from_one_place_and_re_runs_nothing(two: Any, monke
 def test_every_view_of_a_retriever_is_a_store_of_its_own(fresh: Any) -> None:
     values = {
         "backbones": {"mirrored": {"source": "trained", "mirror": True}},
-        "retrievers": {"paper": {"augmented_views": ["mirrored"]}},
-        "rerankings": {"reranked": {"retriever": "paper"}},
-        "run": {"retrievers": ["paper"]},
+        "captioners": {"attention": {"backbone": "vit"}},
+        "retrievers": {"paper": {"backbone": "vit", "augmented_views": ["mirrored"]}},
+        "rerankings": {"reranked": {"decoding": "beam", "retriever": "paper"}},
     }
     (fresh.root / "augmented_views.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "augmented_views.yaml")
@@ -46,7 +46,10 @@ def test_an_adopted_store_is_not_extracted(fresh: Any) -> None:
     store = fresh.root / "results" / "stores" / "0123456789abcdef"
     store.mkdir(parents=True)
     (store / "manifest.json").touch()
-    values = {"backbones": {"vit": {"source": "store:0123456789abcdef"}}, "run": {"retrievers": [], "rerankings": []}}
+    values = {
+        "backbones": {"vit": {"source": "store:0123456789abcdef"}},
+        "captioners": {"attention": {"backbone": "vit"}},
+    }
     (fresh.root / "adopted.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "adopted.yaml")
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}

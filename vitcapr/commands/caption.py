@@ -50,7 +50,7 @@ def main(
 
     The experiment that contains the captioner supplies the vocabulary, the backbone and the decoding.
     """
-    paths, nothing = find_photographs(images)
+    paths, nothing, skipped = find_photographs(images)
     bad, rows = dict(nothing), []
     if paths:
         from vitcapr.api.captioner import load_captioner
@@ -71,6 +71,8 @@ def main(
         print(json.dumps(rows, ensure_ascii=False, indent=2))
     elif rows:
         _print(rows)
+    for name, number in skipped.items():
+        typer.echo(f"skipped: {number} file(s) in {name} that are not images", err=True)
     for name, reason in bad.items():
         typer.echo(f"bad: {name}: {reason}", err=True)
     if bad:

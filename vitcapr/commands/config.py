@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 import yaml
 
+from vitcapr.commands.estimate import backbone_lines, sizes_of_splits
 from vitcapr.commands.options import Configfiles
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
@@ -21,23 +22,41 @@ from vitcapr.workflow.experiment import Experiment, load_experiment
 from vitcapr.workflow.obtainable import missing_lines, models_of, obtainable_table
 
 Output = Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")]
+SPLITS = ("train", "validation", "test", "none")
+
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.command()
-def check(configfile: Configfiles = None) -> None:
-    """Check a configuration: its keys, its values, and the files it names; says where what is missing is to be had."""
+def check(
+    configfile: Configfiles = None,
+    trial: Annotated[
+        bool, typer.Option("--trial", help="Run the long stages on 64 images and say how long all takes.")
+    ] = False,
+) -> None:
+    """Check a configuration: its keys, its values, its files and models; count images and bytes of features."""
     files = configfile or []
     where = files[-1] if files else "config.yaml"
     for line in missing_lines(Experiment(parse(ExperimentConfig, expand_grid(read_merged(*files), where), where))):
         print(line)
     experiment = load_experiment(*files)
+    sizes = sizes_of_splits(experiment)
+    listed = ", ".join(f"{sizes[split]} {split}" for split in SPLITS if sizes[split])
+    dataset = experiment.config.data.dataset
+    print(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
+    for line in backbone_lines(experiment, sizes.total()):
+        print(line)
     runs = len(experiment.captioning.files("captions", "captions.json"))
     selection = experiment.selection
     print(
-        f"{selection.name}: {experiment.config.data.dataset}, {len(selection.backbones)} backbone(s), "
-        f"{len(selection.captioners)} captioner(s), {runs} set(s) of captions"
+        f"{selection.name}: {len(selection.backbones)} backbone(s), {len(selection.captioners)} captioner(s), "
+        f"{len(selection.retrievers)} retriever(s), {runs} set(s) of captions"
     )
+    if trial:
+        from vitcapr.commands.trial import trial_lines
+
+        for line in trial_lines(experiment, sizes):
+            print(line, flush=True)
 
 
 @app.command()

@@ -17,7 +17,10 @@ SNAKEFILE = """\
 from vitcapr.workflow.packaged import SNAKEFILE
 
 
-configfile: "config.yaml"
+# The file of an experiment replaces config.yaml.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config.yaml"
 
 
 module vitcapr:
@@ -35,9 +38,7 @@ EXPERIMENTS = WORKFLOW / "experiments"
 
 def main(
     folder: Annotated[Path, typer.Argument(help="The folder of the study. It is made, and must be new or empty.")],
-    experiment: Annotated[
-        str, typer.Option(help="The experiment to start from, one of the package.")
-    ] = "flickr8k-vit-tiny",
+    experiment: Annotated[str, typer.Option(help="The experiment to start from, one of the package.")] = "template",
 ) -> None:
     """Make a folder from which snakemake runs: Snakefile, config.yaml, one experiment and profiles."""
     source = EXPERIMENTS / f"{experiment}.yaml"

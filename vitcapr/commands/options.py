@@ -12,7 +12,10 @@ Settings = Annotated[
 Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
 Configfiles = Annotated[
     list[Path] | None,
-    typer.Option("--configfile", help="An experiment's file, merged over config.yaml; may be given again."),
+    typer.Option(
+        "--configfile",
+        help="An experiment's file instead of config.yaml; may be given again, each merged over those before.",
+    ),
 ]
 ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
 AugmentedViews = Annotated[

@@ -1,10 +1,10 @@
 """Configuration of a captioner and of its training."""
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
 
 
 class Architecture(NamedTuple):
@@ -30,9 +30,11 @@ ARCHITECTURES: dict[ArchitectureName, Architecture] = {
 
 
 class CaptionerPhaseConfig(PhaseConfig):
-    batch_images: int = Field(64, ge=1)
-    """Images per batch. Every image comes with all its captions: 64 images give about 320 captions."""
-    schedule: Literal["constant", "cosine", "linear"] = "constant"
+    learning_rate: float = Field(3e-3, gt=0)
+    warmup_steps: int = Field(100, ge=0)
+    batch_images: int = Field(32, ge=1)
+    """Images per batch. Every image comes with all its captions: 32 images give about 160 captions."""
+    schedule: Literal["constant", "cosine", "linear"] = "cosine"
     """Learning-rate schedule over the phase, from learning_rate down to final_fraction of it."""
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
@@ -45,8 +47,13 @@ class CaptionerPhaseConfig(PhaseConfig):
 
 
 class CaptionerTrainingConfig(SharedTrainingConfig):
-    phases: list[CaptionerPhaseConfig] = Field([CaptionerPhaseConfig(epochs=10)], min_length=1)
+    phases: Annotated[
+        list[CaptionerPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=CaptionerPhaseConfig | list[CaptionerPhaseConfig]),
+    ] = Field([CaptionerPhaseConfig(epochs=4)], min_length=1)
+    """Training phases, in order; one phase needs no list."""
     optimizer: Literal["adam", "adamw"] = "adam"
+    ema_decay: float = Field(0.99, ge=0, lt=1)
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Share of each target's probability that is spread over the vocabulary (cross_entropy only)."""
     select_by: Literal["loss", "cider"] = "loss"
@@ -68,21 +75,21 @@ class CaptionerConfig(TrainedConfig):
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
     architecture: ArchitectureName = "patch_attention"
-    embedding_dim: int = Field(256, ge=1)
+    embedding_dim: int = Field(128, ge=1)
     word_vectors: str | None = None
     """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
-    attention_dim: int = Field(256, ge=1)
-    scoring: Literal["tanh", "relu", "bilinear"] = "tanh"
+    attention_dim: int = Field(128, ge=1)
+    scoring: Literal["tanh", "relu", "bilinear"] = "bilinear"
     """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
     section; bilinear: word times patch, a fraction of the arithmetic."""
-    init_from_cls: bool = False
+    init_from_cls: bool = True
     """Start the LSTM from the CLS vector; false: from zeros."""
     output_dim: int | None = Field(None, ge=1)
     """Width of a hidden layer between [context, h] and the vocabulary; null: no hidden layer (ViTCap-R on MS COCO)."""
     output_activation: Literal["tanh", "relu"] = "tanh"
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
-    dropout: float = Field(0.3, ge=0, lt=1)
+    dropout: float = Field(0.2, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
     @property

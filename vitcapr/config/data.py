@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.dataset import DatasetConfig, PictureChecks
 from vitcapr.config.pairs import PairsConfig
+from vitcapr.config.paths import UserPath
 from vitcapr.config.table import TableConfig
 
 
@@ -31,9 +32,9 @@ class Flickr8kConfig(DatasetConfig):
 
     paths: ClassVar = ("images", "text")
 
-    images: str = ""
+    images: UserPath = ""
     """Path of the folder Flicker8k_Dataset or of Flickr8k_Dataset.zip."""
-    text: str = ""
+    text: UserPath = ""
     """Path of the folder Flickr8k_text (official captions and splits), Flickr8k_text.zip, or Kaggle's captions.txt."""
     splits: Literal["official", "random"] = "official"
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
@@ -60,11 +61,11 @@ class Flickr30kConfig(DatasetConfig):
 
     paths: ClassVar = ("images", "text", "lists")
 
-    images: str = ""
+    images: UserPath = ""
     """Folder of the Parquet files (or one of these files), the folder flickr30k-images, or a zip of that folder."""
-    text: str | None = None
+    text: UserPath | None = None
     """dataset_flickr30k.json or results_20130124.token; null: the Parquet files hold the captions."""
-    lists: str | None = None
+    lists: UserPath | None = None
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
     splits: Literal["karpathy", "paper", "random"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
@@ -83,11 +84,11 @@ class CocoConfig(DatasetConfig):
 
     paths: ClassVar = ("images", "annotations", "karpathy")
 
-    images: str = ""
+    images: UserPath = ""
     """Folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these folders."""
-    annotations: list[str] = []
+    annotations: list[UserPath] = []
     """captions_*.json files; the file name gives the split (train or val)."""
-    karpathy: str | None = None
+    karpathy: UserPath | None = None
     """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
     restval: bool = True
     """Count the restval images as training images, as the literature does (karpathy only)."""

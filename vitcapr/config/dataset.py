@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.paths import one_spelling
 
 
 def find_data(name: str) -> Path:
@@ -43,7 +44,9 @@ class DatasetConfig(Section):
         """A copy of the section with the paths of this machine."""
 
         def locate(value: Any) -> Any:
-            return [str(find_data(name)) for name in value] if isinstance(value, list) else str(find_data(value))
+            if isinstance(value, list):
+                return [locate(name) for name in value]
+            return one_spelling(str(find_data(value)))
 
         named = {key: getattr(self, key) for key in self.paths}
         return self.model_copy(update={key: locate(value) for key, value in named.items() if value})

@@ -5,17 +5,15 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
+from vitcapr.config.paths import ADOPTED, UserPath
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
-
-ADOPTED = "store:"
-"""Prefix of a source that is a feature store, not a network."""
 
 
 class BackboneConfig(Section):
     """A backbone: a ViT or CNN of transformers, or the image encoder of CLIP, SigLIP or BLIP-2."""
 
-    source: str
+    source: UserPath
     """A hub id, a local folder (looked up under VITCAPR_BACKBONES first), or 'trained': the ViT that this workflow
     trains."""
     revision: str = "main"

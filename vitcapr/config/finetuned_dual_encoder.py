@@ -1,13 +1,14 @@
 """Configuration of a fine-tuned dual encoder: a ViT and BERT-family text models trained together into one space."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.names import Name
+from vitcapr.config.paths import UserPath
 from vitcapr.config.pixels import AugmentationConfig
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
 
 
 class TokenizerConfig(Section):
@@ -34,7 +35,7 @@ class FinetunedTextConfig(Section):
     """A text tower and the languages of its captions."""
 
     languages: list[Name] = Field(["en"], min_length=1)
-    source: str | None = None
+    source: UserPath | None = None
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
     revision: str = "main"
     pool: Literal["cls", "mean"] = "cls"
@@ -84,7 +85,11 @@ class FinetuningPhaseConfig(PhaseConfig):
 
 
 class FinetuningConfig(SharedTrainingConfig):
-    phases: list[FinetuningPhaseConfig] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
+    phases: Annotated[
+        list[FinetuningPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=FinetuningPhaseConfig | list[FinetuningPhaseConfig]),
+    ] = Field([FinetuningPhaseConfig(epochs=5)], min_length=1)
+    """Training phases, in order; one phase needs no list."""
     sweep: SweepConfig | None = None
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
     """adam uses the paper's moments, 0.9 and 0.999; sgd has no momentum."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section, parse
+from vitcapr.config.complete import complete
 from vitcapr.config.names import Name, check_name
 from vitcapr.errors import UserError
 
@@ -70,7 +71,7 @@ def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
     Raises:
         UserError: a name or a key is invalid, or two variants have the same name.
     """
-    expanded = copy.deepcopy(dict(values))
+    expanded = copy.deepcopy(complete(values))
     entries = expanded.pop("grid", None) or []
     if not isinstance(entries, list):
         raise UserError("configuration key 'grid': a grid is a list", where=where, remedy="begin each entry with '- '")
@@ -148,6 +149,8 @@ def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object)
     inner = definition
     try:
         for part in parents:
+            if part == "0" and isinstance(inner, dict) and part not in inner:  # One phase needs no list.
+                continue
             inner = inner[int(part)] if isinstance(inner, list) else inner.setdefault(part, {})
         inner[int(last) if isinstance(inner, list) else last] = value
     except (ValueError, IndexError, TypeError, AttributeError) as error:

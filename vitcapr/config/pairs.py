@@ -6,6 +6,7 @@ from pydantic import Field
 
 from vitcapr.config.base import Section
 from vitcapr.config.dataset import DatasetConfig
+from vitcapr.config.paths import UserPath
 
 
 class PairColumns(Section):
@@ -29,14 +30,14 @@ class PairsConfig(DatasetConfig):
     source: Literal["table", "flickr8k", "scenes"] = "table"
     """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures
     (data.scenes)."""
-    table: str = ""
+    table: UserPath = ""
     """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
-    images: str = ""
+    images: UserPath = ""
     """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
     encoding: Literal["path", "base64"] = "path"
     """Content of the image column. Bytes (in Parquet) are read in either case."""
     columns: PairColumns = PairColumns()
-    chinese: str = ""
+    chinese: UserPath = ""
     """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
     clean: bool = True
     """Remove symbols, fillers and spaces inside Chinese text; title marks are kept."""

@@ -12,7 +12,7 @@ class WeighingConfig(Section):
 
     select_by: Literal["cider", "meteor"] = "cider"
     """Validation score that selects the weight."""
-    length_penalty: float = Field(1.0, ge=0)
+    length_penalty: float = Field(0.0, ge=0)
     """The likelihood term is log-probability / length ** length_penalty, as in a decoding. With the decoding's own
     length_penalty, weight 0 keeps the order of the decoding."""
     grid_steps: int = Field(20, ge=1)

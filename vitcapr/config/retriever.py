@@ -1,11 +1,11 @@
 """Configuration of a retriever, a dual encoder for image-text retrieval, and of its training."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig
+from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
 
 Head = Literal["none", "matrix", "linear", "mlp", "residual"]
 
@@ -122,8 +122,12 @@ class RetrieverPhaseConfig(PhaseConfig):
 
 
 class RetrieverTrainingConfig(SharedTrainingConfig):
-    phases: list[RetrieverPhaseConfig] = [RetrieverPhaseConfig(epochs=10)]
-    """Training phases; empty if head is none on both sides, because such a retriever has no weights to learn."""
+    phases: Annotated[
+        list[RetrieverPhaseConfig],
+        BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),
+    ] = [RetrieverPhaseConfig(epochs=10)]
+    """Training phases, in order; one phase needs no list. Empty if head is none on both sides, because such a retriever
+    has no weights to learn."""
     pairs: int | None = Field(None, ge=2)
     """Number of training pairs to sample (null: all)."""
     pairs_seed: int = Field(0, ge=0)

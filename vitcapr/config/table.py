@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.base import Section
 from vitcapr.config.dataset import DatasetConfig
+from vitcapr.config.paths import UserPath
 
 
 class TableColumns(Section):
@@ -27,10 +28,10 @@ class TableConfig(DatasetConfig):
 
     paths: ClassVar = ("images", "captions")
 
-    images: str = ""
+    images: UserPath = ""
     """Folder or zip of the images; or a folder with metadata.csv or metadata.jsonl, WebDataset tars or Parquet files,
     or one such tar or Parquet file."""
-    captions: str | None = None
+    captions: UserPath | None = None
     """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; null: the captions are in images."""
     columns: TableColumns = TableColumns()
     language: str = "en"

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.names import Name
+from vitcapr.config.paths import UserPath
 
 
 class NormaliseConfig(Section):
@@ -33,7 +34,7 @@ class VocabularyConfig(Section):
 class WordVectorsConfig(Section):
     """A word-vector text file in GloVe's format."""
 
-    path: str
+    path: UserPath
     dimension: int = Field(50, ge=1)
     seed: int = Field(0, ge=0)
     """Seed of the normal distribution that gives vectors to words missing from the file."""

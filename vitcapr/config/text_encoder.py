@@ -6,12 +6,13 @@ from pydantic import Field
 
 from vitcapr.config.base import Section
 from vitcapr.config.features import Dtype
+from vitcapr.config.paths import UserPath
 
 
 class TextEncoderConfig(Section):
     """A text encoder: BERT or a similar model, T5, the text encoder of CLIP, SigLIP or BLIP-2, or word vectors."""
 
-    source: str
+    source: UserPath
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); for word_vectors, a file in GloVe's format
     (looked up under VITCAPR_DATA first)."""
     revision: str = "main"

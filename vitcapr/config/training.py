@@ -1,7 +1,7 @@
 """Configuration that all trainings share: seed, optimiser, early stopping and execution."""
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -33,6 +33,11 @@ class PhaseConfig(Section):
     batch_pairs: int | None = Field(None, ge=1)
     """Image-caption pairs per batch, drawn from all pairs; an epoch is every pair once. null: batches of batch_images
     images; an epoch is every image once."""
+
+
+def one_or_more(value: Any) -> Any:
+    """A list of phases; one phase needs no list."""
+    return [value] if isinstance(value, Mapping) else value
 
 
 class TrainingConfig(Section):

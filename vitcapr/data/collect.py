@@ -140,6 +140,13 @@ def collect(
     return manifest
 
 
+def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
+    """The number of images of each split that are there and have a caption, before any image is read."""
+    captioned = {caption.image_id for caption in listing.captions if caption.text.strip()}
+    images = [(image, image.path) for image in listing.images if image.path and image.image_id in captioned]
+    return Counter(image.split for image, _ in _first_of_each_split(images, limit))
+
+
 def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dict[str, list[ListedCaption]]:
     """The usable captions of each listed image; the rest is added to ``rejected``."""
     known = {image.image_id for image in listing.images}

@@ -14,20 +14,25 @@ FIGURE_SUFFIX = ".attention.png"
 MAX_PIXELS = 100_000_000
 
 
-def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, str], dict[str, int]]:
     """The files that the arguments name, each once, in the order of the arguments and by name within one.
 
     A folder stands for the pictures in it, known by their endings; a pattern may contain ``**``.
 
     Returns:
-        The files, and the arguments that name none, each with the reason.
+        The files; the arguments that name none, each with the reason; and for each folder that has them, the number of
+        files that are no pictures by their endings, without hidden files and our own figures.
     """
     found: dict[Path, None] = {}
     nothing: dict[str, str] = {}
+    skipped: dict[str, int] = {}
     for argument in arguments:
         path = Path(argument).expanduser()
         if path.is_dir():
-            files, reason = [file for file in path.iterdir() if _is_picture(file)], "no picture in this folder"
+            inside = [file for file in path.iterdir() if file.is_file() and not _is_ours_or_hidden(file)]
+            files, reason = [file for file in inside if _is_picture(file)], "no picture in this folder"
+            if len(files) < len(inside):
+                skipped[argument] = len(inside) - len(files)
         elif path.exists():
             files, reason = [path], ""
         elif set("*?[") & set(argument):
@@ -39,7 +44,7 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
         if not files:
             nothing[argument] = reason
         found.update(dict.fromkeys(sorted(files)))
-    return list(found), nothing
+    return list(found), nothing, skipped
 
 
 def open_photograph(path: Path) -> "Image.Image":
@@ -60,6 +65,8 @@ def open_photograph(path: Path) -> "Image.Image":
 def _is_picture(path: Path) -> bool:
     from vitcapr.data.images import SUFFIXES  # numpy and Pillow load for a mistake in a path otherwise
 
-    name = path.name.lower()
-    hidden = name.startswith(".")
-    return not hidden and name.endswith(SUFFIXES) and not name.endswith(FIGURE_SUFFIX) and path.is_file()
+    return path.name.lower().endswith(SUFFIXES) and not _is_ours_or_hidden(path) and path.is_file()
+
+
+def _is_ours_or_hidden(path: Path) -> bool:
+    return path.name.startswith(".") or path.name.lower().endswith(FIGURE_SUFFIX)

@@ -1,6 +1,9 @@
 """Read MS COCO from the user's files and write its manifest."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vitcapr.config.data import CocoConfig
 from vitcapr.config.dataset import PhotographSettings
@@ -8,6 +11,10 @@ from vitcapr.declaration.kinds import DataFolder
 from vitcapr.declaration.stage import Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.data.collect import Listing
+    from vitcapr.data.images import ImageSource
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
 
@@ -19,8 +26,26 @@ class CocoSettings(PhotographSettings):
 @stage()
 def data_coco(settings: CocoSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the photographs and captions of MS COCO and write their manifest."""
-    from vitcapr.data.coco import list_coco, list_karpathy
     from vitcapr.data.collect import collect
+
+    with listed(settings) as (source, listing):
+        collect(
+            listing,
+            source,
+            folder,
+            dataset="coco",
+            language="en",
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
+            limit=settings.coco.limit,
+            reporter=report,
+        )
+
+
+@contextmanager
+def listed(settings: CocoSettings) -> "Iterator[tuple[ImageSource, Listing]]":
+    """The images and captions that the files list, before any image is read."""
+    from vitcapr.data.coco import list_coco, list_karpathy
     from vitcapr.data.images import ImageSource
 
     coco = settings.coco
@@ -41,14 +66,4 @@ def data_coco(settings: CocoSettings, report: Reporter, folder: Out[DataFolder])
                 where=coco.images,
                 remedy=EXPECTED,
             )
-        collect(
-            listing,
-            source,
-            folder,
-            dataset="coco",
-            language="en",
-            max_pixels=settings.max_pixels,
-            on_bad_image=settings.on_bad_image,
-            limit=coco.limit,
-            reporter=report,
-        )
+        yield source, listing

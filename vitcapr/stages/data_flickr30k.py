@@ -1,5 +1,7 @@
 """Read Flickr30k from the user's files and write its manifest."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,24 @@ class Flickr30kSettings(PhotographSettings):
 def data_flickr30k(settings: Flickr30kSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the photographs and captions of Flickr30k and write their manifest."""
     from vitcapr.data.collect import collect
+
+    with listed(settings) as (source, listing):
+        collect(
+            listing,
+            source,
+            folder,
+            dataset="flickr30k",
+            language="en",
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
+            limit=settings.flickr30k.limit,
+            reporter=report,
+        )
+
+
+@contextmanager
+def listed(settings: Flickr30kSettings) -> "Iterator[tuple[ImageSource, Listing]]":
+    """The images and captions that the files list, before any image is read."""
     from vitcapr.data.images import ImageSource
     from vitcapr.data.tables import SUFFIX
 
@@ -39,17 +59,7 @@ def data_flickr30k(settings: Flickr30kSettings, report: Reporter, folder: Out[Da
         listing = _listing(flickr30k, source, [images.name] if one_table else source.files())
         if all(image.path is None for image in listing.images):
             raise UserError("data.flickr30k.images: no photographs found", where=images, remedy=EXPECTED)
-        collect(
-            listing,
-            source,
-            folder,
-            dataset="flickr30k",
-            language="en",
-            max_pixels=settings.max_pixels,
-            on_bad_image=settings.on_bad_image,
-            limit=flickr30k.limit,
-            reporter=report,
-        )
+        yield source, listing
 
 
 def _listing(flickr30k: Flickr30kConfig, source: "ImageSource", files: list[str]) -> "Listing":

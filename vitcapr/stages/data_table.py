@@ -1,6 +1,9 @@
 """Read the user's own photographs and captions and write their manifest."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vitcapr.config.dataset import PhotographSettings
 from vitcapr.config.table import TableConfig
@@ -8,6 +11,10 @@ from vitcapr.declaration.kinds import DataFolder
 from vitcapr.declaration.stage import Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.data.collect import Listing
+    from vitcapr.data.images import ImageSource
 
 EXPECTED = "name the folder or zip of the images"
 
@@ -20,6 +27,25 @@ class TableSettings(PhotographSettings):
 def data_table(settings: TableSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the user's own photographs and captions and write their manifest."""
     from vitcapr.data.collect import collect
+
+    with listed(settings) as (source, listing):
+        collect(
+            listing,
+            source,
+            folder,
+            dataset="table",
+            language=settings.table.language,
+            max_pixels=settings.max_pixels,
+            on_bad_image=settings.on_bad_image,
+            limit=settings.table.limit,
+            reporter=report,
+            reject_duplicates=True,
+        )
+
+
+@contextmanager
+def listed(settings: TableSettings) -> "Iterator[tuple[ImageSource, Listing]]":
+    """The images and captions that the files list, before any image is read."""
     from vitcapr.data.images import ImageSource
     from vitcapr.data.table.listing import list_table
     from vitcapr.data.table.reading import Rejected, read_beside, read_captions
@@ -38,27 +64,18 @@ def data_table(settings: TableSettings, report: Reporter, folder: Out[DataFolder
     with ImageSource(images.parent if alone else images) as source:
         files = [images.name] if alone else source.files()
         records = read_beside(source.root, files, rejected) if captions is None else read_captions(captions, rejected)
-        listing = list_table(
-            records,
-            Columns(**table.columns.canonical()),
-            where=captions or images,
-            root=source.root,
-            files=files,
-            splits=table.splits,
-            validation=table.validation,
-            test=table.test,
-            seed=table.seed,
-            rejected=rejected,
-        )
-        collect(
-            listing,
+        yield (
             source,
-            folder,
-            dataset="table",
-            language=table.language,
-            max_pixels=settings.max_pixels,
-            on_bad_image=settings.on_bad_image,
-            limit=table.limit,
-            reporter=report,
-            reject_duplicates=True,
+            list_table(
+                records,
+                Columns(**table.columns.canonical()),
+                where=captions or images,
+                root=source.root,
+                files=files,
+                splits=table.splits,
+                validation=table.validation,
+                test=table.test,
+                seed=table.seed,
+                rejected=rejected,
+            ),
         )

@@ -1,4 +1,4 @@
-"""``config.yaml`` and an experiment's file, merged as Snakemake merges them."""
+"""The files of an experiment, merged as Snakemake merges them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +11,9 @@ from vitcapr.errors import UserError
 
 
 def read_merged(*configfiles: Path) -> dict[str, Any]:
-    """The values of ``config.yaml`` with ``configfiles`` merged over it."""
+    """The values of ``configfiles``, each merged over those before it; without files, those of ``config.yaml``."""
     values: dict[str, Any] = {}
-    for path in (Path("config.yaml"), *configfiles):
+    for path in configfiles or (Path("config.yaml"),):
         _merge(values, read_yaml(path))
     return values
 

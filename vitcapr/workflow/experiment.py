@@ -111,6 +111,13 @@ class Experiment:
         return any(map(self.selection.is_trained, [*self.selection.backbones, *self.finetuning.pixel_backbones]))
 
     def _check(self) -> None:
+        run = self.config.run
+        if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves):
+            raise UserError(
+                "the experiment names no model to run",
+                where=self.config.experiment,
+                remedy="name one under captioners, retrievers or finetuned_dual_encoders",
+            )
         trained = [name for name in self.selection.backbones if self.selection.is_trained(name)]
         if trained and not self.selection.has_objects:
             raise UserError(
@@ -141,6 +148,6 @@ class Experiment:
 
 
 def load_experiment(*configfiles: Path) -> Experiment:
-    """The experiment of ``config.yaml`` with ``configfiles`` merged over it, as Snakemake merges them."""
+    """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
     where = configfiles[-1] if configfiles else "config.yaml"
     return Experiment.from_config(read_merged(*configfiles), where=where)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.config.features import ADOPTED
+from vitcapr.config.paths import ADOPTED
 from vitcapr.declaration.kinds import BackboneFolder
 from vitcapr.workflow.machine import find_backbone, find_store, stores_root
 from vitcapr.workflow.rule import Wildcards

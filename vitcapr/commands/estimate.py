@@ -1,0 +1,95 @@
+"""The size of an experiment before it runs: images, backbones and bytes of features."""
+
+import importlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.features import BackboneConfig
+from vitcapr.declaration.stage import find_stage
+from vitcapr.workflow.experiment import Experiment
+from vitcapr.workflow.machine import find_backbone
+
+BYTES = {"float16": 2, "float32": 4}
+
+
+def sizes_of_splits(experiment: Experiment) -> Counter[str]:
+    """The number of images of each split: those of the manifest, or those that the user's files list.
+
+    Empty for pairs without a manifest, which are sampled when they are read.
+
+    Raises:
+        UserError: the files cannot be read.
+    """
+    manifest = Path(experiment.manifest)
+    if manifest.is_file():
+        from vitcapr.artefacts.manifest import read_manifest
+
+        return Counter(read_manifest(manifest).images["split"].tolist())
+    data = experiment.config.data
+    if data.dataset == "scenes":
+        scenes = data.scenes
+        held = {"validation": round(scenes.images * scenes.validation), "test": round(scenes.images * scenes.test)}
+        return Counter({"train": scenes.images - sum(held.values()), **held})
+    if data.dataset == "pairs":
+        return Counter()
+    from vitcapr.data.collect import listed_sizes
+
+    stage = find_stage(experiment.data.stage)
+    assert stage.settings is not None
+    with importlib.import_module(stage.module).listed(stage.settings.of(experiment.config, None)) as (_, listing):
+        return listed_sizes(listing, getattr(data, data.dataset).limit)
+
+
+def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
+    """A line for each backbone: where it is, and how many bytes its features take."""
+    config = experiment.config
+    for name in experiment.selection.backbones:
+        backbone = config.backbones[name]
+        if experiment.features.is_adopted(name):
+            yield f"backbone {name}: the feature store {backbone.source}"
+            continue
+        if experiment.selection.is_trained(name):
+            trained = config.trained_backbone
+            values, place = _trained(experiment), f"trained here on the {images} images, {trained.epochs} epochs"
+        else:
+            folder = find_backbone(backbone.source)
+            values = _checkpoint(folder)
+            place = str(folder) if folder.is_dir() else f"{backbone.source} of the hub, or in its cache"
+        numbers = numbers_per_image(backbone, values)
+        size = f"{_bytes(images * numbers * BYTES[backbone.store_dtype])} of features" if numbers and images else ""
+        yield f"backbone {name}: {place}; {size or 'size of the features not known yet'}"
+
+
+def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -> int | None:
+    """The numbers that are stored for an image: of a ViT CLS and its patches; None for other networks."""
+    vision = checkpoint.get("vision_config", checkpoint)
+    width, patch = vision.get("hidden_size"), vision.get("patch_size")
+    size = backbone.image_size or vision.get("image_size")
+    if backbone.output != "hidden" or not all(isinstance(value, int) for value in (width, patch, size)):
+        return None
+    return int(((size // patch) ** 2 + 1) * width)
+
+
+def _trained(experiment: Experiment) -> dict[str, Any]:
+    trained = experiment.config.trained_backbone
+    return {
+        "hidden_size": trained.hidden_size,
+        "patch_size": trained.patch_size,
+        "image_size": experiment.config.data.scenes.size,
+    }
+
+
+def _checkpoint(folder: Path) -> dict[str, Any]:
+    """config.json of a local checkpoint; empty if there is none."""
+    try:
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{number / 1e6:.1f} MB"

@@ -1,0 +1,165 @@
+"""Whether the parts of a configuration fit together."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vitcapr.config.experiment import ExperimentConfig
+
+
+def contradictions(config: "ExperimentConfig") -> Iterator[str]:
+    """A sentence for each contradiction between two parts."""
+    run = config.run
+    unknown = [
+        *_undefined("run.captioners", run.captioners, config.captioners),
+        *_undefined("run.decodings", run.decodings, config.decodings),
+        *_undefined("run.rerankings", run.rerankings, config.rerankings),
+        *_undefined("run.retrievers", run.retrievers, config.retrievers),
+        *_undefined("run.finetuned_dual_encoders", run.finetuned_dual_encoders, config.finetuned_dual_encoders),
+        *(
+            problem
+            for figure, names in run.loss_curves.items()
+            for problem in _undefined(f"run.loss_curves.{figure}", names, config.finetuned_dual_encoders)
+        ),
+    ]
+    yield from unknown
+    if unknown:
+        return  # Everything below looks these names up.
+    yield from _of_captioners(config)
+    yield from _of_rerankings(config)
+    yield from _of_retrievers(config)
+    yield from _of_finetuned(config)
+    scored = [*run.retrievers, *run.finetuned_dual_encoders]
+    yield from _undefined("run.compared", run.compared, scored)
+    yield from _undefined("run.query_banks", run.query_banks, scored)
+    yield from _of_ablations(config, scored)
+    yield from _shared_names(config)
+    if run.pools and config.data.dataset != "pairs":
+        yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
+    if config.features.chunk % config.features.batch:
+        yield f"features.batch {config.features.batch} does not divide features.chunk {config.features.chunk}"
+
+
+def _of_captioners(config: "ExperimentConfig") -> Iterator[str]:
+    run = config.run
+    if run.captioners and not run.decodings:
+        yield "run.decodings is empty, but run.captioners is not"
+    if not run.captioners and (run.decodings or run.rerankings):
+        idle = "decodings" if run.decodings else "rerankings"
+        yield f"run.{idle} needs a captioner; empty it, or list one in run.captioners"
+    checked: set[str] = set()
+    for wanted in run.captioners:
+        try:
+            line = config.line_of(wanted)
+        except ValueError as error:
+            yield str(error)
+            continue
+        for name in line:
+            if name not in checked:
+                captioner = config.captioners[name]
+                yield from _of_backbone(config, f"captioners.{name}.backbone", captioner.backbone)
+                yield from _undefined(
+                    f"captioners.{name}.word_vectors", _given(captioner.word_vectors), config.word_vectors
+                )
+                checked.add(name)
+
+
+def _of_rerankings(config: "ExperimentConfig") -> Iterator[str]:
+    for name in config.run.rerankings:
+        reranking = config.rerankings[name]
+        yield from _undefined(f"rerankings.{name}.retriever", _given(reranking.retriever), config.retrievers)
+        if name in config.decodings:
+            yield f"'{name}' is both a decoding and a reranking; rename one of them"
+        if reranking.by == "oracle" and "oracle" not in name:
+            yield f"the reranking '{name}' uses an oracle; its name must contain 'oracle'"
+        if unknown := list(_undefined(f"rerankings.{name}.decoding", [reranking.decoding], config.decodings)):
+            yield from unknown
+        elif config.decodings[reranking.decoding].n_best < 2:
+            yield (
+                f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "
+                f"set decodings.{reranking.decoding}.n_best"
+            )
+
+
+def _of_retrievers(config: "ExperimentConfig") -> Iterator[str]:
+    reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
+    for name in dict.fromkeys([*config.run.retrievers, *reranking]):
+        if name not in config.retrievers:
+            continue
+        retriever = config.retrievers[name]
+        unknown = [
+            *_undefined(f"retrievers.{name}.backbone", [retriever.backbone], config.backbones),
+            *_undefined(f"retrievers.{name}.augmented_views", retriever.augmented_views, config.backbones),
+        ]
+        yield from unknown
+        for view in () if unknown else retriever.augmented_views:
+            if not config.backbones[view].same_network(config.backbones[retriever.backbone]):
+                yield (
+                    f"retrievers.{name}.augmented_views: '{view}' does not use the network and size of "
+                    f"'{retriever.backbone}'"
+                )
+        yield from _undefined(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), config.text_encoders)
+        yield from _undefined(
+            f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), config.word_vectors
+        )
+
+
+def _of_finetuned(config: "ExperimentConfig") -> Iterator[str]:
+    drawn = (name for names in config.run.loss_curves.values() for name in names)
+    for name in dict.fromkeys([*config.run.finetuned_dual_encoders, *drawn]):
+        finetuned = config.finetuned_dual_encoders[name]
+        if name in config.retrievers:
+            yield f"'{name}' is both a retriever and a fine-tuned dual encoder; rename one of them"
+        key = f"finetuned_dual_encoders.{name}"
+        yield from _of_backbone(config, f"{key}.image.backbone", finetuned.image.backbone)
+        for tower, text in finetuned.text.items():
+            yield from _undefined(f"{key}.text.{tower}.tokenizer", _given(text.tokenizer), config.tokenizers)
+
+
+def _of_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterator[str]:
+    def languages(model: str) -> list[str]:
+        finetuned = config.finetuned_dual_encoders.get(model)
+        return [config.text.language] if finetuned is None else finetuned.languages
+
+    for whole, models in config.run.ablations.items():
+        yield from _undefined("run.ablations", [whole], scored)
+        yield from _undefined(f"run.ablations.{whole}", models, scored)
+        if any(languages(model) != languages(whole) for model in models):
+            yield f"run.ablations.{whole}: all models must read the same languages in the same order"
+
+
+def _of_backbone(config: "ExperimentConfig", key: str, backbone: str) -> Iterator[str]:
+    unknown = list(_undefined(key, [backbone], config.backbones))
+    yield from unknown
+    if not unknown and config.backbones[backbone].mirror:
+        yield f"{key}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
+
+
+def _shared_names(config: "ExperimentConfig") -> Iterator[str]:
+    """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
+    found = [*config.retrievers, *config.finetuned_dual_encoders]
+    for finetuned, model in config.finetuned_dual_encoders.items():
+        if len(model.languages) > 1:
+            found += [f"{finetuned}-{language}" for language in model.languages]
+    found += [f"{name}-query_bank" for name in list(found)]
+    yield from _repeated("retrievers and finetuned_dual_encoders", found)
+    ways = {*config.run.decodings, *config.run.rerankings}
+    yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
+
+
+def _given(*names: str | None) -> list[str]:
+    return [name for name in names if name is not None]
+
+
+def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in defined:
+            yield f"{key} names '{name}', which is not defined; defined: {sorted(defined)}"
+
+
+def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:
+    """Two things with the same name would share their files."""
+    for name, number in Counter(names).items():
+        if number > 1:
+            yield f"{key}: two things have the name '{name}'; rename one of them"
