@@ -20,9 +20,9 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make
+from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.batches.loader import CaptionBatch
-from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
 from vitcapr.models import captioners

@@ -64,9 +64,13 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def readable_json(value: Any) -> str:
+    """Deterministic JSON for a file: sorted keys, two-space indent, a final newline."""
+    return json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write readable, deterministic JSON: sorted keys, two-space indent, a final newline."""
-    write_text(path, json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n")
+    write_text(path, readable_json(value))
 
 
 def read_json(path: Path) -> Any:

@@ -2,7 +2,8 @@ import itertools
 
 from PIL import Image
 
-from vitcapr.figures.captions import Captioned, caption_sheet, print_size
+from vitcapr.figures.captions import Captioned, caption_sheet
+from vitcapr.figures.pictures import print_size
 
 LONG = "a man in a red shirt and a woman with a blue umbrella stand in front of a very tall building " * 3
 AWKWARD = [

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.figures.captions import print_size
+from vitcapr.figures.pictures import fit, print_size
 from vitcapr.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, styled
 from vitcapr.figures.wrapping import LINE_SPACING, shorten
 
@@ -50,8 +50,7 @@ def attended_words(picture: Image.Image, words: Sequence[str], weights: NDArray[
     relative = np.asarray(weights, dtype=np.float32) * patches
     most = max(float(np.quantile(relative, 0.995)), _LEAST_SCALE) if relative.size else _LEAST_SCALE
     cell = (PAGE_WIDTH - 2 * _MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
-    scale = cell / max(picture.width, picture.height / 1.4)
-    width, height = picture.width * scale, picture.height * scale
+    width, height = fit(picture, cell, 1.4 * cell)
     rows = -(-(len(words) + 1) // COLUMNS)
     total = 2 * _MARGIN + rows * (height + _TITLE + _GAP) + _BAR
     figure = new_figure(PAGE_WIDTH, total)

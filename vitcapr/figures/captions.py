@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from vitcapr.figures.style import DPI, FAINT, INK, PAGE_WIDTH, SERIES, SMALL_TEXT_SIZE, new_figure, styled
+from vitcapr.figures.pictures import fit, place_picture
+from vitcapr.figures.style import FAINT, INK, PAGE_WIDTH, SERIES, SMALL_TEXT_SIZE, new_figure, styled
 from vitcapr.figures.wrapping import LINE_SPACING, wrap
 
 COLUMNS = 4
@@ -51,7 +51,7 @@ def caption_sheet(examples: Sequence[Captioned], names: Sequence[str]) -> Figure
     cell = (PAGE_WIDTH - 2 * _MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
     texts = [_layout(example, names, cell * 72) for example in examples]
     rows = [range(first, min(first + COLUMNS, len(examples))) for first in range(0, len(examples), COLUMNS)]
-    pictures = [max(_size(examples[i].picture, cell)[1] for i in row) for row in rows]
+    pictures = [max(fit(examples[i].picture, cell, cell)[1] for i in row) for row in rows]
     heights = [
         picture + max(texts[i][-1].drop + _LINE for i in row) for picture, row in zip(pictures, rows, strict=True)
     ]
@@ -61,7 +61,8 @@ def caption_sheet(examples: Sequence[Captioned], names: Sequence[str]) -> Figure
     for row, picture_height, height in zip(rows, pictures, heights, strict=True):
         for column, i in enumerate(row):
             left = _MARGIN + column * (cell + _GAP)
-            _place_picture(figure, examples[i].picture, left, top - picture_height, cell)
+            picture = examples[i].picture
+            place_picture(figure, picture, left, top - picture_height, fit(picture, cell, cell))
             for line in texts[i]:
                 figure.text(
                     left / PAGE_WIDTH,
@@ -93,25 +94,3 @@ def _layout(example: Captioned, names: Sequence[str], width: float) -> list[_Lin
 def _joined(text: str) -> str:
     """``text`` without the space that Flickr8k's captions have before a full stop."""
     return re.sub(r"\s+([.,;:!?])", r"\1", text)
-
-
-def _size(picture: Image.Image, cell: float) -> tuple[float, float]:
-    """Inches of the picture, as large as a square of ``cell`` inches allows."""
-    scale = cell / max(picture.size)
-    return picture.width * scale, picture.height * scale
-
-
-def _place_picture(figure: Figure, picture: Image.Image, left: float, bottom: float, cell: float) -> None:
-    width, height = _size(picture, cell)
-    page_width, page_height = figure.get_size_inches()
-    axes = figure.add_axes((left / page_width, bottom / page_height, width / page_width, height / page_height))
-    axes.imshow(np.asarray(print_size(picture, width)), aspect="auto", interpolation="lanczos")
-    axes.set_axis_off()
-
-
-def print_size(picture: Image.Image, width: float) -> Image.Image:
-    """``picture`` with no more pixels than ``width`` inches of print can show; never enlarged."""
-    pixels = round(width * DPI)
-    if picture.width <= pixels:
-        return picture
-    return picture.resize((pixels, max(1, round(picture.height * pixels / picture.width))), Image.Resampling.LANCZOS)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.figures.captions import print_size
+from vitcapr.figures.pictures import fit, place_picture
 from vitcapr.figures.style import BLUE, FAINT, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, VERMILION, new_figure, styled
 from vitcapr.figures.wrapping import LINE_SPACING, text_width, wrap
 
@@ -66,7 +66,7 @@ def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
     heading = wrap(note, (PAGE_WIDTH - 2 * _MARGIN) * 72, SMALL_TEXT_SIZE)
     texts = [_layout(example) for example in examples]
     rows = [range(first, min(first + COLUMNS, len(examples))) for first in range(0, len(examples), COLUMNS)]
-    pictures = [max(_size(examples[i].picture)[1] for i in row) for row in rows]
+    pictures = [max(fit(examples[i].picture, _CELL, _CELL)[1] for i in row) for row in rows]
     heights = [high + max(texts[i][-1].drop for i in row) + _LINE for high, row in zip(pictures, rows, strict=True)]
     total = 2 * _MARGIN + len(heading) * _LINE + sum(_GAP + height for height in heights)
     figure = new_figure(PAGE_WIDTH, total)
@@ -78,7 +78,8 @@ def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
         top -= _GAP
         for column, i in enumerate(row):
             left = _MARGIN + column * (_CELL + _GAP)
-            _place_picture(figure, examples[i].picture, left, top - picture_height)
+            picture = examples[i].picture
+            place_picture(figure, picture, left, top - picture_height, fit(picture, _CELL, _CELL))
             for word in texts[i]:
                 _write(figure, word, left, top - picture_height)
         top -= height
@@ -164,17 +165,3 @@ def _write(figure: Figure, word: _Word, left: float, top: float) -> None:
         across = [x / width, end / width]
         mark = Line2D(across, [level, level], color=word.color, linewidth=0.7, solid_capstyle="butt")
         figure.add_artist(mark)
-
-
-def _size(picture: Image.Image) -> tuple[float, float]:
-    """Inches of the picture, as large as the square of a cell allows."""
-    scale = _CELL / max(picture.size)
-    return picture.width * scale, picture.height * scale
-
-
-def _place_picture(figure: Figure, picture: Image.Image, left: float, bottom: float) -> None:
-    width, height = _size(picture)
-    page_width, page_height = figure.get_size_inches()
-    axes = figure.add_axes((left / page_width, bottom / page_height, width / page_width, height / page_height))
-    axes.imshow(np.asarray(print_size(picture, width)), aspect="auto", interpolation="lanczos")
-    axes.set_axis_off()

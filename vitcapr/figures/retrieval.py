@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from vitcapr.figures.captions import print_size
 from vitcapr.figures.failures import Failure
+from vitcapr.figures.pictures import fit, place_picture
 from vitcapr.figures.style import GREEN, INK, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, VERMILION, new_figure, styled
 from vitcapr.figures.wrapping import LINE_SPACING, wrap
 
@@ -68,11 +67,11 @@ def image_to_text(missed: Sequence[MissedImage], failed: int, queries: int) -> F
         ]
         for case in missed
     ]
-    sizes = [_fit(case.picture, _QUERY, _QUERY) for case in missed]
+    sizes = [fit(case.picture, _QUERY, _QUERY) for case in missed]
     heights = [max(size[1], len(lines) * _LINE) for size, lines in zip(sizes, texts, strict=True)]
     figure, places = _sheet(heights, _title("image", "caption", len(missed), failed, queries))
     for case, lines, size, (left, top) in zip(missed, texts, sizes, places, strict=True):
-        _picture(figure, case.picture, left + (_QUERY - size[0]) / 2, top, size)
+        place_picture(figure, case.picture, left + (_QUERY - size[0]) / 2, top - size[1], size)
         _write(figure, lines, left + _QUERY + _BESIDE, top)
     return figure
 
@@ -85,7 +84,7 @@ def text_to_image(missed: Sequence[MissedCaption], failed: int, queries: int) ->
         failed: how many of the ``queries`` captions fail, those not shown included.
     """
     texts = [_wrapped(case.text, _CELL * 72) for case in missed]
-    sizes = [[_fit(picture, _HALF, _TALLEST) for picture in (case.wrong, case.true)] for case in missed]
+    sizes = [[fit(picture, _HALF, _TALLEST) for picture in (case.wrong, case.true)] for case in missed]
     heights = [
         (len(lines) + 1) * _LINE + 2 * _BETWEEN + max(height for _, height in pair)
         for lines, pair in zip(texts, sizes, strict=True)
@@ -99,7 +98,7 @@ def text_to_image(missed: Sequence[MissedCaption], failed: int, queries: int) ->
         ):
             start = left + side * (_HALF + _BESIDE)
             _write(figure, [heading], start, below)
-            _picture(figure, picture, start, below - _LINE - _BETWEEN, pair[side])
+            place_picture(figure, picture, start, below - _LINE - _BETWEEN - pair[side][1], pair[side])
     return figure
 
 
@@ -118,12 +117,6 @@ def _true(failure: Failure) -> _Line:
 
 def _wrapped(text: str, width: float) -> list[_Line]:
     return [_Line(part) for part in wrap(text, width, SMALL_TEXT_SIZE)]
-
-
-def _fit(picture: Image.Image, width: float, height: float) -> tuple[float, float]:
-    """Inches of the picture, as large as ``width x height`` inches allow."""
-    scale = min(width / picture.width, height / picture.height)
-    return picture.width * scale, picture.height * scale
 
 
 def _sheet(heights: Sequence[float], title: str) -> tuple[Figure, list[tuple[float, float]]]:
@@ -151,10 +144,3 @@ def _write(figure: Figure, lines: Sequence[_Line], left: float, top: float) -> N
             color=line.color,
             va="top",
         )
-
-
-def _picture(figure: Figure, picture: Image.Image, left: float, top: float, size: tuple[float, float]) -> None:
-    width, height = figure.get_size_inches()
-    axes = figure.add_axes((left / width, (top - size[1]) / height, size[0] / width, size[1] / height))
-    axes.imshow(np.asarray(print_size(picture, size[0])), aspect="auto", interpolation="lanczos")
-    axes.set_axis_off()

@@ -14,7 +14,7 @@ from PIL import Image
 from vitcapr.artefacts.attention import AttentionTable
 from vitcapr.errors import UserError
 from vitcapr.figures.attention import COLOR_MAP, upsample
-from vitcapr.figures.captions import print_size
+from vitcapr.figures.pictures import fit, print_size
 from vitcapr.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, styled
 from vitcapr.figures.wrapping import LINE_SPACING, shorten, wrap
 
@@ -81,7 +81,7 @@ def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
     99.5th percentile), which stands below it in multiples of an attention spread evenly over the patches; so does, for
     all words, the rank correlation with the roll-out.
     """
-    sizes = [_fit(case.picture) for case in cases]
+    sizes = [fit(case.picture, _CELL, 1.4 * _CELL) for case in cases]
     captions = [wrap(" ".join(case.words), (PAGE_WIDTH - 2 * _MARGIN) * 72, SMALL_TEXT_SIZE) for case in cases]
     heights = [_TITLE + size[1] + (1 + len(lines)) * _LINE + 0.14 for size, lines in zip(sizes, captions, strict=True)]
     total = 2 * _MARGIN + sum(heights) + _BAR
@@ -144,8 +144,3 @@ def _maps(case: Looked) -> list[_Map]:
 
 def _by(grid: tuple[int, int]) -> str:
     return f"{grid[0]} x {grid[1]}"
-
-
-def _fit(picture: Image.Image) -> tuple[float, float]:
-    scale = min(_CELL / picture.width, 1.4 * _CELL / picture.height)
-    return picture.width * scale, picture.height * scale

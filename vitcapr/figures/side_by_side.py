@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.figures.captions import print_size
 from vitcapr.figures.glyphs import printable
+from vitcapr.figures.pictures import fit, place_picture
 from vitcapr.figures.style import (
     FAINT,
     GREEN,
@@ -101,7 +101,7 @@ def captions_side_by_side(
             lines += [(part, "normal", color) for part in wrap(text, width * 72, SMALL_TEXT_SIZE)]
     tall = _QUERY * picture.height / picture.width
     figure, top = _page(max(tall, len(lines) * _LINE), note)
-    _picture(figure, picture, _MARGIN, top, (_QUERY, tall))
+    place_picture(figure, picture, _MARGIN, top - tall, (_QUERY, tall))
     for number, (text, weight, color) in enumerate(lines):
         _text(figure, text, _MARGIN + _QUERY + _GAP, top - number * _LINE, weight, color)
     return figure
@@ -121,12 +121,14 @@ def images_side_by_side(query: str, found: Mapping[str, Sequence[Found]], note: 
         for column, match in enumerate(matches):
             if not isinstance(match.shown, Image.Image):
                 raise TypeError("a match of a caption is a picture")
-            scale = min(_CELL / match.shown.width, _TALLEST / match.shown.height)
-            size = match.shown.width * scale, match.shown.height * scale
+            size = fit(match.shown, _CELL, _TALLEST)
             left = _MARGIN + column * (_CELL + _BETWEEN)
             under = top - _LINE - _BETWEEN
             mark, color = ("✓", GREEN) if match.right else ("✗", VERMILION)
-            _picture(figure, match.shown, left, under, size, color)
+            axes = place_picture(figure, match.shown, left, under - size[1], size)
+            axes.set_axis_on()
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set(visible=True, color=color, linewidth=1.5)
             _text(figure, f"{mark} {match.cosine:.2f}", left, under - _TALLEST - _BETWEEN, "bold", color)
         top -= row
     return figure
@@ -147,23 +149,3 @@ def _text(
 ) -> None:
     width, height = figure.get_size_inches()
     figure.text(left / width, top / height, text, fontsize=size, weight=weight, color=color, va="top")
-
-
-def _picture(
-    figure: Figure,
-    picture: Image.Image,
-    left: float,
-    top: float,
-    size: tuple[float, float],
-    frame: str | None = None,
-) -> None:
-    width, height = figure.get_size_inches()
-    axes = figure.add_axes((left / width, (top - size[1]) / height, size[0] / width, size[1] / height))
-    axes.imshow(np.asarray(print_size(picture, size[0])), aspect="auto", interpolation="lanczos")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    for spine in axes.spines.values():
-        spine.set_visible(frame is not None)
-        if frame is not None:
-            spine.set_color(frame)
-            spine.set_linewidth(1.5)

@@ -17,7 +17,6 @@ from vitcapr.artefacts.ranks import Ranks
 from vitcapr.errors import UserError
 
 Float32s = npt.NDArray[np.float32]
-Integers = npt.NDArray[np.int32]
 
 _IMAGES, _CAPTIONS = 1024, 2048
 """Scored at a time. Both are below 2^16, so that a count within a block fits in 16 bits."""

@@ -72,11 +72,16 @@ class DualEncoder(nn.Module):
         return on_sphere(self.text(texts))
 
     def temperature(self) -> Tensor:
-        """A scalar. A learned one is put back into its bounds first: beyond them no gradient would return it."""
-        if isinstance(self.log_scale, nn.Parameter):
-            with torch.no_grad():
-                self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
-        return torch.exp(-self.log_scale)
+        """A scalar."""
+        return bounded_temperature(self.log_scale)
+
+
+def bounded_temperature(log_scale: Tensor) -> Tensor:
+    """``exp(-log_scale)``. A learned one is put back into its bounds first: beyond them no gradient would return it."""
+    if isinstance(log_scale, nn.Parameter):
+        with torch.no_grad():
+            log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
+    return torch.exp(-log_scale)
 
 
 def on_sphere(vectors: Tensor) -> Tensor:

@@ -12,11 +12,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dual_encoder import on_sphere
+from vitcapr.models.dual_encoder import bounded_temperature, on_sphere
 
 Pool = Literal["cls", "mean"]
-
-_LARGEST_LOG_SCALE = math.log(100)
 
 
 class Tower(nn.Module):
@@ -168,11 +166,8 @@ class FinetunedDualEncoder(nn.Module):
         return on_sphere(self.texts[tower](ids, mask, **further))
 
     def temperature(self) -> Tensor:
-        """A scalar. A learned one is put back into its bounds first: beyond them no gradient would return it."""
-        if isinstance(self.log_scale, nn.Parameter):
-            with torch.no_grad():
-                self.log_scale.clamp_(0.0, _LARGEST_LOG_SCALE)
-        return torch.exp(-self.log_scale)
+        """A scalar."""
+        return bounded_temperature(self.log_scale)
 
     @property
     def towers(self) -> Iterator[Tower]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
+from vitcapr.features.store.identity import check_images
 from vitcapr.features.store.reader import FeatureStore, open_features
 
 
@@ -30,12 +31,7 @@ def open_augmented_views(
         )
     stores = [open_features(path) for path in paths]
     for store, path in zip(stores, paths, strict=True):
-        if store.image_ids != data.images["image_id"].tolist():
-            raise UserError(
-                f"the features are not those of the data set {data.dataset}",
-                where=path,
-                remedy="extract the features of this data set",
-            )
+        check_images(store, data, path)
     for store, path in zip(stores[1:], paths[1:], strict=True):
         if _kind(store) != _kind(stores[0]):
             raise UserError(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.features.batches.memory import MemoryArray, MemoryFeatures
+from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import (
     FeatureAndWordTexts,
     FeatureTexts,

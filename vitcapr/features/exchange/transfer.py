@@ -39,7 +39,7 @@ from vitcapr.features.store.layout import (
 )
 from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.writer import StoreWriter
-from vitcapr.files import read_json, sha256_bytes, sha256_file, write_bytes, write_json
+from vitcapr.files import read_json, readable_json, sha256_bytes, sha256_file, write_bytes, write_json
 
 THREADS = 4
 """Chunks on their way at once; each is held in memory whole."""
@@ -64,7 +64,7 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
         raise UserError("the store is incomplete", where=sealed, remedy="pull all of it before it is pushed on")
     group = (sealed.parent / manifest["store"]).resolve()
     _refuse_another(place, manifest["fingerprint"])
-    seal = _json({**manifest, "store": GROUP})
+    seal = readable_json({**manifest, "store": GROUP}).encode()
     if _read_or_none(place, MANIFEST, MOST_OF_A_LIST) not in (None, seal):
         place.remove(MANIFEST)
     arrays, identity = manifest["arrays"], identity_of(manifest)
@@ -77,7 +77,7 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
         expected = {name: array["checksums"][index] for name, array in arrays.items()}
         paths = {name: chunk_path(Path(name), index, len(array["shape"])) for name, array in arrays.items()}
         record = f"{CHECKSUMS}/{checksum_path(Path(), index).name}"
-        if _read_or_none(place, record) == _json(expected) and all(
+        if _read_or_none(place, record) == readable_json(expected).encode() and all(
             place.size(name_in(GROUP, path)) == (group / path).stat().st_size for path in paths.values()
         ):
             return 0
@@ -86,12 +86,12 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
             content = _verified(group / path, expected[name])
             place.write(name_in(GROUP, path), content)
             sent += len(content)
-        place.write(record, _json(expected))
+        place.write(record, readable_json(expected).encode())
         return sent
 
     _each_chunk(range(_chunks(manifest)), send, advance)
     if splits is not None:
-        place.write(SPLITS, _json({name: ranges_of(rows) for name, rows in splits.items()}))
+        place.write(SPLITS, readable_json({name: ranges_of(rows) for name, rows in splits.items()}).encode())
     place.write(MANIFEST, seal)
 
 
@@ -260,7 +260,3 @@ def _read_or_none(place: RemoteFolder, name: str, limit: int = MOST_OF_METADATA)
 
 def _chunks(manifest: Mapping[str, Any]) -> int:
     return len(next(iter(manifest["arrays"].values()))["checksums"])
-
-
-def _json(value: object) -> bytes:
-    return (json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode("utf-8")

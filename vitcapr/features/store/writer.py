@@ -1,7 +1,6 @@
 """Filling a feature store chunk by chunk, so that it can be killed at any moment and continued."""
 
 import errno
-import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from vitcapr.features.store.layout import (
     encode_ids,
     group_metadata,
 )
-from vitcapr.files import atomic_path, canonical_json, read_json, sha256_bytes, write_bytes, write_json
+from vitcapr.files import atomic_path, canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
 
 STORE_NAME_LENGTH = 16
 COPIED = "copied"
@@ -74,9 +73,9 @@ class StoreWriter:
         layouts = {**self.layouts, identity: ArrayLayout(table.shape, len(table), "uint8", axes)}
         with _full_disk_is_one_line(self.folder):
             for name, layout in layouts.items():
-                _write_once(self.group / name / "zarr.json", _json_bytes(layout.metadata()))
+                _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
             _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
-            _write_once(self.group / "zarr.json", _json_bytes(group_metadata(attributes)))
+            _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
 
     def checksums(self, index: int) -> dict[str, str] | None:
         """Array name -> sha256 of chunk ``index`` if it is finished and its files have their size, else None."""
@@ -197,10 +196,6 @@ def remove_partials(folder: Path) -> None:
     for directory in [*metadata, folder / CHECKSUMS, *ids]:
         for path in directory.glob(".*.partial"):
             path.unlink(missing_ok=True)
-
-
-def _json_bytes(value: Any) -> bytes:
-    return (json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def _write_once(path: Path, content: bytes) -> None:
