@@ -64,6 +64,34 @@ def test_help_loads_no_heavy_library() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["caption", "--help"], ""),
+        (["caption", "absent.png"], "1 of 1 have no caption"),
+        (["caption", __file__, "--captioner", "absent"], "no trained captioner here"),
+        (["search", "--help"], ""),
+        (["search", "dog", "--retriever", "absent"], "no trained retriever here"),
+        (["search", "--image", "absent.png"], "no such image"),
+        (["evaluate", "--help"], ""),
+        (["evaluate", "absent.json", "--references", "absent.json"], "no such file"),
+        (["train-head", "--images", "absent", "--texts", "absent", "--output", "heads"], "no such file"),
+        (["features", "info", "absent"], "no such file"),
+        (["table", "absent.csv"], "no such file"),
+    ],
+)
+def test_help_and_mistakes_load_neither_torch_nor_pandas(words: list[str], said: str) -> None:
+    program = (
+        "import sys; from vitcapr.commands.main import main; from contextlib import suppress\n"
+        f"sys.argv = {['vitcapr', *words]}\n"
+        "with suppress(SystemExit): main()\n"
+        "print([name for name in ('torch', 'transformers', 'pandas', 'matplotlib', 'dask') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert said in done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_declarations_of_all_stages_load_no_heavy_library() -> None:
     """They are loaded while Snakemake parses the Snakefile."""
     program = (

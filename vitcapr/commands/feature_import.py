@@ -6,11 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.errors import UserError
-from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
-from vitcapr.features.exchange.importing import import_features
-from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root
 
 
@@ -38,6 +34,11 @@ def import_store(
     ] = None,
 ) -> None:
     """Convert features of another program into a sealed store."""
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
+    from vitcapr.features.exchange.importing import import_features
+    from vitcapr.progress import Reporter
+
     identity = "image_id" if of is Rows.images else "caption_id"
     order = None
     if data is not None:

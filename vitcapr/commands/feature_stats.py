@@ -5,15 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
-import dask
 import typer
-from dask.diagnostics import ProgressBar
 
 from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import open_features
-from vitcapr.features.store.statistics import statistics, table
-from vitcapr.files import write_json
 
 
 def stats(
@@ -26,11 +21,16 @@ def stats(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.files import write_json
+
     with open_features(sealed.resolve()) as store:
         names = arrays.split(",") if arrays else list(store)
         for name in names:
             if name not in store.arrays:
                 raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
+        from vitcapr.features.store.statistics import statistics, table
+
         with _scheduler(scheduler):
             found = {name: statistics(store, name, duplicates) for name in names}
         if output is not None:
@@ -45,6 +45,9 @@ def _scheduler(name: str) -> Iterator[None]:
             raise UserError(
                 f"no scheduler '{name}'", remedy="threads, synchronous, or an address such as tcp://HOST:8786"
             )
+        import dask
+        from dask.diagnostics import ProgressBar
+
         with dask.config.set(scheduler=name), ProgressBar(minimum=2.0):
             yield
         return

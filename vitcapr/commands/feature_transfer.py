@@ -4,13 +4,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
@@ -22,6 +21,9 @@ from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.writer import store_folder
 from vitcapr.progress import Reporter
 from vitcapr.workflow.machine import stores_root
+
+if TYPE_CHECKING:
+    from vitcapr.artefacts.manifest import Manifest
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, which knows the splits.")]
@@ -41,6 +43,8 @@ def push(
     content = read_sealed(manifest)
     splits = None
     if data is not None:
+        from vitcapr.artefacts.manifest import read_manifest
+
         with open_features(manifest) as store:
             splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
     with Reporter() as reporter, _chunks(reporter, "push", content, None) as advance:
@@ -99,6 +103,8 @@ def _chunks(reporter: Reporter, what: str, manifest: Mapping[str, Any], rows: np
 def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
     if data is None:
         return remote.split_rows(split)
+    from vitcapr.artefacts.manifest import read_manifest
+
     splits = _rows_of_splits(read_manifest(data), remote.ids(), identity_of(remote.manifest), data)
     if split not in splits:
         have = ", ".join(splits)
@@ -106,12 +112,14 @@ def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
     return splits[split]
 
 
-def _rows_of_splits(data: Manifest, ids: list[str], identity: str, where: Path) -> dict[str, np.ndarray]:
+def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path) -> dict[str, np.ndarray]:
     """The rows of every split that is not empty.
 
     Raises:
         UserError: the store is of another data set.
     """
+    from vitcapr.artefacts.manifest import SPLITS
+
     table = data.images if identity == "image_id" else data.captions
     if table[identity].tolist() != ids:
         raise UserError("the store is of other images or captions than this data set", where=where)

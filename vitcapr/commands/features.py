@@ -12,7 +12,6 @@ from vitcapr.commands.feature_stats import stats
 from vitcapr.commands.feature_transfer import pull, push
 from vitcapr.commands.options import Sealed
 from vitcapr.errors import UserError
-from vitcapr.features.exchange.export import to_clip_retrieval, to_h5, to_lmdb, to_npz, to_webdataset
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features
 from vitcapr.features.store.verify import check_chunks
 from vitcapr.progress import Reporter, format_bytes
@@ -32,15 +31,6 @@ class Format(StrEnum):
     lmdb = "lmdb"
     clip_retrieval = "clip-retrieval"
     webdataset = "webdataset"
-
-
-_WRITERS = {
-    Format.h5: to_h5,
-    Format.npz: to_npz,
-    Format.lmdb: to_lmdb,
-    Format.clip_retrieval: to_clip_retrieval,
-    Format.webdataset: to_webdataset,
-}
 
 
 @app.command()
@@ -98,10 +88,13 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
+    from vitcapr.features.exchange import export as exporters
+
+    write = getattr(exporters, f"to_{to.name}")
     with Reporter() as reporter, open_features(sealed) as store:
         rows = sum(len(array) for array in store.values())
         with reporter.track(f"export {output.name}", rows, "rows") as tracker:
-            _WRITERS[to](store, output, tracker.advance)
+            write(store, output, tracker.advance)
 
 
 def _describe(array: FeatureArray) -> str:

@@ -4,14 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.options import Summary
 from vitcapr.commands.program import typed
-from vitcapr.metrics.score_tables import score_tables
-from vitcapr.tables.terminal import to_rich
+from vitcapr.errors import UserError
 
 
 def main(
@@ -19,6 +15,16 @@ def main(
     report: Annotated[Path | None, typer.Option(help="The report to point at")] = None,
 ) -> None:
     """Print the scores of an experiment, or of all."""
+    if not summary.is_file():
+        raise UserError("no such file", where=summary, remedy="run snakemake, or name a summary.csv")
+
+    from rich.console import Console
+    from rich.markup import escape
+
+    from vitcapr.artefacts.summary import read_summary
+    from vitcapr.metrics.score_tables import score_tables
+    from vitcapr.tables.terminal import to_rich
+
     console = Console(highlight=False)
     for experiment, part in read_summary(summary).groupby("experiment", sort=False):
         console.print(f"[bold]{escape(str(experiment))}[/bold]")

@@ -1,28 +1,20 @@
 """Train projection heads on two feature stores: image features and text features."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
-import torch
 import typer
 
-from vitcapr.artefacts.model_folder import read_model
-from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.commands.options import Log
 from vitcapr.commands.program import typed
-from vitcapr.config.base import parse
-from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.features.batches.pairing import Pairing, pair_by_file, pair_by_id
-from vitcapr.features.batches.pairs import FeatureTexts
-from vitcapr.features.encoders.precision import resolve_device
-from vitcapr.features.store.reader import FeatureStore, open_features
-from vitcapr.files import sha256_file
-from vitcapr.metrics.ranks import rank_matches
-from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.progress import Reporter
-from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+
+if TYPE_CHECKING:
+    import torch
+
+    from vitcapr.config.retriever import RetrieverConfig
+    from vitcapr.features.batches.pairing import Pairing
+    from vitcapr.features.store.reader import FeatureStore
 
 _AT = (1, 5, 10)
 
@@ -49,9 +41,20 @@ def main(
     log: Log = None,
 ) -> None:
     """Train projection heads and print Recall@K on images that were held out: 10 % unless --pairs has splits."""
+    # A mistake in a path or in a value is found before torch, which takes seconds to load.
+    store, sentences = _opened(images, "cls"), _opened(texts, "text")
     retriever = _config(head, embedding_dim, hidden_dim, dropout, epochs, batch_images, learning_rate)
+    import numpy as np
+    import torch
+
+    from vitcapr.building.retriever import architecture_of, train_dual_encoder
+    from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
+    from vitcapr.features.batches.pairs import FeatureTexts
+    from vitcapr.features.encoders.precision import resolve_device
+    from vitcapr.files import sha256_file
+    from vitcapr.progress import Reporter
+
     with Reporter(log) as reporter:
-        store, sentences = _opened(images, "cls"), _opened(texts, "text")
         if pairs is None:
             pairing = pair_by_id(store.ids, sentences.ids, seed)
         else:
@@ -91,8 +94,11 @@ def main(
 
 def _config(
     head: str, embedding_dim: int, hidden_dim: int, dropout: float, epochs: int, batch_images: int, rate: float
-) -> RetrieverConfig:
+) -> "RetrieverConfig":
     """The retriever configuration for the options; features are standardised."""
+    from vitcapr.config.base import parse
+    from vitcapr.config.retriever import RetrieverConfig
+
     side = {"head": head, "hidden_dim": hidden_dim, "dropout": dropout, "standardise": head != "none"}
     phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": rate, "schedule": "cosine"}
     values: dict[str, Any] = {
@@ -106,7 +112,9 @@ def _config(
     return parse(RetrieverConfig, values, "the options")
 
 
-def _opened(path: Path, array: str) -> FeatureStore:
+def _opened(path: Path, array: str) -> "FeatureStore":
+    from vitcapr.features.store.reader import open_features
+
     store = open_features(path)
     if array not in store:
         raise UserError(f"the store has no '{array}'", where=path, remedy=f"it has {', '.join(store)}")
@@ -114,9 +122,16 @@ def _opened(path: Path, array: str) -> FeatureStore:
 
 
 def _recalls(
-    folder: Path, store: FeatureStore, sentences: FeatureStore, pairing: Pairing, device: torch.device
+    folder: Path, store: "FeatureStore", sentences: "FeatureStore", pairing: "Pairing", device: "torch.device"
 ) -> list[str]:
     """Recall@K of the held-out images and all their captions, and the size of the pool."""
+    import numpy as np
+
+    from vitcapr.artefacts.model_folder import read_model
+    from vitcapr.metrics.ranks import rank_matches
+    from vitcapr.models.dual_encoder import build_dual_encoder
+    from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+
     weights, card = read_model(folder)
     model = build_dual_encoder(card["architecture"])
     model.load_state_dict(weights)
