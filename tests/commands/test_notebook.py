@@ -1,38 +1,63 @@
-"""The notebook in docs/ runs, cell by cell, on a very small experiment."""
+"""The notebooks in docs/ run, cell by cell, on a very small experiment."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 
 from vitcapr.artefacts.summary import read_summary
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebooks" / "new_head.ipynb"
-PARAMETERS = """
+NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
+NEW_HEAD = """
 experiment, backbone, encoder = "toy", "vit", "bert"
 name, dimension, epochs = "linear", 4, 2
 """
+USE_MODELS = """
+experiment, captioner_name, retriever_name = "toy", "patch_attention", "words"
+query = "a big dog"
+"""
 
 
-def test_the_notebook_runs_and_its_scores_are_in_the_summary(project: Path) -> None:
-    cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
+def executed(name: str, with_parameters: str) -> dict[str, Any]:
+    """The variables that a notebook leaves."""
+    cells = [cell for cell in json.loads((NOTEBOOKS / name).read_text())["cells"] if cell["cell_type"] == "code"]
     namespace: dict[str, Any] = {}
     replaced = 0
     for cell in cells:
         parameters = "parameters" in cell["metadata"].get("tags", [])
         replaced += parameters
-        exec(PARAMETERS if parameters else "".join(cell["source"]), namespace)
+        exec(with_parameters if parameters else "".join(cell["source"]), namespace)
     assert replaced == 1
+    return namespace
+
+
+def test_new_head_runs_and_its_scores_are_in_the_summary(project: Path) -> None:
+    namespace = executed("new_head.ipynb", NEW_HEAD)
     rows = read_summary(project / "results" / "summary.csv")
     mine = rows[(rows["experiment"] == "toy-notebook") & (rows["model"] == "linear")]
     assert {"i2t_recall_1", "t2i_recall_10"} <= set(mine["metric"])
     assert len(namespace["embedded"]["images"]) == len(namespace["pool"]) == 3
 
 
-def test_the_notebook_is_sound_and_carries_no_output() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.usefixtures("project")
+def test_use_models_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    namespace = executed("use_models.ipynb", USE_MODELS)
+    assert len(namespace["captioned"]) == 3
+    assert len(namespace["found"]) == 5
+    assert namespace["of_image"].shape == (1, 5)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["new_head.ipynb", "use_models.ipynb"])
+def test_a_notebook_is_sound_and_carries_no_output(name: str) -> None:
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells)
+
+
+def test_the_head_is_twenty_lines() -> None:
+    notebook = nbformat.read(NOTEBOOKS / "new_head.ipynb", as_version=4)
     head = next(cell for cell in notebook.cells if "optimizer.step()" in cell.source)
     assert len(head.source.splitlines()) <= 20
