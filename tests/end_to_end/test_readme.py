@@ -1,5 +1,7 @@
-"""Every command of the README is run, here on the small experiment in place of the demo."""
+"""Every command of the README and of the page of the Python API is run, here on the small experiment in place of the
+demo."""
 
+import json
 import os
 import re
 import shlex
@@ -7,16 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.timeout(1800)
 
 REPOSITORY = Path(__file__).parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+PYTHON_API = (REPOSITORY / "docs" / "python-api.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 COMMANDS = [line.split("  #")[0] for block in blocks("bash") for line in block.splitlines()]
@@ -39,6 +43,19 @@ def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.fixture(scope="module")
+def own_files(project: Path) -> None:
+    """The files of a user's own system that `vitcapr evaluate` is shown on."""
+    references = [{"image_id": image, "caption": f"a dog with ball {image}"} for image in range(4)]
+    (project / "captions_val2017.json").write_text(json.dumps({"annotations": references * 2}))
+    for name, caption in (("results", "a dog with a ball"), ("other", "a cat")):
+        entries = [{"image_id": image, "caption": caption} for image in range(4)]
+        (project / f"{name}.json").write_text(json.dumps(entries))
+    images = np.random.default_rng(0).normal(size=(12, 4))
+    np.save(project / "images.npy", images)
+    np.save(project / "texts.npy", np.repeat(images, 5, axis=0))
+
+
 def small(command: str) -> str:
     """The same command for the small experiment; what needs a cluster is planned, not run."""
     if command.startswith("snakemake"):
@@ -54,6 +71,7 @@ def test_the_readme_has_the_commands() -> None:
     assert len(NEEDS_DATA) >= 2
 
 
+@pytest.mark.usefixtures("own_files")
 @pytest.mark.parametrize("command", HERE)
 def test_command(project: Path, command: str) -> None:
     done = run(project, small(command))
@@ -71,6 +89,19 @@ def test_the_python_example(project: Path) -> None:
     source = "".join(blocks("python")).replace("results/demo", "results/tiny")
     check = "assert features['patches'][:64].shape[0] == 64 and features.attributes and len(features.image_ids) == 80"
     subprocess.run([sys.executable, "-c", f"{source}\n{check}"], cwd=project, check=True)
+
+
+def test_the_page_of_the_python_api(project: Path) -> None:
+    """Its Python in one process, which prints nothing, then its commands. The small experiment has 80 images."""
+    source = "".join(blocks("python", PYTHON_API)).replace("results/demo", "results/tiny")
+    source = source.replace('captions_of("validation"', 'captions_of("train"')
+    done = subprocess.run([sys.executable, "-c", source], cwd=project, check=True, capture_output=True, text=True)
+    assert done.stdout == ""
+    commands = "".join(blocks("bash", PYTHON_API)).replace("results/demo", "results/tiny")
+    commands = re.sub(r"^vitcapr ", f"{sys.executable} -m vitcapr ", commands, flags=re.MULTILINE)
+    done = subprocess.run(["bash", "-ec", commands], cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "image to text:  R@1" in done.stdout
 
 
 @pytest.mark.data
