@@ -86,10 +86,19 @@ def write_part(
     """
     folder = sources.folder(retriever)
     for other in folder.parent.glob(f"*/{CARD}"):
-        if read_json(other).get("weights") != sources.weights:
+        if _weights_of(other) != sources.weights:
             shutil.rmtree(other.parent, ignore_errors=True)
     write_json(folder / CARD, {"format": FORMAT, **asdict(sources)})
     with atomic_path(folder / f"{name}.npy") as temporary, temporary.open("wb") as stream:
         np.save(stream, np.ascontiguousarray(vectors, np.float32), allow_pickle=False)
     with atomic_path(folder / f"{name}.parquet") as temporary:
         pq.write_table(pa.table(dict(columns)), temporary)
+
+
+def _weights_of(card: Path) -> object:
+    """The digest of the weights; None for a damaged card."""
+    try:
+        content = read_json(card)
+    except UserError:
+        return None
+    return content.get("weights") if isinstance(content, dict) else None

@@ -1,0 +1,74 @@
+"""``vitcapr evaluate``: its forms of output, and its one-line mistakes. The scores are tested in tests/api."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vitcapr.commands.evaluate import main
+from vitcapr.errors import UserError
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    references = [{"image_id": image, "caption": text} for image in (1, 2, 3) for text in ("a dog runs", "a cat sits")]
+    found = {name: tmp_path / f"{name}.json" for name in ("results", "other", "references")}
+    found["references"].write_text(json.dumps({"annotations": references}))
+    for name, text in (("results", "a dog runs"), ("other", "a bird sits")):
+        found[name].write_text(json.dumps([{"image_id": image, "caption": text} for image in (1, 2)]))
+    return found
+
+
+def test_a_table(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    main(files["results"], files["references"], metrics="bleu", samples=10)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1].split() == ["score", "value", "95", "%", "interval"]
+    assert printed[2].split() == ["BLEU-1", "100.00", "100.0-100.0"]
+    assert "the 2 images with a caption; 1 have none" in "\n".join(printed)
+    assert printed[-1].startswith("Protocol: tok:ptb|refs:2|images:2|")
+
+
+def test_csv_and_json_have_all_digits(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"metrics": "rouge_l", "samples": 10, "per_image": tmp_path / "images.csv"}
+    main(files["other"], files["references"], as_csv=True, **given)  # type: ignore[arg-type]
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    main(files["other"], files["references"], as_json=True, **given)  # type: ignore[arg-type]
+    content = json.loads(capsys.readouterr().out)
+    assert float(rows[0]["value"]) == content["metrics"]["rouge_l"]["value"] == pytest.approx(2 / 3)
+    assert (tmp_path / "images.csv").read_text().splitlines()[0] == "image_id,caption,tokens,rouge_l"
+
+
+def test_differences(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"against": files["other"], "metrics": "rouge_l", "samples": 10}
+    main(files["results"], files["references"], as_json=True, **given)  # type: ignore[arg-type]
+    found = json.loads(capsys.readouterr().out)["differences"]["rouge_l"]
+    assert (found["after"], found["difference"]) == (1, pytest.approx(1 / 3))
+    main(files["results"], files["references"], **given)  # type: ignore[arg-type]
+    assert capsys.readouterr().out.splitlines()[2].split()[:4] == ["ROUGE-L", "66.67", "100.00", "+33.33"]
+
+
+def test_retrieval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("images", "texts"):
+        np.save(tmp_path / f"{name}.npy", np.eye(3))
+    main(embeddings=(tmp_path / "images.npy", tmp_path / "texts.npy"), samples=10)
+    assert capsys.readouterr().out.splitlines()[2].split() == ["I→T", "R@1", "100.00", "100.0-100.0"]
+
+
+def test_options_that_do_not_go_together(files: dict[str, Path]) -> None:
+    results, references = files["results"], files["references"]
+    pair = (results, results)
+    for options, said in (
+        ({}, "captions or of embeddings"),
+        ({"results": results}, "give --references"),
+        ({"results": results, "references": references, "embeddings": pair}, "captions or of embeddings"),
+        ({"embeddings": pair, "references": references}, "leave out --references"),
+        ({"results": results, "references": references, "as_json": True, "as_csv": True}, "give --json or --csv"),
+        ({"results": results, "references": Path("absent.json")}, "no such file"),
+    ):
+        with pytest.raises(UserError, match=said):
+            main(**options)  # type: ignore[arg-type]
