@@ -52,7 +52,7 @@ def check_text(caption: Caption) -> None:
         raise UserError(
             "an empty caption cannot be scored",
             where=f"image {caption.image_id}",
-            remedy="write a caption with words; for captions of vitcapr set decoding.min_length to at least 1",
+            remedy="set decoding.min_length to at least 1, or write a caption with words",
         )
     if match := _LINE_BREAK.search(caption.text):
         raise UserError(
