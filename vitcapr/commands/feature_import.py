@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from vitcapr.errors import UserError
-from vitcapr.workflow.machine import stores_root
 
 
 class Rows(StrEnum):
@@ -38,6 +37,7 @@ def import_store(
     from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
     from vitcapr.features.exchange.importing import import_features
     from vitcapr.progress import Reporter
+    from vitcapr.workflow.machine import stores_root
 
     identity = "image_id" if of is Rows.images else "caption_id"
     order = None

@@ -6,24 +6,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.commands.options import Arrays, Sealed
 from vitcapr.errors import UserError
-from vitcapr.features.exchange.remote import Remote, find_remote, identity_of
-from vitcapr.features.exchange.transfer import Advance, ranges_of
-from vitcapr.features.exchange.transfer import pull as pull_store
-from vitcapr.features.exchange.transfer import push as push_store
-from vitcapr.features.store.reader import open_features
-from vitcapr.features.store.remote_folder import RemoteFolder
-from vitcapr.features.store.writer import store_folder
-from vitcapr.progress import Reporter
-from vitcapr.workflow.machine import stores_root
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from vitcapr.artefacts.manifest import Manifest
+    from vitcapr.features.exchange.remote import Remote
+    from vitcapr.features.exchange.transfer import Advance
+    from vitcapr.progress import Reporter
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, which knows the splits.")]
@@ -39,6 +33,12 @@ def push(
     patience: Patience = 60.0,
 ) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
+    from vitcapr.artefacts.feature_manifest import read_sealed
+    from vitcapr.features.exchange.transfer import push as push_store
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.features.store.remote_folder import RemoteFolder
+    from vitcapr.progress import Reporter
+
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     content = read_sealed(manifest)
     splits = None
@@ -64,6 +64,14 @@ def pull(
     patience: Patience = 60.0,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
+    from vitcapr.features.exchange.remote import find_remote
+    from vitcapr.features.exchange.transfer import pull as pull_store
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.features.store.remote_folder import RemoteFolder
+    from vitcapr.features.store.writer import store_folder
+    from vitcapr.progress import Reporter
+    from vitcapr.workflow.machine import stores_root
+
     remote = find_remote(RemoteFolder(url, attempts, patience=patience))
     names = arrays.split(",") if arrays else None
     rows = None if split is None else _rows_of(remote, split, data)
@@ -82,11 +90,13 @@ def pull(
 
 
 @contextmanager
-def _chunks(reporter: Reporter, what: str, manifest: Mapping[str, Any], rows: np.ndarray | None) -> Iterator[Advance]:
+def _chunks(
+    reporter: "Reporter", what: str, manifest: Mapping[str, Any], rows: "np.ndarray | None"
+) -> "Iterator[Advance]":
     """Report progress in chunks, with the rate of the transferred bytes."""
     count = len(next(iter(manifest["arrays"].values()))["checksums"])
     if rows is not None:
-        count = len(np.unique(rows // manifest["chunk"]))
+        count = len(set((rows // manifest["chunk"]).tolist()))
     start, moved, of_chunks = time.monotonic(), 0, 0
     with reporter.track(what, count, "chunks") as tracker:
 
@@ -100,10 +110,11 @@ def _chunks(reporter: Reporter, what: str, manifest: Mapping[str, Any], rows: np
     reporter.line(f"{what}: {of_chunks} of {count} chunks moved, {moved / 1e6:.1f} MB; the others were there")
 
 
-def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
+def _rows_of(remote: "Remote", split: str, data: Path | None) -> "np.ndarray":
     if data is None:
         return remote.split_rows(split)
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.exchange.remote import identity_of
 
     splits = _rows_of_splits(read_manifest(data), remote.ids(), identity_of(remote.manifest), data)
     if split not in splits:
@@ -112,13 +123,16 @@ def _rows_of(remote: Remote, split: str, data: Path | None) -> np.ndarray:
     return splits[split]
 
 
-def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path) -> dict[str, np.ndarray]:
+def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path) -> "dict[str, np.ndarray]":
     """The rows of every split that is not empty.
 
     Raises:
         UserError: the store is of another data set.
     """
+    import numpy as np
+
     from vitcapr.artefacts.manifest import SPLITS
+    from vitcapr.features.exchange.transfer import ranges_of
 
     table = data.images if identity == "image_id" else data.captions
     if table[identity].tolist() != ids:

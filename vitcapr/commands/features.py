@@ -2,19 +2,18 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.commands.feature_import import import_store
 from vitcapr.commands.feature_stats import stats
 from vitcapr.commands.feature_transfer import pull, push
 from vitcapr.commands.options import Sealed
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features
-from vitcapr.features.store.verify import check_chunks
-from vitcapr.progress import Reporter, format_bytes
+
+if TYPE_CHECKING:
+    from vitcapr.features.store.reader import FeatureArray, FeatureStore
 
 app = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
@@ -36,6 +35,8 @@ class Format(StrEnum):
 @app.command()
 def info(sealed: Sealed) -> None:
     """Print the content of a store and the origin of its features."""
+    from vitcapr.features.store.reader import open_features
+
     with open_features(sealed) as store:
         origin = store.attributes
         rows = [
@@ -58,6 +59,10 @@ def verify(
     delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
 ) -> None:
     """Read every chunk and compare it with its checksum."""
+    from vitcapr.artefacts.feature_manifest import read_sealed
+    from vitcapr.features.store.verify import check_chunks
+    from vitcapr.progress import format_bytes
+
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     checks, damaged, read = 0, 0, 0
     for check in check_chunks(manifest):
@@ -89,6 +94,8 @@ def export(
 ) -> None:
     """Export a store to file formats of other programs."""
     from vitcapr.features.exchange import export as exporters
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.progress import Reporter
 
     write = getattr(exporters, f"to_{to.name}")
     with Reporter() as reporter, open_features(sealed) as store:
@@ -97,12 +104,14 @@ def export(
             write(store, output, tracker.advance)
 
 
-def _describe(array: FeatureArray) -> str:
+def _describe(array: "FeatureArray") -> str:
+    from vitcapr.progress import format_bytes
+
     shape = " x ".join(str(axis) for axis in array.shape)
     return f"{shape} {array.dtype}, {format_bytes(array.nbytes)} in {array.chunks} chunks"
 
 
-def _of_images(store: FeatureStore) -> list[tuple[str, str]]:
+def _of_images(store: "FeatureStore") -> list[tuple[str, str]]:
     seen = store.attributes.get("preprocessing")
     return [
         ("preprocessing", _preprocessing(seen) if seen else "unknown"),
@@ -111,7 +120,7 @@ def _of_images(store: FeatureStore) -> list[tuple[str, str]]:
     ]
 
 
-def _of_captions(store: FeatureStore) -> list[tuple[str, str]]:
+def _of_captions(store: "FeatureStore") -> list[tuple[str, str]]:
     if "pool" not in store.attributes:
         return [("pooling", "unknown")]
     pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
