@@ -11,6 +11,7 @@ import yaml
 from vitcapr.config.experiment import ExperimentConfig
 
 REPOSITORY = Path(__file__).parents[2]
+ELSEWHERE = {"vit": {"source": "nowhere"}}
 CAPTIONER = {"captioners": {"mine": {"backbone": "vit"}}}
 
 
@@ -95,6 +96,15 @@ def test_missing_photographs_are_one_line(tmp_path: Path) -> None:
     done = config("check", "--configfile", file)
     assert done.returncode == 2
     assert done.stderr.startswith("error: data.flickr8k.images: no such file or folder (nowhere);")
+
+
+def test_the_results_do_not_lie_among_the_photographs(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").touch()
+    table = {"images": str(REPOSITORY), "captions": str(tmp_path / "t.csv")}
+    file = write(tmp_path / "mine.yaml", data={"dataset": "table", "table": table}, backbones=ELSEWHERE, **CAPTIONER)
+    done = config("check", "--configfile", file)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: data.table.images: the folder contains the results (.)")
 
 
 def test_a_backbone_is_trained_only_where_objects_are_known(tmp_path: Path) -> None:

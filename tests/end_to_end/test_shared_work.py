@@ -20,6 +20,7 @@ data:
   scenes: {images: 40, size: 56}
 trained_backbone: {hidden_size: 16, layers: 1, heads: 2, epochs: 1}
 features: {chunk: 8, batch: 8}
+captioners: {attention: {backbone: vit}}
 """
 
 

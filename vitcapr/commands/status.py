@@ -65,7 +65,7 @@ def extractions(experiment: Experiment, jobs: list[Job]) -> list[str]:
     date."""
     from vitcapr.commands.images_to_extract import images_to_extract
 
-    if any(job.rule.startswith("data_") or job.rule == "train_backbone" for job in jobs):
+    if any(job.rule in ("data", "train_backbone") for job in jobs):
         return []
     backbones = dict.fromkeys(job.name.split()[1].partition("/")[0] for job in jobs if job.rule == "extract")
     counts = {name: images_to_extract(experiment, name) for name in backbones}

@@ -125,6 +125,13 @@ class Experiment:
                 where=f"data.dataset: {self.config.data.dataset}",
                 remedy="name a hub id or a folder as its source",
             )
+        for key, path in self.user_files.items():
+            if path.is_dir() and self.results.resolve().is_relative_to(path.resolve()):
+                raise UserError(
+                    f"{key}: the folder contains the results",
+                    where=path,
+                    remedy="put the photographs into a folder of their own, because each result would change it",
+                )
         for key, path in self.missing_files.items():
             raise UserError(
                 f"{key}: no such file or folder",
