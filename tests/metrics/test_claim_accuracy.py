@@ -31,7 +31,7 @@ def test_the_truth_is_true() -> None:
 @pytest.mark.parametrize(
     ("caption", "wrong", "told"),
     [
-        # Of the facts two objects, two counts, two sizes, two colours, a texture, the relation and the place.
+        # The claims: two objects, two counts, two sizes, two colours, a texture, the relation and the place.
         ("four small striped red balls are left of a big white house on the grass", {"counts": 1 / 2}, 10 / 11),
         ("three small dotted red balls are left of a big black house", {"textures": 0, "colors": 1 / 2}, 8 / 11),
         ("three red balls above a house in the snow", {"relations": 0, "places": 0}, 5 / 11),
@@ -42,25 +42,25 @@ def test_the_truth_is_true() -> None:
 )
 def test_a_wrong_claim_counts_in_its_kind(caption: str, wrong: dict[str, float], told: float) -> None:
     found = values(caption)
-    assert found["facts_true"] == 0
-    assert found["facts_told"] == pytest.approx(told)
+    assert found["claims_true"] == 0
+    assert found["claim_recall"] == pytest.approx(told)
     for kind in ("objects", "counts", "sizes", "textures", "colors", "relations", "places"):
-        value = found[f"facts_{kind}"]
+        value = found[f"claims_{kind}"]
         assert value == pytest.approx(wrong[kind]) if kind in wrong else (value == 1 or math.isnan(value))
 
 
 def test_what_is_left_out_is_not_wrong() -> None:
     found = values("a big white house")
-    assert found["facts_true"] == 1
-    assert found["facts_told"] == pytest.approx(4 / 11)
+    assert found["claims_true"] == 1
+    assert found["claim_recall"] == pytest.approx(4 / 11)
 
 
 def test_saying_nothing_is_not_true() -> None:
-    assert values("on the grass")["facts_true"] == 0
+    assert values("on the grass")["claims_true"] == 0
 
 
 def test_over_captions() -> None:
-    assert values(TRUTH, "four balls", "a house", "two houses")["facts_true"] == 0.5
+    assert values(TRUTH, "four balls", "a house", "two houses")["claims_true"] == 0.5
 
 
 def check(folder: Path, manifest: Path) -> None:
@@ -83,8 +83,8 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "captions.json").write_text(json.dumps(captions), encoding="utf-8")
     check(tmp_path, manifest)
     metrics = json.loads((tmp_path / "claims.json").read_text())["metrics"]
-    assert metrics["facts_true"]["value"] == pytest.approx(1 - 1 / len(written))
-    assert metrics["facts_true"]["n"] == len(written)
+    assert metrics["claims_true"]["value"] == pytest.approx(1 - 1 / len(written))
+    assert metrics["claims_true"]["n"] == len(written)
 
 
 def test_another_data_set_is_refused(tmp_path: Path) -> None:

@@ -32,12 +32,16 @@ def main(
         typer.Option(help="Name of a decoding of the experiment; without it, the decoding with the widest beam."),
     ] = None,
     n_best: Annotated[int | None, typer.Option("--n-best", "-n", min=1, help="Captions for each photograph.")] = None,
-    beam_size: Annotated[int | None, typer.Option(min=1, help="1 is greedy decoding.")] = None,
-    length_penalty: Annotated[float | None, typer.Option(min=0, help="Instead of that of the decoding.")] = None,
+    beam_size: Annotated[int | None, typer.Option(min=1, help="Number of hypotheses; 1 is greedy decoding.")] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option(min=0, help="Replaces the length penalty of the decoding.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Draw beside each photograph where the captioner looked for each word.")
     ] = False,
-    output_dir: Annotated[Path | None, typer.Option(help="Where --explain draws, if not beside.")] = None,
+    output_dir: Annotated[
+        Path | None, typer.Option(help="Folder for the pictures of --explain (default: beside each photograph).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",
     vocabulary: OwnVocabulary = None,

@@ -31,7 +31,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_
 def check(
     configfile: Configfiles = None,
     trial: Annotated[
-        bool, typer.Option("--trial", help="Run the long stages on 64 images and say how long all takes.")
+        bool, typer.Option("--trial", help="Run the long stages on 64 images to estimate the time of the whole run.")
     ] = False,
 ) -> None:
     """Check a configuration: its keys, its values, its files and models; count images and bytes of features."""
@@ -80,7 +80,7 @@ def parameters(output: Output = None) -> None:
 @app.command()
 def recipe(
     name: Annotated[str, typer.Argument(help="An experiment that follows a paper: vitcap-r-coco, ...")],
-    into: Annotated[Path | None, typer.Option(help="A page whose table of this experiment is replaced.")] = None,
+    into: Annotated[Path | None, typer.Option(help="Page in which to replace the table of this experiment.")] = None,
 ) -> None:
     """Compare the recipe of a paper with its experiment file, and print the reasons for differences."""
     text = recipe_text(name)

@@ -12,7 +12,7 @@ from vitcapr.features.encoders.timm_checkpoint import FILES, convert_timm
 
 def main(
     source: Annotated[str, typer.Argument(help="A hub id, or a folder with config.json and model.safetensors.")],
-    folder: Annotated[Path, typer.Argument(help="The folder to write, below VITCAPR_BACKBONES for instance.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to write, for example in VITCAPR_BACKBONES.")],
     revision: Annotated[str, typer.Option(help="Commit on the hub.")] = "main",
 ) -> None:
     """Convert a plain ViT of timm to the format of transformers."""

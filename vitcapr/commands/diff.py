@@ -18,7 +18,7 @@ KINDS = "two folders of experiments, two artefacts, or two summaries"
 
 def main(
     first: Annotated[Path, typer.Argument(help="results/<experiment>, a file or folder in it, or a summary.csv.")],
-    second: Annotated[Path, typer.Argument(help="The same of another experiment, or another of the same.")],
+    second: Annotated[Path, typer.Argument(help="What to compare it with; of the same kind.")],
 ) -> None:
     """Print the differences in settings, code, libraries, inputs and scores. Computes nothing."""
     for path in (first, second):

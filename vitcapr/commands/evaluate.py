@@ -27,20 +27,22 @@ def main(
         Path | None, typer.Option(help="Results of another system for the same images: prints the differences.")
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="bleu, meteor, rouge_l, cider, spice, diversity; with commas.")
+        str, typer.Option(help="bleu, meteor, rouge_l, cider, spice, diversity; separated by commas.")
     ] = "bleu,meteor,rouge_l,cider",
     embeddings: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="IMAGES TEXTS", help="Two .npy files, a row an image and a row a text: scores retrieval."),
+        typer.Option(
+            metavar="IMAGES TEXTS", help="Two .npy files with one row per image and per text; scores retrieval."
+        ),
     ] = None,
     captions_per_image: Annotated[
-        int | None, typer.Option(min=1, help="The texts are in the order of the images, so many for each.")
+        int | None, typer.Option(min=1, help="Number of texts per image; the texts are in the order of the images.")
     ] = None,
     image_of_text: Annotated[
-        Path | None, typer.Option(help="A .npy file: the row of the image of each text, from 0.")
+        Path | None, typer.Option(help="A .npy file with the row of each text's image, counted from 0.")
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals; 0 for none.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of these samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     per_image: Annotated[Path | None, typer.Option(help="A CSV file for the scores of every image.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,

@@ -19,17 +19,21 @@ def import_store(
         Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, clip-retrieval's folder, or an LMDB.")
     ],
     data: Annotated[
-        Path | None, typer.Option("--data", help="manifest.json of a data set, whose order the rows take.")
+        Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")
     ] = None,
-    of: Annotated[Rows, typer.Option("--of", help="What a row is.")] = Rows.images,
-    name: Annotated[str | None, typer.Option("--name", help="What computed them; by default the file's name.")] = None,
-    ids: Annotated[Path | None, typer.Option("--ids", help="The ids of the rows: a JSON list, or a line each.")] = None,
+    of: Annotated[Rows, typer.Option("--of", help="What each row describes.")] = Rows.images,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the backbone (default: name of the file).")
+    ] = None,
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="File with the ids of the rows: a JSON list, or one id per line.")
+    ] = None,
     array: Annotated[
-        list[str] | None, typer.Option("--array", help="Only this array of the file; may be given again.")
+        list[str] | None, typer.Option("--array", help="Import only this array; repeat the option for several.")
     ] = None,
-    grid: Annotated[str | None, typer.Option("--grid", help="Rows and columns of patches, as 14x14.")] = None,
+    grid: Annotated[str | None, typer.Option("--grid", help="Rows and columns of patches, such as 14x14.")] = None,
     stores: Annotated[
-        Path | None, typer.Option("--stores", help="By default VITCAPR_STORES or results/stores.")
+        Path | None, typer.Option("--stores", help="Folder of the stores (default: VITCAPR_STORES or results/stores).")
     ] = None,
 ) -> None:
     """Convert features of another program into a sealed store."""

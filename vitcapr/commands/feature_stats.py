@@ -14,7 +14,7 @@ from vitcapr.errors import UserError
 def stats(
     sealed: Sealed,
     arrays: Arrays = None,
-    duplicates: Annotated[int, typer.Option(min=0, help="How many of the nearest pairs to find; 0 for none.")] = 10,
+    duplicates: Annotated[int, typer.Option(min=0, help="Number of nearest pairs to list; 0 for none.")] = 10,
     scheduler: Annotated[
         str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")
     ] = "threads",

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from vitcapr.progress import Reporter
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
-Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, which knows the splits.")]
-Attempts = Annotated[int, typer.Option(min=1, help="How often each file is tried.")]
-Patience = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds in which an answer has to begin.")]
+Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, for its splits.")]
+Attempts = Annotated[int, typer.Option(min=1, help="Number of attempts per file.")]
+Patience = Annotated[float, typer.Option("--timeout", min=0.1, help="Seconds to wait until an answer begins.")]
 
 
 def push(
@@ -55,7 +55,7 @@ def push(
 def pull(
     url: Url,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[DEST]", help="A folder; by default its place among the stores.")
+        Path | None, typer.Argument(metavar="[DEST]", help="Folder to write (default: its folder among the stores).")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Only the chunks that hold rows of this split.")] = None,
     data: Data = None,

@@ -89,7 +89,7 @@ def verify(
 @app.command()
 def export(
     sealed: Sealed,
-    to: Annotated[Format, typer.Option("--to", help="The kind of files.")],
+    to: Annotated[Format, typer.Option("--to", help="File format.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""

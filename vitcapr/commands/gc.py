@@ -47,9 +47,13 @@ def main(
     results: Annotated[Path, typer.Option("--results", help="The folder of all results.")] = Path("results"),
     configfile: Annotated[
         list[Path] | None,
-        typer.Option("--configfile", help="The file of an experiment that is not in experiments/; may be given again."),
+        typer.Option(
+            "--configfile", help="File of an experiment that is not in experiments/; repeat the option for several."
+        ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete it; without, it is only listed.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Delete the files; without this option they are only listed.")
+    ] = False,
 ) -> None:
     """List results that no experiment needs any more, with size and author; --yes deletes them."""
     if not results.is_dir():

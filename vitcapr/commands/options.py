@@ -14,7 +14,7 @@ Configfiles = Annotated[
     list[Path] | None,
     typer.Option(
         "--configfile",
-        help="An experiment's file instead of config.yaml; may be given again, each merged over those before.",
+        help="An experiment's file instead of config.yaml; repeat the option to merge several, the last one wins.",
     ),
 ]
 ManifestFile = Annotated[Path, typer.Option(help="manifest.json of the data set")]
@@ -25,7 +25,7 @@ AugmentedViews = Annotated[
     ),
 ]
 Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
-Arrays = Annotated[str | None, typer.Option(help="Only these arrays, with commas between.")]
+Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
 NamedBackbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
 OwnVocabulary = Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]

@@ -26,7 +26,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The table to write: .csv, .tsv or .jsonl.")],
     base64: Annotated[
         bool,
-        typer.Option("--base64", help="Put the pictures themselves into the table, in Base64, and not their paths."),
+        typer.Option("--base64", help="Write the images themselves into the table, in Base64, instead of their paths."),
     ] = False,
 ) -> None:
     """Write pairs as a table that data.pairs.table can read, with the texts before cleaning."""

@@ -22,12 +22,12 @@ def main(
         Path | None,
         typer.Option(help="Folder of the trained retriever; of an experiment with several retrievers, lists them."),
     ] = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="How many are found.")] = 10,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
     split: Annotated[str | None, typer.Option(help="Search only this split; all images otherwise.")] = None,
     captions: Annotated[bool, typer.Option("--captions", help="Find the nearest captions as well.")] = False,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with thumbnails.")] = None,
     index: Annotated[
-        Literal["exact", "faiss"], typer.Option(help="faiss: for millions of images; it may miss one.")
+        Literal["exact", "faiss"], typer.Option(help="faiss is faster for millions of images, but may miss a result.")
     ] = "exact",
     device: Device = "auto",
     manifest: Annotated[

@@ -33,7 +33,7 @@ class Job:
 def main(
     configfile: Configfiles = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also list the jobs that only follow from others.")
+        bool, typer.Option("--verbose", help="Also list the jobs that run only because others do.")
     ] = False,
 ) -> None:
     """Print which stages a run would compute again, with the reasons. Computes nothing."""
@@ -111,7 +111,7 @@ def _after(reason: str, marker: str) -> str:
 
 
 def _changes(reason: str) -> Iterator[str]:
-    """What differs between the recorded and the present ``made_from`` of a job."""
+    """What differs between the recorded and the present fingerprint of a job."""
     literals = re.findall(r"'(?:[^'\\]|\\.)*'", reason.partition("Params have changed")[2])
     recorded = [value for value in map(ast.literal_eval, literals) if value.startswith('{"code":')]
     if len(recorded) < 2:

@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 
 def main(
     summary: Summary,
-    report: Annotated[Path | None, typer.Option(help="The report to point at")] = None,
+    report: Annotated[Path | None, typer.Option(help="Report to link to.")] = None,
 ) -> None:
     """Print the scores of an experiment, or of all."""
     if not summary.is_file():

@@ -23,7 +23,7 @@ def main(
     images: Annotated[Path, typer.Option(help="Sealed manifest.json of image features with cls, or its folder.")],
     texts: Annotated[Path, typer.Option(help="Sealed manifest.json of text features, or its folder.")],
     output: Annotated[Path, typer.Option(help="Folder for the weights, the card and the history.")],
-    head: Annotated[Literal["none", "linear", "mlp", "residual"], typer.Option(help="Of both sides.")] = "mlp",
+    head: Annotated[Literal["none", "linear", "mlp", "residual"], typer.Option(help="Head of both sides.")] = "mlp",
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -31,13 +31,13 @@ def main(
             "caption belongs to the image that its id names before the last '#'."
         ),
     ] = None,
-    embedding_dim: Annotated[int, typer.Option(help="Of the space that images and texts share.")] = 768,
-    hidden_dim: Annotated[int, typer.Option(help="Of mlp and residual.")] = 768,
-    dropout: Annotated[float, typer.Option(help="On the features and inside the head.")] = 0.1,
+    embedding_dim: Annotated[int, typer.Option(help="Dimension of the shared space.")] = 768,
+    hidden_dim: Annotated[int, typer.Option(help="Hidden width of mlp and residual.")] = 768,
+    dropout: Annotated[float, typer.Option(help="Dropout rate, on the features and in the head.")] = 0.1,
     epochs: int = 8,
     batch_images: int = 128,
     learning_rate: float = 1e-3,
-    seed: Annotated[int, typer.Option(help="Of the weights, the order and what is held out.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the weights, the order and the split.")] = 0,
     log: Log = None,
 ) -> None:
     """Train projection heads and print Recall@K on images that were held out: 10 % unless --pairs has splits."""

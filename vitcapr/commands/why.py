@@ -20,7 +20,7 @@ _WIDTH = 10
 
 def main(
     target: Annotated[Path, typer.Argument(help="A file or folder under results/<experiment>, or that folder itself.")],
-    settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one a line.")] = False,
+    settings: Annotated[bool, typer.Option("--settings", help="Show every setting, one per line.")] = False,
 ) -> None:
     """Print the provenance of an artefact: stage, inputs, settings, machine and cost. Computes nothing."""
     lineage = Lineage.of(target)

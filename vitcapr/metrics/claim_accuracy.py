@@ -7,44 +7,44 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vitcapr.data.scenes.reading import Told, ToldGroup
+from vitcapr.data.scenes.reading import ClaimedGroup, Claims
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 
 KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
 
 
-def claim_accuracy(told: Sequence[Told], truth: Sequence[Told]) -> dict[str, Measure]:
+def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[str, Measure]:
     """The claim accuracy of N captions.
 
     Args:
-        told: what each caption says.
-        truth: all that is so, of each picture.
+        claims: the claims of each caption.
+        truth: everything that is true of each picture.
 
     Returns:
-        ``facts_true``: the share of captions that name an object and say nothing that is not so, which is what a
-        reader agrees with. ``facts_told``: of all claims that could be made, the share that is made, and right.
-        ``facts_objects`` and so on for each of :data:`KINDS_OF_CLAIM`: of the claims of that kind the share that is
-        right. What is said of an object that is not there counts as one wrong object and no more.
+        ``claims_true``: the share of captions that name an object and make no wrong claim. ``claim_recall``: of all
+        claims that are possible, the share that the captions make correctly. ``claims_objects`` and so on for each of
+        :data:`KINDS_OF_CLAIM`: the share of the claims of that kind that are right. An object that is not in the
+        picture counts as one wrong claim, whatever else the caption says of it.
     """
-    right, said, known = (np.zeros((len(told), len(KINDS_OF_CLAIM))) for _ in range(3))
-    for number, (caption, picture) in enumerate(zip(told, truth, strict=True)):
+    right, made, known = (np.zeros((len(claims), len(KINDS_OF_CLAIM))) for _ in range(3))
+    for number, (caption, picture) in enumerate(zip(claims, truth, strict=True)):
         for kind, is_right in _claims(caption, picture):
-            said[number, KINDS_OF_CLAIM.index(kind)] += 1
+            made[number, KINDS_OF_CLAIM.index(kind)] += 1
             right[number, KINDS_OF_CLAIM.index(kind)] += is_right
         for kind, _ in _claims(picture, picture):
             known[number, KINDS_OF_CLAIM.index(kind)] += 1
-    names_one = said[:, KINDS_OF_CLAIM.index("objects")] > 0
+    names_one = made[:, KINDS_OF_CLAIM.index("objects")] > 0
     return {
-        "facts_true": mean_measure(names_one & (right == said).all(axis=1)),
-        "facts_told": ratio_measure(right.sum(axis=1), known.sum(axis=1)),
+        "claims_true": mean_measure(names_one & (right == made).all(axis=1)),
+        "claim_recall": ratio_measure(right.sum(axis=1), known.sum(axis=1)),
         **{
-            f"facts_{kind}": ratio_measure(right[:, column], said[:, column])
+            f"claims_{kind}": ratio_measure(right[:, column], made[:, column])
             for column, kind in enumerate(KINDS_OF_CLAIM)
         },
     }
 
 
-def _claims(caption: Told, picture: Told) -> Iterator[tuple[str, bool]]:
+def _claims(caption: Claims, picture: Claims) -> Iterator[tuple[str, bool]]:
     """(kind of claim, whether it is correct) for all claims of a caption."""
     there = list(picture.groups)
     for group in caption.groups:
@@ -59,12 +59,12 @@ def _claims(caption: Told, picture: Told) -> Iterator[tuple[str, bool]]:
         yield "places", caption.place == picture.place
 
 
-def _looks(group: ToldGroup, meant: ToldGroup) -> Iterator[tuple[str, bool]]:
-    for kind, said, so in (
+def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[tuple[str, bool]]:
+    for kind, claimed, true in (
         ("counts", group.count, meant.count),
         ("sizes", group.size, meant.size),
         ("textures", group.texture, meant.texture),
         ("colors", group.color, meant.color),
     ):
-        if said is not None:
-            yield kind, said == so
+        if claimed is not None:
+            yield kind, claimed == true

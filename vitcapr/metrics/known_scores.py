@@ -13,10 +13,10 @@ _COLUMNS = (
     ScoreColumn("pointing_game", "pointing game", GROUNDING),
     ScoreColumn("pointing_game_chance", "by chance", GROUNDING),
     ScoreColumn("object_hallucination", "objects made up", GROUNDING),
-    ScoreColumn("facts_true", "true captions", CLAIMS),
-    ScoreColumn("facts_told", "claim recall", CLAIMS),
+    ScoreColumn("claims_true", "true captions", CLAIMS),
+    ScoreColumn("claim_recall", "claim recall", CLAIMS),
     *(
-        ScoreColumn(f"facts_{kind}", label, CLAIMS)
+        ScoreColumn(f"claims_{kind}", label, CLAIMS)
         for kind, label in (
             ("objects", "objects"), ("counts", "counts"), ("colors", "colours"), ("relations", "relations"),
         )

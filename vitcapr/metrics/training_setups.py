@@ -56,7 +56,10 @@ def _setup(name: str, content: Mapping[str, Any], settings: Mapping[str, Any]) -
 
 def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
     """The paper's training set-ups, then those of this build's models."""
-    lines = [row("paper", one.system, *(getattr(one, key) for key in _COLUMNS), one.where) for one in published.setups]
+    lines = [
+        row("paper", one.system, *(getattr(one, key) for key in _COLUMNS), one.where)
+        for one in published.training_setups
+    ]
     lines += [row(BUILD, one["system"], *(one[key] for key in _COLUMNS), "card.json") for one in setups]
     return Table(
         "Training set-ups",

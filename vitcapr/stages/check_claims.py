@@ -1,4 +1,4 @@
-"""What captions of scenes say, against what their references say: counts, colours, relations."""
+"""Compare the claims of captions of scenes with those of their references: counts, colours, relations."""
 
 from vitcapr.config.metrics import SCORERS, ScoreSettings
 from vitcapr.declaration.kinds import CaptionsFile, ManifestFile, MetricsFile
@@ -33,13 +33,13 @@ def check_claims(
         raise UserError(f"claims can be checked on {DATASET}, not on {data.dataset}", where=manifest)
     images = data.images["image_id"].iloc[data.rows(split)].tolist()
     written = {image: result.caption for image, result in read_results(captions).items()}
-    told = [read_caption(caption) for caption in check_candidates(written, images)]
-    # Every reference of a scene tells all of it: any one will do.
+    claims = [read_caption(caption) for caption in check_candidates(written, images)]
+    # Every reference of a scene describes all of it, so any one of them serves.
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
-    scores = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(told, truth).items()}
-    protocol = ["facts:read-back,claims", f"images:{len(told)}", f"split:{split}", *interval_protocol(samples, seed)]
+    scores = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(claims, truth).items()}
+    protocol = ["claims:read-back", f"images:{len(claims)}", f"split:{split}", *interval_protocol(samples, seed)]
     write_metrics(
         metrics,
         dataset=data.dataset,
@@ -49,4 +49,4 @@ def check_claims(
         metrics=scores,
         protocol="|".join(protocol),
     )
-    report.line(f"check_claims: {scores['facts_true']['value']:.1%} of {len(told)} captions are true throughout")
+    report.line(f"check_claims: {scores['claims_true']['value']:.1%} of {len(claims)} captions make only right claims")

@@ -30,15 +30,15 @@ def spread(
     """Say how far scores lie apart over seeds, and which models differ by more."""
     from vitcapr.artefacts.summary import read_summary
     from vitcapr.files import write_text
-    from vitcapr.metrics import spread as over_seeds
+    from vitcapr.metrics import spread as seed_spread
     from vitcapr.tables.csv import frame_to_csv
     from vitcapr.tables.markdown import to_page
 
-    models = {name: over_seeds.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
+    models = {name: seed_spread.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
     scores = read_summary(summary)
-    seed_average, one_against_other = over_seeds.spread(scores, models), over_seeds.paired(scores, models)
+    seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))
     write_text(pairs, frame_to_csv(one_against_other))
-    write_text(table, to_page(over_seeds.spread_tables(seed_average, one_against_other), "Over seeds"))
+    write_text(table, to_page(seed_spread.spread_tables(seed_average, one_against_other), "Over seeds"))
     groups = seed_average[["model", "decoding"]].drop_duplicates()
     report.line(f"spread: {len(groups)} models over seeds in {table}")

@@ -88,14 +88,14 @@ def train_from(
 
     None in all processes of a group but the first.
     """
-    made_from = [card["settings"], card["inputs"], card["code"], dtype_name(dtype), distributed.processes()]
+    ingredients = [card["settings"], card["inputs"], card["code"], dtype_name(dtype), distributed.processes()]
     trainer = Trainer(
         task,
         recipe,
         device=device,
         dtype=dtype,
         folder=state,
-        identity=sha256_bytes(canonical_json(made_from).encode()),
+        identity=sha256_bytes(canonical_json(ingredients).encode()),
         reporter=reporter,
         rates=rates,
     )

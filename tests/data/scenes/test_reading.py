@@ -3,14 +3,14 @@
 import pytest
 
 from vitcapr.data.scenes import english
-from vitcapr.data.scenes.reading import ToldGroup, read_caption
+from vitcapr.data.scenes.reading import ClaimedGroup, read_caption
 from vitcapr.data.scenes.scene import Scene, sample_scene, stream
 
 
-def facts(scene: Scene) -> tuple[str, set[ToldGroup], tuple[str, ...]]:
+def facts(scene: Scene) -> tuple[str, set[ClaimedGroup], tuple[str, ...]]:
     kinds = [group.kind for group in scene.groups]
     looks = ((group, None if group.texture == "plain" else group.texture) for group in scene.groups)
-    groups = {ToldGroup(group.kind, group.count, group.size, texture, group.color) for group, texture in looks}
+    groups = {ClaimedGroup(group.kind, group.count, group.size, texture, group.color) for group, texture in looks}
     others = sorted(kinds[1:]) if scene.relation == "between" else kinds[1:]
     return scene.place, groups, (scene.relation, kinds[0], *others)
 
@@ -45,7 +45,7 @@ def test_relations(caption: str, relation: tuple[str, ...] | None) -> None:
 
 def test_what_is_not_said_is_none() -> None:
     (group,) = read_caption("birds with dots").groups
-    assert group == ToldGroup("bird", None, None, "dotted", None)
+    assert group == ClaimedGroup("bird", None, None, "dotted", None)
 
 
 def test_a_place_is_not_a_relation() -> None:

@@ -1,7 +1,7 @@
 """Parses an English caption into its claims about a scene.
 
 The inverse of :mod:`vitcapr.data.scenes.english`: whatever that can say, and any mixture of it that a captioner makes
-up, becomes the same few facts, so that a caption can be checked against another one of the same picture.
+up, becomes the same few claims, so that a caption can be checked against another one of the same picture.
 """
 
 import re
@@ -32,8 +32,8 @@ INVERSE = {
 
 
 @dataclass(frozen=True)
-class ToldGroup:
-    """Things of one kind; None for what is not said of them."""
+class ClaimedGroup:
+    """Things of one kind; None for every property that the caption does not name."""
 
     kind: str
     count: int | None
@@ -43,36 +43,36 @@ class ToldGroup:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a caption says.
+class Claims:
+    """The claims of a caption.
 
     Attributes:
-        relation: the name as in :class:`~vitcapr.data.scenes.scene.Scene` and the kinds that it holds of, in the order
-            that the name asks for: ``("left", "ball", "house")`` is a ball left of a house. Either way of saying it
-            gives the same; the two things that something is between have no order.
+        relation: the name as in :class:`~vitcapr.data.scenes.scene.Scene`, then its kinds in order:
+            ``("left", "ball", "house")`` is a ball left of a house, and also a house right of a ball. The two things
+            that another one is between have no order.
     """
 
     place: str | None
-    groups: tuple[ToldGroup, ...]
+    groups: tuple[ClaimedGroup, ...]
     relation: tuple[str, ...] | None
 
 
-def read_caption(text: str) -> Told:
-    """The facts of an English caption in any case, with or without punctuation.
+def read_caption(text: str) -> Claims:
+    """The claims of an English caption in any case, with or without punctuation.
 
     >>> read_caption("On the grass, a small red ball is left of two big dotted boats.").relation
     ('left', 'ball', 'boat')
     """
     words = " ".join(re.findall(r"[a-z]+", text.lower()))
     place, words = _cut_place(words)
-    groups: list[ToldGroup] = []
+    groups: list[ClaimedGroup] = []
 
     def take(found: re.Match[str]) -> str:
         groups.append(_group(found))
         return f"@{len(groups) - 1}"
 
     words = _GROUP.sub(take, words)
-    return Told(place, tuple(groups), _relation(words, [group.kind for group in groups]))
+    return Claims(place, tuple(groups), _relation(words, [group.kind for group in groups]))
 
 
 def _cut_place(words: str) -> tuple[str | None, str]:
@@ -83,10 +83,10 @@ def _cut_place(words: str) -> tuple[str | None, str]:
     return _PLACE_OF[found[0]], " ".join((words[: found.start()] + " | " + words[found.end() :]).split())
 
 
-def _group(found: re.Match[str]) -> ToldGroup:
+def _group(found: re.Match[str]) -> ClaimedGroup:
     said = found.groupdict()
     texture = said["before"] or said["after"]
-    return ToldGroup(
+    return ClaimedGroup(
         kind=_KIND_OF[said["noun"]],
         count=_COUNT_OF.get(said["number"] or ""),
         size=_SIZE_OF.get(said["size"] or ""),

@@ -140,7 +140,7 @@ class Published(_Closed):
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
     setups_caption: str
-    setups: tuple[Setup, ...]
+    training_setups: tuple[Setup, ...]
     other_numbers: tuple[OtherNumber, ...]
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ class PrintedSetting(BaseModel):
         return self.here if self.differs else self.printed
 
 
-class Recipe(BaseModel):
+class PaperRecipe(BaseModel):
     """The settings of one experiment file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,7 +70,7 @@ def recipe_names() -> list[str]:
     return sorted(path.stem for path in _folder().glob("*.yaml"))
 
 
-def read_recipe(experiment: str) -> Recipe:
+def read_recipe(experiment: str) -> PaperRecipe:
     """Raises:
     UserError: the experiment follows no paper, or its file is damaged.
     """
@@ -79,7 +79,7 @@ def read_recipe(experiment: str) -> Recipe:
         known = ", ".join(recipe_names())
         raise UserError(f"the experiment '{experiment}' follows no paper", remedy=f"name one of {known}")
     try:
-        return Recipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return PaperRecipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         raise UserError(f"not a table of printed settings: {error}", where=path) from error
 
@@ -105,7 +105,7 @@ def value_at(values: Any, key: str) -> Any:
     raise KeyError(key)
 
 
-def recipe_table(recipe: Recipe, values: Mapping[str, Any]) -> Table:
+def recipe_table(recipe: PaperRecipe, values: Mapping[str, Any]) -> Table:
     """Printed, here, and why it differs.
 
     Args:
