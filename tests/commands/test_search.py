@@ -2,6 +2,7 @@
 
 import base64
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import torch
 from typer import Typer
 from typer.testing import CliRunner
 
+import vitcapr
+from vitcapr.api import kept_embeddings
 from vitcapr.commands import search
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
@@ -105,6 +108,21 @@ def test_the_second_search_embeds_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     first = run("big cat", "--captions")
     monkeypatch.setattr(ImageEmbedder, "embed", None)
     assert run("big cat", "--captions") == first
+
+
+@pytest.mark.usefixtures("project")
+def test_a_folder_that_cannot_be_written_is_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = run("big cat")
+    shutil.rmtree(RESULTS / "retrievers/words/search", ignore_errors=True)
+
+    def refused(*_: object) -> None:
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr(kept_embeddings, "write_part", refused)
+    retriever = vitcapr.load_retriever(RESULTS / "retrievers/words")
+    assert retriever.search("big cat")["path"].tolist() == [line[2] for line in expected[1:]]
+    with pytest.raises(UserError, match="cannot be kept"):
+        retriever.search("big cat", index="faiss")
 
 
 @pytest.mark.usefixtures("project")

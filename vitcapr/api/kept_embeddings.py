@@ -30,7 +30,7 @@ class Searchable:
     """The images or the captions of a data set.
 
     Attributes:
-        faiss: the file of faiss' index; None if the retriever's folder is read-only.
+        faiss: the file of faiss' index; None if nothing can be kept.
     """
 
     part: IndexPart
@@ -47,7 +47,10 @@ class Searchable:
             from vitcapr.retrieval.faiss_index import nearest_by_faiss, write_faiss
 
             if self.faiss is None:
-                raise UserError("the index of faiss cannot be kept: the retriever's folder is read-only")
+                raise UserError(
+                    "the index of faiss cannot be kept",
+                    remedy="make the retriever's folder writable, or search exactly",
+                )
             if not self.faiss.is_file():
                 write_faiss(self.faiss, self.part.vectors)
             cosines, numbers = nearest_by_faiss(self.faiss, query, k, rows)
@@ -104,7 +107,7 @@ class KeptEmbeddings:
             vectors, columns = embed()
             try:
                 write_part(self.folder, sources, name, vectors, columns)
-            except OSError:
+            except (OSError, UserError):  # A read-only folder or a full disk: the search goes on without keeping them.
                 import pyarrow as pa
 
                 return Searchable(IndexPart(vectors, pa.table(columns)))
