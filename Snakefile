@@ -63,6 +63,7 @@ rule all:
         experiment.metrics.ablations,
         experiment.metrics.paper_pages,
         experiment.pairs.files,
+        experiment.store_reports,
 
 
 try:

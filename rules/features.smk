@@ -101,3 +101,50 @@ rule seal:
         **stages.seal(stores=experiment.features.stores),
     shell:
         "{params.command} --log {log:q}"
+
+
+rule feature_statistics:
+    input:
+        sealed=list(experiment.sealed_stores.values()),
+    output:
+        statistics="results/{experiment}/features/statistics.json",
+        table=report(
+            "results/{experiment}/tables/feature_statistics.md",
+            caption="../workflow/report/feature_statistics.rst",
+            category="Data",
+            labels={"table": "statistics of the feature stores"},
+        ),
+    log:
+        "results/{experiment}/logs/feature_statistics.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 4
+    resources:
+        mem_mb=8000,
+        runtime=240,
+    params:
+        **stages.feature_statistics(sealed=list(experiment.sealed_stores)),
+    shell:
+        "{params.command} --log {log:q}"
+
+
+rule export_features:
+    input:
+        sealed="results/{experiment}/{stores}/manifest.json",
+    output:
+        exported="results/{experiment}/{stores}/features.{file_format}",
+    log:
+        "results/{experiment}/logs/export_features/{stores}.{file_format}.log",
+    wildcard_constraints:
+        stores=one_of(list(experiment.sealed_stores)),
+        file_format="h5|npz",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        **stages.export_features(),
+    shell:
+        "{params.command} --log {log:q}"

@@ -208,7 +208,20 @@ def test_the_profile_knows_every_gpu_rule() -> None:
     rules = gpu_rules()
     assert {"train_backbone", "extract", "train_captioner", "decode", "decode_attentively", "embed"} <= rules
     assert set(PROFILE["set-resources"]) == rules
-    assert set(PROFILE["set-threads"]) <= rules
+
+
+def test_long_gpu_rules_have_the_papers_cores() -> None:
+    """The comment of the profile: eight hours and more."""
+    text = "\n".join(rule_files())
+    runtimes = {
+        name: int(minutes)
+        for name, minutes in re.findall(
+            r"^rule (\w+):(?:(?!^rule |^use rule )[\s\S])*?runtime=(\d+),", text, re.MULTILINE
+        )
+        if name in gpu_rules()
+    }
+    assert len(runtimes) > 8
+    assert PROFILE["set-threads"] == {name: 32 for name, minutes in runtimes.items() if minutes >= 8 * 60}
 
 
 def test_jobs_are_started_again_by_one_of_the_two() -> None:

@@ -24,7 +24,7 @@ CURVES = frozenset({"draw_curves", "draw_gpu"})
 RETRIEVAL = EMBEDDED | CURVES | {"train_retriever"} | RERANKING | COMPARED | {"draw_captions", "check_claims"}
 CAPTIONING = CURVES | {"train_captioner"} | DECODING
 TRAINING = CAPTIONING | RETRIEVAL
-FEATURES = TRAINING | {"extract", "seal"}
+FEATURES = TRAINING | {"extract", "seal", "feature_statistics"}
 WORDS = frozenset({"draw_caption_lengths", "draw_word_frequencies"})
 TEXT = TRAINING | WORDS | {"vocabulary"}
 ALL = FEATURES | TEXT | {"data", "train_backbone", "paraphrases"}
@@ -43,7 +43,8 @@ MASKED = AFTER_ATTENTION | {"check_claims", "train_backbone", "decode_attentivel
 PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
 
 ORDER = (
-    *("data", "train_backbone", "extract", "seal", "vocabulary", "word_vectors", "train_captioner"),
+    *("data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
+    "train_captioner",
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
     *("paraphrases", "score", "ground", "check_claims", "score_retrieval", "compare", "summary"),
 )

@@ -29,13 +29,16 @@ def stats(
         for name in names:
             if name not in store.arrays:
                 raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
-        from vitcapr.features.store.statistics import statistics, table
+        from vitcapr.features.store.statistics import statistics, statistics_tables
+        from vitcapr.tables.terminal import print_listing
 
         with _scheduler(scheduler):
             found = {name: statistics(store, name, duplicates) for name in names}
         if output is not None:
             write_json(output, {"fingerprint": store.fingerprint, "arrays": found})
-    typer.echo("\n".join(table(found)))
+        backbone = str(store.attributes["backbone"])
+    for table in statistics_tables({backbone: found}):
+        print_listing(table)
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class BackboneConfig(Section):
 
 
 class FeaturesConfig(Section):
-    """How extraction is divided; execution only."""
+    """How extraction is divided, and what is made from the stores; all but chunk is execution only for extraction."""
 
     tasks: int = Field(1, ge=1)
     """Number of independent jobs that fill one store."""
@@ -77,6 +77,11 @@ class FeaturesConfig(Section):
     reuse: bool = True
     """Copy the features of pictures and captions that another store holds, if weights, preprocessing, arithmetic and
     code are the same. false: compute all."""
+    near_duplicates: int = Field(10, ge=0)
+    """Number of most similar pairs of pictures or captions that the statistics of a store list; 0 skips the comparison
+    of all with all."""
+    export: list[Literal["h5", "npz"]] = []
+    """Formats to which every store is exported."""
 
 
 class TrainedBackboneConfig(Section):

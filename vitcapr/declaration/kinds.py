@@ -101,6 +101,14 @@ class StoreFile(Artefact):
     """Sealed manifest.json of a store that was pulled or imported"""
 
 
+class SealedFile(Artefact):
+    """Sealed manifest.json of a store"""
+
+
+class ExportedFile(Artefact):
+    """File of another program: features.h5 or features.npz"""
+
+
 class PartFile(Artefact):
     """part.json: the chunks of one extraction task"""
 

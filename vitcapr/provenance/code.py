@@ -40,7 +40,7 @@ LIBRARIES = {
 
 HARMLESS = {
     "aiohttp": "It limits the time of a transfer; the digests of what arrives are checked afterwards.",
-    "dask": "It schedules the sums of vitcapr features stats, which no artefact holds.",
+    "dask": "It schedules the sums of the statistics of stores, always in the same order; the sums are numpy's.",
     "distributed": "It runs dask's tasks on a cluster.",
     "faiss": "Only vitcapr search uses it, which writes no result.",
     "filelock": "It locks a file while another process writes it.",
@@ -59,7 +59,7 @@ HARMLESS = {
     "typer": "It reads command lines.",
     "typing_extensions": "It names the types of a stage's files, which no value depends on.",
     "yaml": "It reads configurations; their values are part of what a result is made from.",
-    "zarr": "It reads stores of other programs byte for byte; our own stores need no zarr.",
+    "zarr": "It reads stores of other programs byte for byte, and checks our own before they are sealed.",
 }
 """Import name -> the reason why its version does not affect results. All other imported libraries are in LIBRARIES."""
 

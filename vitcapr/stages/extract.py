@@ -21,7 +21,11 @@ class ExtractSettings(StageSettings):
 
 
 @stage(
-    device="features.device", execution_only={"features.tasks", "features.batch", "features.reuse", "tasks", "stores"}
+    device="features.device",
+    execution_only={
+        *("features.tasks", "features.batch", "features.reuse", "features.near_duplicates", "features.export"),
+        *("tasks", "stores"),
+    },
 )
 def extract(
     manifest: In[ManifestFile],

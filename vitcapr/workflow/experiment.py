@@ -106,6 +106,23 @@ class Experiment:
         return MetricStages(self.selection, self.captioning, self.retrieval, self.finetuning)
 
     @property
+    def sealed_stores(self) -> dict[str, str]:
+        """The sealed feature stores of images and captions, by their folders below the experiment's."""
+        folders = [f"features/{name}" for name in self.selection.backbones]
+        folders += [f"text_features/{name}" for name in self.retrieval.text_encoders]
+        return {folder: f"{self.selection.root}/{folder}/manifest.json" for folder in folders}
+
+    @property
+    def store_reports(self) -> list[str]:
+        """The statistics of the stores, if there are any, and the wanted exports of each store."""
+        exports = [
+            f"{self.selection.root}/{folder}/features.{suffix}"
+            for folder in self.sealed_stores
+            for suffix in self.config.features.export
+        ]
+        return [f"{self.selection.root}/tables/feature_statistics.md", *exports] if self.sealed_stores else []
+
+    @property
     def trains_backbone(self) -> bool:
         """Whether a wanted model looks through the backbone that the experiment trains."""
         return any(map(self.selection.is_trained, [*self.selection.backbones, *self.finetuning.pixel_backbones]))

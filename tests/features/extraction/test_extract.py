@@ -272,3 +272,21 @@ def test_a_store_of_other_images_is_not_sealed(experiment: Any) -> None:
     chunk_path(stores(experiment) / "features.zarr" / "image_id", 0, 2).write_bytes(b"x")
     with pytest.raises(UserError, match="holds other images"):
         experiment.seal([part])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "zarr reads other values in chunk 0"),
+        ({"chunk_key_encoding": {"name": "v2"}}, "zarr reads other values in chunk 0"),
+        ({"codecs": [{"name": "nonsense"}]}, "zarr cannot open the store"),
+    ],
+)
+def test_a_store_that_zarr_reads_otherwise_is_not_sealed(
+    experiment: Any, change: dict[str, object], message: str
+) -> None:
+    part = experiment.extract()
+    metadata = stores(experiment) / "features.zarr" / "cls" / "zarr.json"
+    metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
+    with pytest.raises(UserError, match=message):
+        experiment.seal([part])

@@ -1,15 +1,19 @@
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from vitcapr.commands import features
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.exchange.foreign_files import ForeignFeatures
 from vitcapr.features.exchange.importing import import_features
 from vitcapr.features.store import statistics as module
+from vitcapr.stages.export_features import export_features
+from vitcapr.stages.feature_statistics import feature_statistics
 
 IMAGES, PATCHES, WIDTH = 150, 3, 6
 
@@ -66,10 +70,40 @@ def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
     output = run("stats", sealed, "--duplicates", 3, "-o", tmp_path / "s.json")
     check(tmp_path / "s.json", arrays)
-    for expected in ("450 vectors of 6", "1 dead dimensions", "nearest: 1.0000  i17  i140"):
-        assert expected in output
+    lines = [line.split() for line in output.splitlines()]
+    assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
+    assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
     run("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
+
+
+def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    run_stage(
+        feature_statistics,
+        sealed={"features/a": sealed, "text_features/b": sealed},
+        settings=json.dumps({"near_duplicates": 3}),
+        statistics=tmp_path / "statistics.json",
+        table=tmp_path / "page.md",
+    )
+    found = json.loads((tmp_path / "statistics.json").read_text())
+    for store in ("features/a", "text_features/b"):
+        (tmp_path / "one.json").write_text(json.dumps({"arrays": found[store]}))
+        check(tmp_path / "one.json", arrays)
+    page = (tmp_path / "page.md").read_text()
+    assert f"| features/a | patches | 450 | 6 | {arrays['patches'].mean():.4f} |" in page
+    assert "| text_features/b | cls | 1.0000 | i17 | i140 |" in page
+
+
+def test_a_store_is_exported_to_hdf5_and_npz(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    for suffix in ("h5", "npz"):
+        run_stage(export_features, sealed=sealed, file_format=suffix, exported=tmp_path / f"features.{suffix}")
+    with h5py.File(tmp_path / "features.h5") as exported, np.load(tmp_path / "features.npz") as plain:
+        assert exported["image_id"].asstr()[17] == "i17"
+        for name, array in arrays.items():
+            assert np.array_equal(exported[name][:], array)
+            assert np.array_equal(plain[name], array)
+    with pytest.raises(UserError, match="no format 'csv'"):
+        run_stage(export_features, sealed=sealed, file_format="csv", exported=tmp_path / "features.csv")
 
 
 def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:

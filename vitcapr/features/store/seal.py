@@ -19,6 +19,7 @@ from vitcapr.features.store.writer import (
     remove_partials,
     store_folder,
 )
+from vitcapr.features.store.zarr_check import check_with_zarr
 from vitcapr.files import read_json, sha256_file
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
@@ -86,7 +87,8 @@ def write_sealed(
     identity: str,
     output: Path,
 ) -> dict[str, Any]:
-    """Write the sealed manifest of a finished store, and clear away what killed processes left in it.
+    """Write the sealed manifest of a finished store that zarr reads as this program does, and clear away what killed
+    processes left in it.
 
     Args:
         attributes: those the store was begun with.
@@ -100,6 +102,7 @@ def write_sealed(
         if nobody_else_writes:
             remove_partials(writer.folder)
     id_path = chunk_path(writer.group / identity, 0, 2)
+    check_with_zarr(writer.group, writer.layouts, attributes)
     id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
     manifest = {
         "format": FORMAT,

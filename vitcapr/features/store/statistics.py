@@ -13,10 +13,15 @@ import dask
 import numpy as np
 
 from vitcapr.features.store.reader import FeatureArray, FeatureStore, open_features
+from vitcapr.tables.table import Table, number, row
 
 _SPAN_BYTES = 32 << 20
 _PAIR_ROWS = 2048
 _QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
+_MAIN = (
+    *("store", "array", "vectors", "dimensions", "mean", "variance", "dead dimensions", "median length"),
+    *("components for 90 %", "components for 99 %", "first component, %"),
+)
 
 
 @dataclass(frozen=True)
@@ -91,20 +96,33 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10, components:
     return found
 
 
-def table(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The statistics of some arrays, as lines for people."""
-    lines = []
-    for name, values in found.items():
-        norm = values["norm"]
-        lines += [
-            f"{name}: {values['vectors']:,} vectors of {values['dimensions']}",
-            f"  mean {values['mean']:.4f}, variance {values['variance']:.4f}, {len(values['dead'])} dead dimensions",
-            f"  length: median {norm['0.5']:.3f}, from {norm['0']:.3f} to {norm['1']:.3f}",
-            f"  variance: 90 % in {values['components_90']} principal components, 99 % in {values['components_99']}; "
-            f"the first holds {100 * values['explained'][0]:.1f} %",
-        ]
-        lines += [f"  nearest: {cosine:.4f}  {a}  {b}" for a, b, cosine in values.get("nearest", [])]
-    return lines
+def statistics_tables(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
+    """The main statistics, and the nearest pairs if there are any.
+
+    Args:
+        found: the result of :func:`statistics` by the name of the store and of the array.
+    """
+    each = [(store, name, values) for store, arrays in found.items() for name, values in arrays.items()]
+    main = [
+        row(
+            *(store, name, number(values["vectors"], places=0), number(values["dimensions"], places=0)),
+            *(number(values["mean"], places=4), number(values["variance"], places=4)),
+            *(number(len(values["dead"]), places=0), number(values["norm"]["0.5"], places=3)),
+            *(number(values["components_90"], places=0), number(values["components_99"], places=0)),
+            number(values["explained"][0], scale=100),
+        )
+        for store, name, values in each
+    ]
+    nearest = [
+        row(store, name, number(cosine, places=4), first, second)
+        for store, name, values in each
+        for first, second, cosine in values.get("nearest", [])
+    ]
+    tables = [Table("", _MAIN, tuple(main), align="ll" + "r" * (len(_MAIN) - 2), name="statistics")]
+    if nearest:
+        columns = ("store", "array", "cosine", "first", "second")
+        tables.append(Table("Nearest pairs", columns, tuple(nearest), align="llrll", name="nearest"))
+    return tables
 
 
 def _spans(array: FeatureArray) -> Iterator[tuple[int, int]]:

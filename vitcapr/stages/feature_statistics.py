@@ -1,0 +1,47 @@
+"""Statistics of all feature stores of an experiment."""
+
+from typing import Annotated, Any, Self
+
+from vitcapr.config.base import StageSettings
+from vitcapr.declaration.kinds import SealedFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+class FeatureStatisticsSettings(StageSettings):
+    near_duplicates: int = 10
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        return cls(near_duplicates=config.features.near_duplicates)
+
+
+@stage()
+def feature_statistics(
+    sealed: dict[str, In[SealedFile]],
+    settings: FeatureStatisticsSettings,
+    report: Reporter,
+    statistics: Annotated[Out[TableFile], "statistics.json: all numbers"],
+    table: Annotated[Out[TableFile], "feature_statistics.md: the main numbers"],
+) -> None:
+    """Compute moments, spectrum, dead dimensions, vector lengths and near duplicates of feature stores."""
+    import os
+
+    import dask
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.features.store.statistics import statistics as statistics_of
+    from vitcapr.features.store.statistics import statistics_tables
+    from vitcapr.files import write_json, write_text
+    from vitcapr.tables.markdown import to_page
+
+    found = {}
+    workers = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    with dask.config.set(scheduler="threads", num_workers=workers), threadpool_limits(limits=1):
+        for name, path in sealed.items():
+            with open_features(path) as store:
+                found[name] = {array: statistics_of(store, array, settings.near_duplicates) for array in store}
+            report.line(f"{name}: {', '.join(found[name])}")
+    write_json(statistics, found)
+    write_text(table, to_page(statistics_tables(found), "Feature stores"))
