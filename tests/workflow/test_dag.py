@@ -45,7 +45,8 @@ def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
 
 
 def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
-    (fresh.root / "more.yaml").write_text(yaml.safe_dump({"features": {"tasks": 3, "device": "cpu"}}), encoding="utf-8")
+    values = {"features": {"tasks": 3, "device": "cpu"}, "captioners": {"attention": {"backbone": "vit"}}}
+    (fresh.root / "more.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "more.yaml", "--", "features")
     assert [f"--task {task} --tasks 3" in text for task in range(4)] == [True, True, True, False]
     extract = re.search(r"^rule extract:$.*?^    resources: (.*?)$", text, re.MULTILINE | re.DOTALL)
@@ -75,10 +76,12 @@ def test_the_default_profile_takes_nothing_from_slurm() -> None:
 
 def test_a_fixed_weight_is_not_tuned(fresh: Any) -> None:
     """ViTCap-R reorders by the similarity alone: the validation split is not even captioned."""
-    reranking = {"reranked": {"weight": 1.0}}
-    (fresh.root / "fixed.yaml").write_text(
-        yaml.safe_dump({"rerankings": reranking, "run": {"rerankings": ["reranked"]}}), encoding="utf-8"
-    )
+    values = {
+        "captioners": {"attention": {"backbone": "vit"}},
+        "retrievers": {"pair": {"backbone": "vit"}},
+        "rerankings": {"reranked": {"decoding": "beam", "retriever": "pair", "weight": 1.0}},
+    }
+    (fresh.root / "fixed.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     text = fresh.snakemake("--dry-run", "--nocolor", "--printshellcmds", "--configfile", "fixed.yaml")
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
     assert "rerank" in rules
