@@ -17,15 +17,27 @@ def decodings_of(captioner: Path) -> dict[str, DecodingConfig]:
     Args:
         captioner: ``results/<experiment>/captioners/<name>``.
     """
+    found: dict[str, DecodingConfig] = {}
+    for path in decoding_records(captioner):
+        with suppress(UserError):
+            run = read_run(path)
+            found[_decoding_name(run)] = parse(DecodingConfig, run.facts["settings"].get("decoding", {}), path)
+    return found
+
+
+def decoding_records(captioner: Path) -> list[Path]:
+    """The run records of the captions that the experiment generated with this captioner.
+
+    A damaged record is one line where the record is asked for. Here it is left out.
+    """
     folder = captioner.resolve()
     experiment, weights = folder.parent.parent, f"captioners/{folder.name}/{WEIGHTS}"
-    found: dict[str, DecodingConfig] = {}
+    found = []
     for path in sorted((experiment / RUNS).glob("decode*/*.json")):
-        # A damaged record is one line where the record is asked for; it stops no captions.
         with suppress(UserError):
             run = read_run(path)
             if weights in map(run.place, run.inputs):
-                found[_decoding_name(run)] = parse(DecodingConfig, run.facts["settings"].get("decoding", {}), path)
+                found.append(path)
     return found
 
 

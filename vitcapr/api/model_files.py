@@ -112,12 +112,16 @@ def find_model(given: str | Path | None, kind: str, results: Path = Path("result
     """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
 
     Args:
-        given: the folder of a model or of an experiment; None for any experiment.
+        given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment.
         kind: ``captioner`` or ``retriever``.
 
     Raises:
         UserError: there is no model, or there are several; the message lists them.
     """
+    if isinstance(given, str) and "://" in given:
+        from vitcapr.api.published_model import cached_model
+
+        given = cached_model(given)
     given = None if given is None else Path(given)
     if given is None:
         where, found = results, sorted(results.glob(f"*/{kind}s/*/{CARD}"))

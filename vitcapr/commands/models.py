@@ -1,0 +1,38 @@
+"""Publish trained models, and fetch published ones."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.api.published_model import PAGE, published_files, pull_model, push_model
+from vitcapr.features.store.remote_folder import RemoteFolder
+from vitcapr.progress import format_bytes
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+Model = Annotated[Path, typer.Argument(help="Folder of a captioner or a retriever: results/NAME/captioners/NAME.")]
+Url = Annotated[str, typer.Argument(help="A folder, hf://OWNER/NAME, sftp://HOST/PATH, s3://BUCKET/PATH, ...")]
+
+
+@app.command()
+def push(model: Model, url: Url) -> None:
+    """Publish a model: its weights, what it needs of its experiment, and a page with its scores. No code."""
+    push_model(model, RemoteFolder(url), _print)
+    print(f"published at {url}")
+
+
+@app.command()
+def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to copy it to.")]) -> None:
+    """Fetch a published model. Every file is compared with its digest."""
+    print(f"the model is in {pull_model(RemoteFolder(url), folder, _print)}")
+
+
+@app.command()
+def page(model: Model) -> None:
+    """Print the page of a model: scores with intervals and protocol, data set, backbone, use."""
+    print(published_files(model)[PAGE].decode("utf-8"), end="")
+
+
+def _print(name: str, size: int) -> None:
+    print(f"{format_bytes(size):>10}  {name}")

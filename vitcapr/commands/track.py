@@ -1,0 +1,163 @@
+"""Writes the training curves and scores of an experiment to a tracker. Nothing of the experiment changes."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from vitcapr.artefacts.history import read_history
+from vitcapr.artefacts.model_card import CARD
+from vitcapr.artefacts.summary import read_summary
+from vitcapr.commands.program import typed
+from vitcapr.errors import UserError
+from vitcapr.files import read_json
+
+HISTORY = "history.csv"
+
+
+class Tracker(StrEnum):
+    tensorboard = "tensorboard"
+    mlflow = "mlflow"
+    trackio = "trackio"
+
+
+@dataclass(frozen=True)
+class TrackedModel:
+    """What a tracker is told of one model.
+
+    Attributes:
+        name: for instance ``captioners/attention``.
+        settings: the settings of its training, with dots between the keys.
+        curves: the numbers of each epoch, by epoch.
+        scores: the scores of the summary, for instance ``test/beam/cider``.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    curves: dict[int, dict[str, float]]
+    scores: dict[str, float]
+
+
+def main(
+    results: Annotated[Path, typer.Argument(help="The folder of an experiment: results/NAME.")],
+    to: Annotated[Tracker, typer.Option(help="The tracker to write to.")] = Tracker.tensorboard,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The folder to write to; runs/NAME by default. Trackio has a folder of its own."),
+    ] = None,
+) -> None:
+    """Write training curves and scores to TensorBoard, MLflow or trackio. Each model is a run."""
+    models = list(tracked_models(results))
+    if not models:
+        raise UserError("no trained model", where=results, remedy="give the folder of an experiment: results/NAME")
+    experiment = results.resolve().name
+    folder = output or Path("runs") / experiment
+    write = {Tracker.tensorboard: to_tensorboard, Tracker.mlflow: to_mlflow, Tracker.trackio: to_trackio}[to]
+    try:
+        line = write(experiment, models, folder)
+    except ImportError as error:
+        remedy = f"pip install 'vitcapr[{to.value}]'"
+        raise UserError(f"{to.value} is not installed", where="--to", remedy=remedy) from error
+    print(f"{len(models)} models of {experiment}: {line}")
+
+
+def tracked_models(results: Path) -> Iterator[TrackedModel]:
+    """The models of an experiment that have a history of training, by name.
+
+    Raises:
+        UserError: a history, a card or the summary is damaged.
+    """
+    summary = results / "summary.csv"
+    scores = read_summary(summary) if summary.is_file() else None
+    for path in sorted(results.glob(f"*/*/{HISTORY}")):
+        folder = path.parent
+        card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+        table = read_history(path).drop(columns="phase", errors="ignore").set_index("epoch")
+        found = {}
+        if scores is not None:
+            mine = scores[(scores["model"] == folder.name) & scores["value"].notna()]
+            found = {
+                "/".join(filter(None, (row.split, row.decoding, row.metric))): float(row.value)
+                for row in mine.itertuples()
+            }
+        yield TrackedModel(
+            f"{folder.parent.name}/{folder.name}",
+            dict(_flat(card.get("settings", {}))),
+            {
+                int(epoch): {str(key): float(value) for key, value in row.dropna().items()}
+                for epoch, row in table.iterrows()
+            },
+            found,
+        )
+
+
+def to_tensorboard(experiment: str, models: list[TrackedModel], folder: Path) -> str:  # noqa: ARG001
+    """An event file for each model. Event files of an earlier call are replaced."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    for model in models:
+        place = folder / model.name
+        for old in place.glob("events.out.tfevents.*"):
+            old.unlink()
+        with SummaryWriter(str(place)) as writer:  # type: ignore[no-untyped-call]
+            for epoch, numbers in model.curves.items():
+                for key, value in numbers.items():
+                    writer.add_scalar(key, value, epoch)  # type: ignore[no-untyped-call]
+            for key, value in model.scores.items():
+                writer.add_scalar(f"score/{key}", value, max(model.curves))  # type: ignore[no-untyped-call]
+            settings = "\n".join(f"    {key}: {value}" for key, value in model.settings.items())
+            writer.add_text("settings", settings)  # type: ignore[no-untyped-call]
+    return f"tensorboard --logdir {folder}"
+
+
+def to_mlflow(experiment: str, models: list[TrackedModel], folder: Path) -> str:
+    """A run for each model, in a database of MLflow, or on the server that MLFLOW_TRACKING_URI names."""
+    import mlflow
+
+    uri = os.environ.get("MLFLOW_TRACKING_URI")
+    if not uri:
+        folder.mkdir(parents=True, exist_ok=True)
+        uri = f"sqlite:///{folder.resolve() / 'mlflow.db'}"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    known = client.get_experiment_by_name(experiment)
+    number = known.experiment_id if known else client.create_experiment(experiment)
+    for model in models:
+        run = client.create_run(number, run_name=model.name).info.run_id
+        for key, value in model.settings.items():
+            client.log_param(run, key, str(value)[:500])
+        for epoch, numbers in model.curves.items():
+            for key, value in numbers.items():
+                client.log_metric(run, key, value, step=epoch)
+        for key, value in model.scores.items():
+            client.log_metric(run, f"score/{key}", value, step=max(model.curves))
+        client.set_terminated(run)
+    return f"mlflow ui --backend-store-uri {uri}"
+
+
+def to_trackio(experiment: str, models: list[TrackedModel], folder: Path) -> str:  # noqa: ARG001
+    """A run for each model, in the project of the experiment's name."""
+    import trackio
+
+    for model in models:
+        trackio.init(project=experiment, name=model.name, config=model.settings)
+        for epoch, numbers in model.curves.items():
+            trackio.log(numbers, step=epoch)
+        if model.scores:
+            trackio.log({f"score/{key}": value for key, value in model.scores.items()}, step=max(model.curves))
+        trackio.finish()
+    return f"trackio show --project {experiment}"
+
+
+def _flat(settings: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+app = typed(main)
