@@ -78,7 +78,7 @@ def test_a_name_that_leads_elsewhere_is_refused(url: str, tmp_path: Path, name: 
 def test_a_changed_file_is_refused(project: Path, url: str, tmp_path: Path) -> None:
     push(project / CAPTIONER, url)
     MEMORY.pipe_file(f"{url.removeprefix('memory:/')}/text/vocabulary.json", b"{}")
-    with pytest.raises(UserError, match="'text/vocabulary.json' is not what"):
+    with pytest.raises(UserError, match=r"'text/vocabulary\.json' is not what"):
         pull(url, tmp_path / "copy")
 
 

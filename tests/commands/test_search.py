@@ -1,6 +1,7 @@
 """Search by words and by image over the features of a small experiment, against embeddings computed by hand."""
 
 import base64
+import json
 import re
 import shutil
 from pathlib import Path
@@ -13,10 +14,14 @@ from typer.testing import CliRunner
 
 import vitcapr
 from vitcapr.api import kept_embeddings
+from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.commands import search
+from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.retrieval.embedder import ImageEmbedder, Retriever, open_retriever
+from vitcapr.stages.extract import extract
+from vitcapr.stages.seal import seal
 
 KINDS = ["words", "bert", "augmented_views"]
 RESULTS = Path("results/toy")
@@ -131,6 +136,31 @@ def test_faiss_finds_the_same() -> None:
     assert [line[1] for line in run("big cat", "--index", "faiss")] == [line[1] for line in run("big cat")]
     assert run("dog", "--index", "faiss", "--split", "test")[1:] == run("dog", "--split", "test")[1:]
     assert list((RESULTS / "retrievers/words/search").glob("*/images.faiss"))
+
+
+def test_a_retriever_searches_a_store_of_other_images_where_one_says_so(project: Path, tmp_path: Path) -> None:
+    """No training: the features of the images come from the old store, or are computed."""
+    data = read_manifest(RESULTS / "data/manifest.json")
+    some = data.images["split"] == "test"
+    ids = data.images["image_id"][some]
+    manifest = write_manifest(
+        tmp_path / "data",
+        dataset="toy",
+        image_root=data.image_root,
+        images=data.images[some],
+        captions=data.captions[data.captions["image_id"].isin(ids)],
+        rejected=[],
+    )
+    part, sealed = tmp_path / "features/vit/parts/0.json", tmp_path / "features/vit/manifest.json"
+    backbone = {"source": "noise-vit", "dtype": "float32"}
+    settings = {"backbone": backbone, "features": {"chunk": 4, "batch": 4, "device": "cpu"}}
+    stores = project / "results/stores"
+    run_stage(extract, manifest=manifest, stores=stores, part=part, settings=json.dumps(settings))
+    run_stage(seal, manifest=manifest, parts=[part], stores=stores, sealed=sealed)
+    found = run("dog", "--features", sealed, "--manifest", manifest)
+    assert found == run("dog", "--split", "test")
+    with pytest.raises(UserError, match="the retriever was trained on other features"):
+        run("dog", "--features", RESULTS / "features/mirrored/manifest.json")
 
 
 @pytest.mark.usefixtures("project")

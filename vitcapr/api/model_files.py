@@ -8,7 +8,9 @@ from typing import Any
 from vitcapr.artefacts.feature_manifest import read_sealed
 from vitcapr.artefacts.model_card import CARD
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_file
+from vitcapr.features.store.layout import GROUP
+from vitcapr.features.store.writer import STORE_NAME_LENGTH
+from vitcapr.files import read_json, sha256_file
 
 TRAINED = "trained"
 """The backbone name in feature stores of the backbone that the experiment trained."""
@@ -78,7 +80,8 @@ class ModelFiles:
 
     def _features(self, given: str | Path | None, backbone: str, fingerprint: str, option: str) -> Path:
         path = self.file(given, f"features/{backbone}/manifest.json", option)
-        if read_sealed(path)["fingerprint"] != fingerprint:
+        sealed = read_sealed(path)
+        if sealed["fingerprint"] != fingerprint and not (given and _same_recipe(path, sealed, fingerprint)):
             raise UserError(
                 f"the {self.kind} was trained on other features",
                 where=path,
@@ -106,6 +109,20 @@ class ModelFiles:
                 f"the {self.kind}'s {option.removeprefix('--')} is not there", where=path, remedy=f"give {option}"
             )
         return path
+
+
+def _same_recipe(path: Path, sealed: Mapping[str, Any], fingerprint: str) -> bool:
+    """Whether a store holds other pictures than the store with ``fingerprint`` beside it, and is the same otherwise."""
+    group = (path.parent / sealed["store"]).resolve()
+    trained_on = group.parent.parent / fingerprint[:STORE_NAME_LENGTH] / GROUP / "zarr.json"
+    if not trained_on.is_file():
+        return False
+    other = read_json(trained_on)["attributes"]
+    return _recipe(other) == _recipe(sealed["attributes"])
+
+
+def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if key not in ("fingerprint", "images_sha256")}
 
 
 def find_model(given: str | Path | None, kind: str, results: Path = Path("results")) -> Path:
