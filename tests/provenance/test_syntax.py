@@ -172,6 +172,7 @@ READ_TEXTS = {
     "data/coco.py": "the text becomes a message",
     "data/table/reading.py": "the text of the JSON parser becomes a reason in rejected.csv",
     "training/gpu_use.py": "NVML's error",
+    "config/consistency.py": "the text becomes a message",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
 }

@@ -76,20 +76,20 @@ def tracked_models(results: Path) -> Iterator[TrackedModel]:
     for path in sorted(results.glob(f"*/*/{HISTORY}")):
         folder = path.parent
         card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
-        table = read_history(path).drop(columns="phase", errors="ignore").set_index("epoch")
+        table = read_history(path).drop(columns="phase", errors="ignore")
         found = {}
         if scores is not None:
             mine = scores[(scores["model"] == folder.name) & scores["value"].notna()]
             found = {
-                "/".join(filter(None, (row.split, row.decoding, row.metric))): float(row.value)
-                for row in mine.itertuples()
+                "/".join(filter(None, (row["split"], row["decoding"], row["metric"]))): float(row["value"])
+                for row in mine.to_dict("records")
             }
         yield TrackedModel(
             f"{folder.parent.name}/{folder.name}",
             dict(_flat(card.get("settings", {}))),
             {
-                int(epoch): {str(key): float(value) for key, value in row.dropna().items()}
-                for epoch, row in table.iterrows()
+                int(numbers.pop("epoch")): {str(key): value for key, value in numbers.items() if value == value}
+                for numbers in table.astype(float).to_dict("records")
             },
             found,
         )
@@ -103,14 +103,14 @@ def to_tensorboard(experiment: str, models: list[TrackedModel], folder: Path) ->
         place = folder / model.name
         for old in place.glob("events.out.tfevents.*"):
             old.unlink()
-        with SummaryWriter(str(place)) as writer:  # type: ignore[no-untyped-call]
+        with SummaryWriter(str(place)) as writer:
             for epoch, numbers in model.curves.items():
                 for key, value in numbers.items():
-                    writer.add_scalar(key, value, epoch)  # type: ignore[no-untyped-call]
+                    writer.add_scalar(key, value, epoch)
             for key, value in model.scores.items():
-                writer.add_scalar(f"score/{key}", value, max(model.curves))  # type: ignore[no-untyped-call]
+                writer.add_scalar(f"score/{key}", value, max(model.curves))
             settings = "\n".join(f"    {key}: {value}" for key, value in model.settings.items())
-            writer.add_text("settings", settings)  # type: ignore[no-untyped-call]
+            writer.add_text("settings", settings)
     return f"tensorboard --logdir {folder}"
 
 
