@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 EXIT_BAD_INPUT = 2
 EXIT_PREEMPTED = 75
+EXIT_NOT_READ = 141
+"""As the shell reports a program that SIGPIPE ended."""
 
 
 class UserError(Exception):

@@ -50,6 +50,17 @@ def read_file(path: Path) -> bytes:
         return stream.read()
 
 
+def check_is_file(path: Path) -> None:
+    """For libraries that open a path themselves, and would wait for a pipe.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+        OSError: it is a pipe, a device or a folder.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
@@ -75,14 +86,21 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     """Raises:
-    UserError: the file is missing or is not JSON.
+    UserError: the file is missing, cannot be read, or is not JSON, in which all numbers are finite.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_file(path).decode("utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy="run the stage that makes it") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"the file cannot be read: {error.strerror}", where=path) from error
+    except (ValueError, RecursionError) as error:
         raise UserError("not a JSON file", where=path, remedy=f"delete it and make it again ({error})") from error
+
+
+def _refuse_constant(name: str) -> Any:
+    """Python's parser would take NaN and Infinity, which JSON does not have."""
+    raise ValueError(f"{name} is not a number of JSON")
 
 
 def sha256_bytes(content: bytes) -> str:

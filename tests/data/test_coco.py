@@ -212,3 +212,14 @@ def test_the_real_coco_captions(tmp_path, real_data):
     assert manifest.captions.groupby("image_id").size().min() >= 5
     rejected = (tmp_path / "rejected.csv").read_text().splitlines()
     assert len([line for line in rejected if line.endswith(",no such file")]) == 5000 - photographs
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"id": 4', '"id": 4.5'), ('"id": 4', '"id": true'), ('"Four."', "null"), ('"Four."', "[" * 100_000)],
+)
+def test_odd_ids_and_texts_are_refused(coco, old, new):
+    file = coco / "annotations/captions_train2017.json"
+    file.write_text(TRAIN.replace(old, new))
+    with pytest.raises(UserError, match=r"not a caption file of COCO|not a JSON file"):
+        list_coco(["train2017/000000000004.jpg"], [file])

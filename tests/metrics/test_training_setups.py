@@ -8,7 +8,6 @@ from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.files import write_json
 from vitcapr.metrics.published.numbers import read_published
 from vitcapr.metrics.training_setups import other_numbers, read_training_setup, training
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
@@ -17,9 +16,7 @@ from vitcapr.stages.train_retriever import TrainRetrieverSettings
 
 def card(folder: Path, settings: Section, **score: float) -> Path:
     path = folder / "card.json"
-    write_json(
-        path, {"format": "vitcapr-model-1", "settings": settings.canonical(), "best_score": score, "best_epoch": 3}
-    )
+    write_card(folder, {"settings": settings.canonical(), "best_score": score, "best_epoch": 3})
     return path
 
 
@@ -109,6 +106,6 @@ def test_the_other_numbers_have_a_place() -> None:
 
 def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
     path = tmp_path / "raw" / "card.json"
-    write_json(path, {"format": "vitcapr-model-1", "settings": {"retriever": {"training": {"phases": []}}}})
+    write_card(path.parent, {"settings": {"retriever": {"training": {"phases": []}}}})
     setup = read_training_setup(path)
     assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")

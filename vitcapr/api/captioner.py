@@ -153,13 +153,12 @@ class TrainedCaptioner:
 
     @cached_property
     def _model(self) -> "Captioner":
-        from vitcapr.artefacts.model_folder import read_model
+        from vitcapr.artefacts.model_folder import read_model, rebuild
         from vitcapr.features.encoders.precision import resolve_device
         from vitcapr.models.captioners import build_captioner
 
         weights, card = read_model(self.folder)
-        model = build_captioner(card["architecture"])
-        model.load_state_dict(weights)
+        model = rebuild(self.folder, build_captioner, card, weights)
         return model.to(resolve_device(self._device)).eval()
 
     @cached_property

@@ -6,6 +6,7 @@ written, written in a fixed order with fixed bytes, and checked again when read.
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
 
 FORMAT = "vitcapr-manifest-1"
+_LEADS_OUT = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)")
 SPLITS = ("train", "validation", "test", "none")
 
 IMAGES = pa.schema(
@@ -276,9 +278,22 @@ def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
     _check_relative(objects["mask"].drop_duplicates())
 
 
+def is_relative(path: str) -> bool:
+    """Whether a path goes through ``/``, is text, and stays inside the image root, on any system."""
+    return is_text(path) and not _LEADS_OUT.search(path)
+
+
+def is_text(path: str) -> bool:
+    """A file name need not be UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _check_relative(paths: "pd.Series[str]") -> None:
-    """Paths go through ``/`` and stay inside the image root, on any system."""
-    if odd := paths[paths.str.contains(r"^$|^/|\\|(?:^|/)\.\.(?:/|$)")].tolist():
+    if odd := [path for path in paths if not is_relative(path)]:
         raise ValueError(f"path '{odd[0]}' is not relative to the image root")
 
 

@@ -7,15 +7,23 @@ from pydantic import TypeAdapter
 
 from vitcapr.artefacts.records import read_record
 from vitcapr.errors import UserError
-from vitcapr.files import write_json
+from vitcapr.files import canonical_json, sha256_bytes, write_json
 
 WEIGHTS, CARD = "best.safetensors", "card.json"
 FORMAT = "vitcapr-model-1"
+DIGEST = "sha256"
+"""In the card: the digest of all the rest."""
 _CONTENT = TypeAdapter(dict[str, Any])
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
-    write_json(folder / CARD, {"format": FORMAT, **card})
+    content = {"format": FORMAT, **card}
+    write_json(folder / CARD, {**content, DIGEST: digest_of(content)})
+
+
+def digest_of(content: dict[str, Any]) -> str:
+    """Of a card without its digest."""
+    return sha256_bytes(canonical_json(content).encode("utf-8", "surrogatepass"))
 
 
 def read_card(path: Path) -> dict[str, Any]:
@@ -25,6 +33,9 @@ def read_card(path: Path) -> dict[str, Any]:
         UserError: the file is missing or is not the card of a trained model.
     """
     card = read_record(path, _CONTENT, "the card of a trained model", "train the model")
+    digest = card.pop(DIGEST, None)
+    if card.get("format") == FORMAT and digest != digest_of(card):
+        raise UserError("damaged: the card is not as it was written", where=path, remedy="train the model again")
     if card.get("format") != FORMAT:
         raise UserError(
             f"not the card of a trained model of format {FORMAT}", where=path, remedy="train the model again"

@@ -1,16 +1,18 @@
 """A trained model on disk: ``best.safetensors`` and its card."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card, write_card
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_file
 
+Model = TypeVar("Model", bound=nn.Module)
 DIGEST = "weights_sha256"
 """In the card: the digest of the weights that it was written with."""
 _REMEDY = "train the model again"
@@ -34,6 +36,24 @@ def read_model(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         if sha256_file(weights) != card.get(DIGEST):
             raise UserError(f"damaged weights: {CARD} was written with others", where=weights, remedy=_REMEDY)
-        return load_file(weights), card
+        loaded = load_file(weights)
     except (OSError, SafetensorError) as error:
         raise UserError(f"damaged weights: {error}", where=weights, remedy=_REMEDY) from error
+    if not isinstance(card.get("architecture"), dict):
+        raise UserError("the card has no architecture", where=folder / CARD, remedy=_REMEDY)
+    return loaded, card
+
+
+def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mapping[str, Any], weights: Any) -> Model:
+    """The model that the card describes, with its weights.
+
+    Raises:
+        UserError: the card describes no model, or one of other weights.
+    """
+    try:
+        model = build(card["architecture"])
+        model.load_state_dict(weights)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+        what = f"the card describes no model of these weights: {type(error).__name__} {error}"
+        raise UserError(what[:300], where=folder, remedy=_REMEDY) from error
+    return model

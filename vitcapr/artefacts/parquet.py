@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
+from vitcapr.files import atomic_path, check_is_file
 
 
 def read_parquet(path: Path) -> "pa.Table":
@@ -20,6 +20,7 @@ def read_parquet(path: Path) -> "pa.Table":
         OSError, pyarrow.ArrowException: it is not a whole Parquet file.
         UserError: the memory does not suffice.
     """
+    check_is_file(path)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as table:
             return table.read(use_threads=False)

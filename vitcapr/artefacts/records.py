@@ -6,6 +6,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from vitcapr.errors import UserError
+from vitcapr.files import read_file
 
 Content = TypeVar("Content")
 
@@ -21,7 +22,7 @@ def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) 
         UserError: the file is missing, is not JSON, or its content is not of the type.
     """
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy=remedy) from error
     except OSError as error:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vitcapr.artefacts.history import History
-from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.captioner import CaptionerPhaseConfig
@@ -55,7 +55,7 @@ def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> 
                 where=folder,
                 remedy="give both captioners the same architecture",
             )
-    model.load_state_dict(weights)
+    rebuild(folder, lambda _: model, card, weights)
 
 
 def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:

@@ -2,11 +2,12 @@
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ
 
 COMMANDS = {
     "init": "Make a folder for a study of your own, from which snakemake runs.",
@@ -30,7 +31,18 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Run ``vitcapr COMMAND ...``."""
+    """Run ``vitcapr COMMAND ...``. It ends quietly if nobody reads its output any more, as after ``| head``."""
+    try:
+        try:
+            _main()
+        finally:
+            print(end="", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For what is written when Python ends.
+        sys.exit(EXIT_NOT_READ)
+
+
+def _main() -> None:
     arguments = sys.argv[1:]
     debug = arguments[:1] == ["--debug"]
     if debug:

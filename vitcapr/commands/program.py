@@ -41,6 +41,8 @@ def run_program(app: Callable[[], Any], debug: bool = False) -> None:
         if debug:
             raise
         _end(f"error: {error}", error.exit_code)
+    except BrokenPipeError:
+        raise
     except (OSError, MemoryError) as error:
         if debug:
             raise

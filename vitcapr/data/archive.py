@@ -3,13 +3,15 @@
 import os
 import threading
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_file
+
+MOST_BYTES = 2**30
+"""Of one file in a zip, which is unpacked in memory."""
 
 
 def is_junk(name: str) -> bool:
@@ -93,7 +95,9 @@ class Archive:
             raise UserError("no such folder or zip", where=root) from error
         except PermissionError as error:
             raise UserError("permission denied", where=root) from error
-        except zipfile.BadZipFile as error:
+        except UserError:
+            raise
+        except Exception as error:  # A damaged directory makes zipfile raise almost anything.
             raise UserError("neither a folder nor a whole zip", where=root, remedy="fetch or copy it again") from error
 
     def files(self) -> list[str]:
@@ -117,11 +121,16 @@ class Archive:
         try:
             # ZipFile counts its open members without a lock, and closes the file when a race brings the count to zero.
             with self._lock:
+                if self._zip.getinfo(path).file_size > MOST_BYTES:
+                    raise DamagedMember(f"more than {MOST_BYTES} bytes")
                 return self._zip.read(path)
         except KeyError as error:
             raise FileNotFoundError(path) from error
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-            raise DamagedMember(" ".join(str(error).split())) from error
+        except DamagedMember:
+            raise
+        # A damaged member makes zipfile and its decompressors raise almost anything.
+        except Exception as error:
+            raise DamagedMember(" ".join(str(error).split()) or type(error).__name__) from error
 
     def check_unchanged(self) -> None:
         """Raises:

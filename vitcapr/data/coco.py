@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing, text_of
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
@@ -38,7 +38,7 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
         content = _read(file, "annotations")
         try:
             for entry in content["images"]:
-                number = int(entry["id"])
+                number = _number(entry["id"])
                 if number not in images:
                     path = _find(existing, subset, entry["file_name"])
                     images[number] = ListedImage(str(number), path, split)
@@ -52,9 +52,8 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
                         remedy="name files of one year only",
                     )
             for entry in content["annotations"]:
-                captions.append(
-                    ListedCaption(str(int(entry["id"])), str(int(entry["image_id"])), str(entry["caption"]))
-                )
+                identity, image = _number(entry["id"]), _number(entry["image_id"])
+                captions.append(ListedCaption(str(identity), str(image), text_of(entry["caption"])))
         except (KeyError, TypeError, ValueError) as error:
             raise _wrong_annotations(file, error) from error
     return Listing([images[number] for number in sorted(images)], captions, rejected)
@@ -78,14 +77,15 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
     rejected: list[tuple[str, str]] = []
     try:
         for entry in _read(file, "karpathy")["images"]:
-            number = int(entry["cocoid"])
+            number = _number(entry["cocoid"])
             if number in images:
                 rejected.append((str(number), "duplicate image id"))
                 continue
             path = _find(existing, entry["filepath"], entry["filename"])
             images[number] = ListedImage(str(number), path, splits[entry["split"]])
             for sentence in entry["sentences"]:
-                captions.append(ListedCaption(str(int(sentence["sentid"])), str(number), str(sentence["raw"])))
+                identity = _number(sentence["sentid"])
+                captions.append(ListedCaption(str(identity), str(number), text_of(sentence["raw"])))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"data.coco.karpathy: not the file dataset_coco.json: {_problem(error)}",
@@ -93,6 +93,15 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
             remedy="each image needs cocoid, filepath, filename, split and sentences with sentid and raw",
         ) from error
     return Listing([images[number] for number in sorted(images)], captions, rejected)
+
+
+def _number(value: Any) -> int:
+    """Raises:
+    TypeError: an id is not a whole number; 1.5 and true would become those of other images.
+    """
+    if type(value) is not int:
+        raise TypeError(f"an id is {value!r:.40}, not a whole number")
+    return value
 
 
 def _find(existing: set[str], subset: str, file_name: str) -> str | None:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
-from vitcapr.artefacts.manifest import SPLITS, write_manifest
+from vitcapr.artefacts.manifest import SPLITS, is_relative, is_text, write_manifest
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
@@ -59,6 +59,17 @@ class Listing:
     rejected: Sequence[tuple[str, str]] = field(default=())
 
 
+def text_of(value: Any) -> str:
+    """``value`` of a JSON file, where a text should be.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"a text is {value!r:.40}")
+    return value
+
+
 def collect(
     listing: Listing,
     source: ImageSource,
@@ -97,12 +108,18 @@ def collect(
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)
     candidates: list[tuple[ListedImage, str]] = []
+    taken: set[str] = set()
     for image in listing.images:
         if image.path is None:
             _refuse(image, "no such file", captions, rejected, source, on_bad_image)
+        elif not is_relative(image.path) or not is_text(image.image_id):
+            _refuse(image, "a name that is not relative, or not UTF-8", captions, rejected, source, on_bad_image)
+        elif image.path in taken:
+            _refuse(image, "another image has this file", captions, rejected, source, on_bad_image)
         elif not captions.get(image.image_id):
             rejected.append((image.image_id, "image without a caption"))
         else:
+            taken.add(image.path)
             candidates.append((image, image.path))
     candidates = _first_of_each_split(candidates, limit)
 

@@ -22,8 +22,12 @@ def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], list
         name: of the file, for the items.
     """
     captions, rejected = [], []
-    for number, line in enumerate(content.split("\n"), start=1):
+    lines = content.split("\n") if "\n" in content else content.split("\r")
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
+            continue
+        if "\r" in line.rstrip("\r"):
+            rejected.append((f"{name}:{number}", "a carriage return inside the line"))
             continue
         caption_id, tab, caption = line.partition("\t")
         image_id, hash_sign, _ = caption_id.rpartition("#")

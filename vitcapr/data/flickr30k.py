@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing, text_of
 from vitcapr.data.flickr import parse_token_file, pictures_by_name, random_splits
 from vitcapr.data.flickr30k_tables import read_release
 from vitcapr.errors import UserError
@@ -129,13 +129,13 @@ def _parse_karpathy(file: Path, key: str = "text") -> tuple[list[ListedCaption],
     split_of: dict[str, str] = {}
     try:
         for entry in read_json(file)["images"]:
-            name = str(entry["filename"])
+            name = text_of(entry["filename"])
             if name in split_of:
                 rejected.append((name, "duplicate image id"))
                 continue
             split_of[name] = KARPATHY_SPLITS[entry["split"]]
             captions += [
-                ListedCaption(f"{name}#{number}", name, str(sentence["raw"]))
+                ListedCaption(f"{name}#{number}", name, text_of(sentence["raw"]))
                 for number, sentence in enumerate(entry["sentences"])
             ]
     except (KeyError, TypeError, ValueError) as error:

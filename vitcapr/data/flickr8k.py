@@ -7,9 +7,10 @@ lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 9
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing
@@ -92,7 +93,7 @@ def _parse_captions(
     files: Mapping[str, Callable[[], bytes]], name: str, text: Path
 ) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
     content = _read_text(files, name, text)
-    first_line = content.partition("\n")[0].strip().lower()
+    first_line = next(iter(content.splitlines()), "").strip().lower()
     if first_line == "image,caption":
         return _parse_kaggle(content, name)
     if "\t" in first_line:
@@ -102,11 +103,12 @@ def _parse_captions(
 
 def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
     """Kaggle's copy has lost the caption numbers; they are counted again, in the order of the file."""
-    captions, rejected = [], []
+    captions: list[ListedCaption] = []
+    rejected: list[tuple[str, str]] = []
     count: Counter[str] = Counter()
     rows = csv.reader(io.StringIO(content, newline=""))
     next(rows)
-    for row in rows:
+    for row in _readable(rows, name, rejected):
         if not row:
             continue
         image_id = row[0].strip()
@@ -116,6 +118,14 @@ def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], list[tu
         captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, ",".join(row[1:])))
         count[image_id] += 1
     return captions, rejected
+
+
+def _readable(rows: Any, name: str, rejected: list[tuple[str, str]]) -> Iterator[list[str]]:
+    """The rows up to one that is no CSV; what follows it cannot be told apart."""
+    try:
+        yield from rows
+    except csv.Error as error:
+        rejected.append((f"{name}:{rows.line_num}", f"the rest is no CSV: {error}"))
 
 
 def _official_splits(files: Mapping[str, Callable[[], bytes]], text: Path) -> dict[str, str]:

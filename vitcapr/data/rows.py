@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.errors import UserError
+from vitcapr.files import check_is_file
 
 Row = dict[str, Any]
 Reader = Callable[[Path], Iterator[Row]]
@@ -37,6 +38,7 @@ def read_rows(file: Path, key: str) -> Iterator[Row]:
     if reader is None:
         raise UserError(f"{key}: unknown kind of table", where=file, remedy=f"name one of {', '.join(READERS)}")
     try:
+        check_is_file(file)
         yield from reader(file)
     except FileNotFoundError as error:
         raise UserError(f"{key}: no such file", where=file) from error

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from vitcapr.errors import UserError
+from vitcapr.files import check_is_file
 
 SUFFIX = ".parquet"
 IMAGE = "image"
@@ -36,6 +37,7 @@ def open_table(path: Path) -> "pq.ParquetFile":
     UserError: not a whole Parquet file, or without a column of pictures.
     """
     try:
+        check_is_file(path)
         table = pq.ParquetFile(path)
     except FileNotFoundError:
         raise

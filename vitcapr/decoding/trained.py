@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore
@@ -17,14 +17,13 @@ def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore)
     """
     weights, card = read_model(folder)
     architecture = card["architecture"]
-    if architecture["vocabulary"] != len(vocabulary):
+    if architecture.get("vocabulary") != len(vocabulary):
         raise UserError(
-            f"the captioner has {architecture['vocabulary']} words and the vocabulary {len(vocabulary)}",
+            f"the captioner has {architecture.get('vocabulary')} words and the vocabulary {len(vocabulary)}",
             where=folder,
             remedy="give the vocabulary it was trained with, or train it again",
         )
-    model = build_captioner(architecture)
-    model.load_state_dict(weights)
+    model = rebuild(folder, build_captioner, card, weights)
     for name in model.arrays:
         if name not in features:
             raise UserError(

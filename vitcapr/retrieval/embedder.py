@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import GatheredArray
@@ -226,8 +226,7 @@ def open_retriever(
             where=folder,
             remedy="give the vocabulary it was trained with, or train it again",
         )
-    model = build_dual_encoder(card["architecture"])
-    model.load_state_dict(weights)
+    model = rebuild(folder, build_dual_encoder, card, weights)
     return Retriever(folder, model.to(device).eval(), card, words, device, text_encoder)
 
 

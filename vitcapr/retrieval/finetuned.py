@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from vitcapr.artefacts.model_folder import read_model
+from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.tower_readers import READERS, read_tower_readers
 from vitcapr.errors import UserError
 from vitcapr.features.batches.tokenised import TokenisedCaptions, TowerReader, WordTags
@@ -103,8 +103,7 @@ def open_finetuned(
             where=folder,
             remedy="decode the pictures for its backbone",
         )
-    finetuned = build_finetuned(architecture)
-    finetuned.load_state_dict(weights)
+    finetuned = rebuild(folder, build_finetuned, card, weights)
     readers = {
         name: TowerReader.from_description(values) for name, values in read_tower_readers(folder / READERS).items()
     }

@@ -16,7 +16,7 @@ from vitcapr.data.table.splits import FOLDERS
 from vitcapr.data.tables import SUFFIX as PARQUET
 from vitcapr.data.tables import picture_path
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
+from vitcapr.files import check_is_file, read_json
 
 Rejected = list[tuple[str, str]]
 METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
@@ -122,6 +122,7 @@ def _object(content: bytes) -> dict[str, Any]:
 def _pictures(root: Path, path: str, rejected: Rejected) -> Iterator[Record]:  # noqa: ARG001
     """The rows of a Parquet file, with the paths of the pictures that it holds in place of their bytes."""
     try:
+        check_is_file(root / path)
         with pq.ParquetFile(root / path) as table:
             schema = table.schema_arrow
             held = [name for name in schema.names if _holds_bytes(schema.field(name).type)]

@@ -4,7 +4,6 @@ Each reader gives the ids of the rows and, for every array, a function that read
 """
 
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import pandas as pd
 
 from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.errors import UserError
+from vitcapr.files import check_is_file, read_file, read_json
 
 Row = Callable[[int], np.ndarray]
 ID_NAMES = ("image_id", "caption_id", "ids", "id", "key")
@@ -62,12 +62,24 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
         UserError: it is of no known kind, has no ids or one twice, its values are pickled, or it reaches into other
             files.
     """
-    if not source.exists():
+    if not (source.is_file() or source.is_dir()):
         raise UserError("no such file or folder", where=source)
-    with _opened(source, ids, of) as found:
+    with _damage_in_one_line(source), _opened(source, ids, of) as found:
         if twice := [name for name, number in Counter(found.ids).items() if number > 1]:
             raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
         yield found
+
+
+@contextmanager
+def _damage_in_one_line(source: Path) -> Iterator[None]:
+    """A damaged file makes the libraries that read it raise almost anything."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"cannot be read as features: {type(error).__name__} {error}"
+        raise UserError(what[:300], where=source, remedy="copy the file again, or write it again") from error
 
 
 @contextmanager
@@ -86,6 +98,8 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
         if len(array) != len(ids):
             raise UserError(f"{len(ids)} ids for {len(array)} rows", where=source, remedy="give one id for each row")
         yield ForeignFeatures("npy", (source,), list(ids), {_PER_IMAGE: lambda row: array[row]})
+    elif ids is not None:
+        raise UserError("files of this kind name their rows themselves", where=source, remedy="leave --ids out")
     elif (source / "data.mdb").is_file() or suffix in (".lmdb", ".mdb"):
         with _lmdb(source) as found:
             yield found
@@ -225,6 +239,7 @@ def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[
 
 
 def _mapped(path: Path) -> np.ndarray:
+    check_is_file(path)
     return np.asarray(_unpickled(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False)))
 
 
@@ -237,10 +252,18 @@ def _unpickled(where: object, read: Callable[[], Any]) -> Any:
 
 
 def read_ids(path: Path) -> list[str]:
-    """A JSON list, or a line for each id."""
-    text = path.read_text(encoding="utf-8")
-    values = json.loads(text) if path.suffix == ".json" else text.splitlines()
-    return [str(value) for value in values]
+    """A JSON list, or a line for each id.
+
+    Raises:
+        UserError: the file is neither, or an id is not a text.
+    """
+    try:
+        values = read_json(path) if path.suffix == ".json" else read_file(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the ids cannot be read: {error}", where=path) from error
+    if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+        raise UserError("the ids are not a list of texts", where=path, remedy='write ["a.jpg", ...], or a line each')
+    return values
 
 
 def _text(value: Any) -> str:
