@@ -72,4 +72,4 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
 
 
 def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:
-    assert extractions(experiment, [Job("data_flickr8k", "data_flickr8k", ""), *JOBS]) == []
+    assert extractions(experiment, [Job("data", "data", ""), *JOBS]) == []
