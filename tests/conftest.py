@@ -76,20 +76,24 @@ from hypothesis import settings  # noqa: E402 - it looks at the environment
 settings.register_profile("no-deadline", deadline=None, database=None, print_blob=True)
 settings.load_profile("no-deadline")
 
-RUN = "tests/end_to_end/"
-"""These tests look at one small run of the whole DAG, which is a session's fixture: two workers would make two."""
+SHARED = (
+    ("tests/end_to_end/",),
+    ("tests/metrics/test_captions.py", "tests/metrics/test_java.py", "tests/metrics/test_paraphrases.py"),
+)
+"""The tests of each group look at one fixture that takes long, a small run of the whole DAG or of METEOR. Two workers
+would make two."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One by one to whichever worker is free, but those of one run to one worker."""
+    """One by one to whichever worker is free, but those of one group to one worker."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneRunOneWorker(LoadScopeScheduling):
+    class OneGroupOneWorker(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return RUN if nodeid.startswith(RUN) else nodeid
+            return next((group[0] for group in SHARED if nodeid.startswith(group)), nodeid)
 
-    return OneRunOneWorker(config, log)
+    return OneGroupOneWorker(config, log)
 
 
 def pytest_unconfigure() -> None:

@@ -2,16 +2,22 @@
 
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.inputs import write_inputs
+from tests.forks import SNAKEMAKE, Forks
 
 REPOSITORY = Path(__file__).parents[2]
 TOYS = Path(__file__).parent / "toys"
+LIBRARIES = (
+    *("pandas", "pyarrow.parquet", "matplotlib.pyplot", "torch", "torch._dynamo"),
+    *("transformers.models.vit.modeling_vit", "transformers.models.bert.modeling_bert", "scipy.stats"),
+    *("transformers.models.auto.modeling_auto", "transformers.models.auto.tokenization_auto"),
+)
+"""What most of the jobs import."""
 
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,20 +32,20 @@ def copy_checkout(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def snakemake() -> Snakemake:
-    """Run snakemake on a toy experiment in a folder; what it printed is in ``stdout``."""
+def forks() -> Iterator[Forks]:
+    with Forks(*SNAKEMAKE, *LIBRARIES) as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def snakemake(forks: Forks) -> Snakemake:
+    """Run snakemake on a toy experiment in a folder; what it and its jobs printed is in ``stdout``."""
 
     def run(folder: Path, *arguments: str, experiment: str = "tiny") -> subprocess.CompletedProcess[str]:
         # The models are tiny: two jobs with a thread each are done sooner than one by one with two.
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-threads", "1"]
-        return subprocess.run(
-            [*command, "--configfile", f"{experiment}.yaml", *arguments],
-            cwd=folder,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        options = ("--cores", "2", "--max-threads", "1", "--configfile", f"{experiment}.yaml")
+        done = forks.run("-m", "snakemake", *options, *arguments, folder=folder)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout + done.stderr, "")
 
     return run
 

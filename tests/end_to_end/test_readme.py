@@ -6,11 +6,13 @@ import os
 import re
 import shlex
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.forks import Forks
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -30,17 +32,19 @@ MAKE = [command for command in COMMANDS if command.startswith("make ")]
 HERE = [command for command in COMMANDS if command not in [*NEEDS_DATA, *YOURS, *MAKE]]
 
 
-def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    program, *arguments = shlex.split(command)
-    module = {"vitcapr": "vitcapr", "snakemake": "snakemake"}[program]
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        cwd=folder,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+Run = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(project: Path, forks: Forks) -> Run:
+    """Run a command in the folder of the toy."""
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        done = forks.run("-m", *shlex.split(command), folder=project)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +77,9 @@ def test_the_readme_has_the_commands() -> None:
 
 @pytest.mark.usefixtures("own_files")
 @pytest.mark.parametrize("command", HERE)
-def test_command(project: Path, command: str) -> None:
-    done = run(project, small(command))
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.strip()
+def test_command(run: Run, command: str) -> None:
+    done = run(small(command))
+    assert (done.stdout + done.stderr).strip()
 
 
 @pytest.mark.parametrize("command", [*MAKE, "make bench", "make lint"])
@@ -85,20 +88,22 @@ def test_make_knows_its_targets(command: str) -> None:
     subprocess.run([*shlex.split(command), "--dry-run"], cwd=REPOSITORY, check=True, capture_output=True)
 
 
-def test_the_python_example(project: Path) -> None:
+def test_the_python_example(project: Path, forks: Forks) -> None:
     source = "".join(blocks("python")).replace("results/demo", "results/tiny")
     check = "assert features['patches'][:64].shape[0] == 64 and features.attributes and len(features.image_ids) == 80"
-    subprocess.run([sys.executable, "-c", f"{source}\n{check}"], cwd=project, check=True)
+    done = forks.run("-c", f"{source}\n{check}", folder=project)
+    assert done.returncode == 0, done.stderr
 
 
-def test_the_page_of_the_python_api(project: Path) -> None:
+def test_the_page_of_the_python_api(project: Path, forks: Forks) -> None:
     """Its Python in one process, which prints nothing, then its commands. The small experiment has 80 images."""
     source = "".join(blocks("python", PYTHON_API)).replace("results/demo", "results/tiny")
     source = source.replace('captions_of("validation"', 'captions_of("train"')
-    done = subprocess.run([sys.executable, "-c", source], cwd=project, check=True, capture_output=True, text=True)
+    done = forks.run("-c", source, folder=project)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     commands = "".join(blocks("bash", PYTHON_API)).replace("results/demo", "results/tiny")
-    commands = re.sub(r"^vitcapr ", f"{sys.executable} -m vitcapr ", commands, flags=re.MULTILINE)
+    commands = re.sub(r"^vitcapr ", f"{forks.python} -m vitcapr ", commands, flags=re.MULTILINE)
     done = subprocess.run(["bash", "-ec", commands], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "image to text:  R@1" in done.stdout
@@ -106,12 +111,11 @@ def test_the_page_of_the_python_api(project: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("command", NEEDS_DATA)
-def test_command_on_real_data(project: Path, command: str) -> None:
+def test_command_on_real_data(run: Run, command: str) -> None:
     for variable in ("VITCAPR_DATA", "VITCAPR_BACKBONES"):
         if variable not in os.environ:
             pytest.skip(f"set {variable} to plan the run on real data")
-    done = run(project, f"{command} --dry-run" if command.startswith("snakemake") else command)
-    assert done.returncode == 0, done.stdout
+    run(f"{command} --dry-run" if command.startswith("snakemake") else command)
 
 
 def test_every_file_it_names_exists(project: Path) -> None:

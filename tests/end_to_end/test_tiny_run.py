@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.forks import Forks
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -88,7 +89,7 @@ def test_a_notebook_opens_the_features_in_two_lines(project: Path) -> None:
     assert len(features.image_ids) == 80
 
 
-def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, tmp_path: Path) -> None:
+def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, forks: Forks, tmp_path: Path) -> None:
     results = project / "results/tiny"
     settings = {
         "captioner": {
@@ -104,31 +105,26 @@ def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, tmp_p
         }
     }
 
-    def start(output: Path) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "vitcapr", "stage", "train_captioner", "--settings", json.dumps(settings)),
-                *("--features", str(results / "features/vit/manifest.json")),
-                *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
-                *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+    def command(output: Path) -> list[str]:
+        return [
+            *("-m", "vitcapr", "stage", "train_captioner", "--settings", json.dumps(settings)),
+            *("--features", str(results / "features/vit/manifest.json")),
+            *("--manifest", str(results / "data/manifest.json"), "--tokens", str(results / "text/tokens.npz")),
+            *("--vocabulary", str(results / "text/vocabulary.json"), "--captioner", str(output)),
+        ]
 
-    whole = start(tmp_path / "whole")
-    assert whole.wait() == 0
-    state = tmp_path / "parts/checkpoint/state.safetensors"
-    stopped = start(tmp_path / "parts")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert forks.run(*command(whole), folder=tmp_path).returncode == 0
+    state = parts / "checkpoint/state.safetensors"
+    stopped = subprocess.Popen([sys.executable, *command(parts)], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not state.exists() and time.monotonic() < deadline:
         time.sleep(0.005)
     stopped.send_signal(signal.SIGUSR1)
     assert stopped.wait() == 75, stopped.communicate()[1]
-    assert not (tmp_path / "parts/card.json").exists()
-    continued = start(tmp_path / "parts")
-    assert continued.wait() == 0
-    assert "continuing at epoch" in (continued.stderr.read() if continued.stderr else "")
+    assert not (parts / "card.json").exists()
+    continued = forks.run(*command(parts), folder=tmp_path)
+    assert continued.returncode == 0
+    assert "continuing at epoch" in continued.stderr
     for name in ("best.safetensors", "history.csv", "card.json"):
-        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+        assert (parts / name).read_bytes() == (whole / name).read_bytes(), name

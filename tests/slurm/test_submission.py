@@ -4,13 +4,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
+
+from tests.forks import snakemake_forks
 
 REPOSITORY = Path(__file__).parents[2]
 PROFILE = yaml.safe_load((REPOSITORY / "profiles/slurm/profile.yaml").read_text(encoding="utf-8"))
@@ -91,21 +92,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def snakemake(folder: Path, *arguments: str) -> str:
     path = [folder / "bin", folder / "profiles/slurm/no-accounting", Path(sys.executable).parent]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "snakemake", "--nocolor", "--profile", "slurm", "--configfile", "shim.yaml"),
-            *("--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=5"),
-            *arguments,
-        ],
-        cwd=folder,
-        env={**os.environ, "PATH": os.pathsep.join(map(str, path))},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+    done = snakemake_forks().run(
+        *("-m", "snakemake", "--nocolor", "--profile", "slurm", "--configfile", "shim.yaml"),
+        *("--slurm-init-seconds-before-status-checks=1", "--seconds-between-status-checks=1", "--latency-wait=5"),
+        *arguments,
+        folder=folder,
+        environment={**os.environ, "PATH": os.pathsep.join(map(str, path))},
     )
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+    output = done.stdout + done.stderr
+    assert done.returncode == 0, output[-4000:]
+    return output
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,23 @@
 """A copy of the whole project in which everything counts as computed, to be edited and dry-run."""
 
-import atexit
-import json
 import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from tests.forks import snakemake_forks
 from vitcapr.commands.status import Job, parse_jobs
 
 REPOSITORY = Path(__file__).parents[2]
 # importlib mode leaves sys.path alone; the edits are a module beside the tests.
 sys.path.insert(0, str(Path(__file__).parent))
 PARTS = ("Snakefile", "config.yaml", "rules", "workflow", "profiles", "envs", "vitcapr")
-
-
-@cache
-def snakemake_server() -> "subprocess.Popen[str]":
-    """Ends when the tests end, with its input."""
-    command = [sys.executable, str(Path(__file__).with_name("snakemake_server.py"))]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(server.communicate)
-    return server
 
 
 @dataclass(frozen=True)
@@ -43,28 +33,16 @@ class Project:
         return environment
 
     @property
+    def _where(self) -> dict[str, Any]:
+        return {"folder": self.root, "environment": self.environment}
+
+    @property
     def configured(self) -> list[str]:
         return ["--configfile", self.configfile] if self.configfile else []
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A run of Snakemake."""
-        files = {name: self.root.parent / f"snakemake.{name}" for name in ("stdout", "stderr")}
-        request = {
-            "folder": str(self.root),
-            "environment": self.environment,
-            "arguments": [*self.configured, *arguments],
-            **{name: str(path) for name, path in files.items()},
-        }
-        server = snakemake_server()
-        assert server.stdin is not None
-        assert server.stdout is not None
-        for path in files.values():
-            path.write_text("")
-        server.stdin.write(json.dumps(request) + "\n")
-        server.stdin.flush()
-        code = int(server.stdout.readline())
-        said, complained = (path.read_text(encoding="utf-8") for path in files.values())
-        return subprocess.CompletedProcess(request["arguments"], code, said, complained)
+        return snakemake_forks().run("-m", "snakemake", *self.configured, *arguments, **self._where)
 
     def snakemake(self, *arguments: str) -> str:
         done = self.command(*arguments)
@@ -85,14 +63,7 @@ class Project:
         return {job.name for job in self.jobs()}
 
     def status(self) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "vitcapr", "status", *self.configured],
-            cwd=self.root,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = snakemake_forks().run("-m", "vitcapr", "status", *self.configured, **self._where)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -1,0 +1,163 @@
+"""Run Python in forks of one process that has imported its libraries: the imports are most of a small job.
+
+``Forks`` is for tests. As a program this file is the process to fork, and a script that ``Forks`` writes stands in for
+``python``: it has the process run its command line in a fork, with its own folder, environment and streams.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import multiprocessing
+import os
+import runpy
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+SNAKEMAKE = ("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter", "smart_open", "grimp")
+"""What a run of Snakemake imports, our Snakefile included."""
+LENGTH = 8
+"""Bytes of the number that comes before a request: the length of the request."""
+PYTHON = """#!{python} -IS
+import os, sys
+sys.path.insert(0, {folder!r})
+from forks import ask
+request = {{"arguments": sys.argv[1:], "folder": os.getcwd(), "environment": dict(os.environ)}}
+sys.exit(ask({address!r}, request | {{"executable": {python!r}}}, (0, 1, 2)))
+"""
+
+
+class Forks:
+    """The process to fork. It ends with the tests.
+
+    Args:
+        modules: what it imports.
+
+    Attributes:
+        python: the script that stands in for ``python``.
+    """
+
+    def __init__(self, *modules: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="forks-")
+        self._address = str(Path(self._folder.name, "socket"))
+        command = [sys.executable, __file__, self._address, *modules]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+        self.python = Path(self._folder.name, "python")
+        values = {"python": sys.executable, "folder": str(Path(__file__).parent), "address": self._address}
+        self.python.write_text(PYTHON.format(**values), encoding="utf-8")
+        self.python.chmod(0o755)
+
+    def run(
+        self, *arguments: str, folder: Path, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run ``python ARGUMENTS`` in ``folder``. Whatever it starts as ``python`` is a fork, too."""
+        request = {
+            "arguments": arguments,
+            "folder": str(folder),
+            "environment": dict(os.environ if environment is None else environment),
+            "executable": str(self.python),
+        }
+        with (
+            Path(os.devnull).open() as nothing,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as err,
+        ):
+            code = ask(self._address, request, [stream.fileno() for stream in (nothing, out, err)])
+            for stream in (out, err):
+                stream.seek(0)
+            return subprocess.CompletedProcess(arguments, code, out.read(), err.read())
+
+    def close(self) -> None:
+        self._process.communicate()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@cache
+def snakemake_forks() -> Forks:
+    """For tests that only run Snakemake; ``vitcapr`` is not imported and so is that of the request's folder."""
+    forks = Forks(*SNAKEMAKE)
+    atexit.register(forks.close)
+    return forks
+
+
+def ask(address: str, request: Mapping[str, Any], streams: Sequence[int]) -> int:
+    """Have a request run, with these standard streams. Returns its exit code."""
+    content = json.dumps(request).encode()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(address)
+        socket.send_fds(server, [len(content).to_bytes(LENGTH, "big")], streams)
+        server.sendall(content)
+        return int(server.makefile().readline())
+
+
+def serve(address: str) -> None:
+    """Answer requests until the standard input ends."""
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        running: set[int] = set()
+        while listening in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _ = listening.accept()
+            with connection:
+                child = os.fork()
+                if not child:
+                    listening.close()
+                    answer(connection)
+                running.add(child)
+            running = {child for child in running if os.waitpid(child, os.WNOHANG)[0] == 0}
+
+
+def answer(connection: socket.socket) -> None:
+    """Run a request in a fork of this process, and say its exit code."""
+    length, streams, _, _ = socket.recv_fds(connection, LENGTH, 3)
+    with connection.makefile("rb") as stream:
+        request = json.loads(stream.read(int.from_bytes(length, "big")))
+    # It ends without the finalisation of all modules, which takes seconds.
+    child = multiprocessing.get_context("fork").Process(target=run, args=(streams,), kwargs=request)
+    child.start()
+    child.join()
+    code = child.exitcode or 0
+    connection.sendall(f"{code if code >= 0 else 128 - code}\n".encode())
+    os._exit(0)
+
+
+def run(
+    streams: Sequence[int], arguments: Sequence[str], folder: str, environment: Mapping[str, str], executable: str
+) -> None:
+    """Do what ``python -m MODULE ...`` and ``python -c CODE`` do."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[0] = folder
+    sys.executable = executable
+    kind, what, *sys.argv[1:] = arguments
+    if kind == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+
+
+if __name__ == "__main__":
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+    gc.freeze()  # else the first collection of each fork copies all pages
+    serve(sys.argv[1])
