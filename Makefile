@@ -2,6 +2,7 @@
 # make test    the tests
 # make test-network   push and pull of stores against servers of S3, GCS and SFTP on this machine
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
+# make torture   kills, faults and hostile inputs, for up to 40 minutes: make torture MINUTES=5 SEED=1
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
 #
@@ -9,6 +10,8 @@
 
 PYTHON ?= python3
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
+MINUTES ?= 40
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 NEEDED_GB := 6
@@ -17,7 +20,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-slurm lint bench venv venv-test check-python check-disk clean-venv
+.PHONY: demo test test-network test-slurm torture lint bench venv venv-test check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -36,6 +39,9 @@ test-slurm: venv-test
 	  [ "$$(id -u)" = 0 ] || { echo "error: no Slurm here, and only root can install one: sudo make test-slurm" >&2; exit 2; }; \
 	  apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends slurm-wlm munge; }
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m slurm tests/slurm
+
+torture: venv-test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m torture tests/torture --minutes $(MINUTES) --seed $(SEED)
 
 lint: venv-test
 	$(BIN)/snakemake --lint

@@ -1,0 +1,139 @@
+"""Kills: at every file operation of every stage, at random times, of Snakemake, and among several writers."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.torture.runs import server
+from tests.torture.sandbox import FROM_NOTHING, Job, files_below, leftovers
+from tests.torture.tally import Tally
+
+IN_A_ROW = 3
+"""Kills of a job before it may finish: a killed run begins with what another killed run left."""
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+
+
+def kill_and_finish(job: Job, box: Path, kills: Sequence[dict[str, Any]], tally: Tally, cached: bool = False) -> None:
+    """Kill the job as each of ``kills`` says, then let it finish and compare every byte."""
+    job.sandbox(box, cached)
+    died, what = 0, "kills, at a file operation"
+    for kill in kills:
+        run = server().run(box, job.arguments, **kill)
+        died += run.code != 0
+        if "signal" in kill:
+            what = "kills, at a random time"
+        if run.hung or run.traced:
+            tally.add(what, f"{job.name} {kill}", run.end)
+    end = server().run(box, job.arguments)
+    problem = job.damage(box) if end.code == 0 else end.end
+    tally.add(what, f"{job.name} {kills}", problem, died)
+    if left := leftovers(box):
+        tally.note("temporary files left among the results", len(left))
+    if left := list(box.parent.glob(f"{box.name}.tmp/*")):
+        tally.note("temporary files left in the system's folder", len(left))
+    shutil.rmtree(box)
+
+
+def operations_of(job: Job, box: Path, tally: Tally) -> tuple[int, float]:
+    """The number of file operations of a whole run, and its seconds; it has to give the project's bytes."""
+    job.sandbox(box)
+    began = time.monotonic()
+    run = server().run(box, job.arguments)
+    seconds = time.monotonic() - began
+    problem = job.damage(box) if run.code == 0 else run.end
+    if problem is not None:
+        tally.add("kills, none", job.name, f"an undisturbed run differs: {problem}")
+    return run.operations, seconds
+
+
+def chains(operations: int, seconds: float, draw: random.Random) -> Iterator[list[dict[str, Any]]]:
+    """Rows of kills: every file operation once, in any order, and between them random times."""
+    numbers = list(range(1, operations + 1))
+    draw.shuffle(numbers)
+    while numbers:
+        yield [{"kill_at": number} for number in numbers[:IN_A_ROW]]
+        del numbers[:IN_A_ROW]
+        yield [{"signal": draw.choice(SIGNALS), "after": draw.uniform(0, seconds)} for _ in range(2)]
+
+
+def kill_among_writers(job: Job, box: Path, draw: random.Random, tally: Tally) -> None:
+    """Three processes fill one store, and one of them is killed; afterwards a fourth finds or finishes it."""
+    assert job.stage in FROM_NOTHING
+    job.sandbox(box)
+    part = job.arguments.index("--part") + 1
+    others = [[*job.by_hand[:part], f"results/other-{number}.json", *job.by_hand[part + 1 :]] for number in range(2)]
+    run = server().run(box, job.arguments, beside=others, kill_at=draw.randrange(1, 60))
+    end = server().run(box, job.arguments)
+    for number in range(2):
+        (box / f"results/other-{number}.json").unlink(missing_ok=True)
+    problem = end.end if end.code or run.hung else job.damage(box)
+    tally.add("kills, of one of three writers", job.name, problem)
+    shutil.rmtree(box)
+
+
+TARGETS = (
+    "results/tiny/captions/attention/greedy/test/captions.json",
+    "results/tiny/text/word_vectors/glove/word_vectors.npz",
+    "results/tiny/figures/lengths.png",
+    "results/tiny/embeddings/recommended/test/embeddings.npz",
+)
+HOW = ("Snakemake alone", "its whole group", "Ctrl-C", "SIGINT alone", "SIGTERM")
+
+
+def kill_snakemake(project: Path, box: Path, draw: random.Random, tally: Tally) -> None:
+    """Kill Snakemake while it makes some targets again, and have it finish them as a user would."""
+    for path in files_below(project):
+        place = box / path.relative_to(project)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        os.link(path, place)
+    targets = [target for target in TARGETS if (project / target).exists()]
+    for target in targets:
+        (box / target).unlink()
+    how = draw.choice(HOW)
+    command = [sys.executable, "-m", "snakemake", "--configfile", "tiny.yaml"]
+    run = subprocess.Popen(
+        [*command, "--cores", "2", "--", *targets],
+        cwd=box,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "VITCAPR_RESULT_CACHE": "off"},
+    )
+    time.sleep(draw.uniform(2, 15))
+    died = run.poll() is None
+    if died and how in ("its whole group", "Ctrl-C"):
+        os.killpg(run.pid, signal.SIGINT if how == "Ctrl-C" else signal.SIGKILL)
+    elif died:
+        run.send_signal({"SIGINT alone": signal.SIGINT, "SIGTERM": signal.SIGTERM}.get(how, signal.SIGKILL))
+    try:
+        run.wait(180)
+        problem = None
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+        problem = "Snakemake does not end"
+    subprocess.run([*command, "--unlock"], cwd=box, capture_output=True, check=False)
+    again = subprocess.run(
+        [*command, "--cores", "2", "--rerun-incomplete", "--", *targets],
+        cwd=box,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if again.returncode:
+        problem = problem or again.stdout[-400:]
+    for path in files_below(project / "results" / "tiny"):
+        name = path.relative_to(project)
+        if "runs" in name.parts or "logs" in name.parts:
+            continue
+        if not (box / name).exists() or (box / name).read_bytes() != path.read_bytes():
+            problem = problem or f"{name} is missing or has other bytes"
+    tally.add("kills, of Snakemake", how, problem, int(died))
+    shutil.rmtree(box)

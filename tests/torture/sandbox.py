@@ -1,0 +1,144 @@
+"""The jobs of a finished project, and sandboxes in which one of them can run again."""
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.conftest import TOYS, copy_checkout
+from tests.end_to_end.inputs import write_inputs
+
+FROM_NOTHING = ("extract", "extract_pixels", "extract_text")
+"""Stages whose work lies in a store, which is not among the outputs that they declare."""
+NOT_ARTEFACTS = ("runs", "logs", ".code.json", "result_cache", "writers.lock")
+
+
+def make_project(folder: Path) -> None:
+    """A checkout with all results of the toys, which together run every rule."""
+    folder.mkdir(parents=True)
+    copy_checkout(folder)
+    shutil.copytree(TOYS, folder, dirs_exist_ok=True)
+    write_inputs(folder)
+    for experiment in ("tiny", "towers", "pairs"):
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "--max-threads", "1"]
+        done = subprocess.run(
+            [*command, "--configfile", f"{experiment}.yaml"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that has run in the project, from its record."""
+
+    project: Path
+    record: Path
+    facts: dict[str, Any]
+
+    @property
+    def stage(self) -> str:
+        return str(self.facts["stage"])
+
+    @property
+    def name(self) -> str:
+        return f"{self.record.parts[1]}/{self.record.parent.name}/{self.record.stem}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of ``vitcapr``."""
+        words = shlex.split(self.facts["command"])
+        return words[words.index("stage") :]
+
+    @property
+    def by_hand(self) -> list[str]:
+        """The same without a log, so that no run record counts."""
+        words = self.arguments
+        at = words.index("--log")
+        return words[:at] + words[at + 2 :]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """Path -> SHA-256."""
+        return {path: facts["sha256"] for path, facts in self.facts["inputs"].items()}
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        return {path: facts["sha256"] for path, facts in self.facts["outputs"].items()}
+
+    def sandbox(self, folder: Path, cached: bool = False) -> Path:
+        """The project as it was before the job ran. Files are hard links to the project's.
+
+        Args:
+            cached: keep the result cache, from which a cached stage is restored.
+        """
+        shutil.rmtree(folder, ignore_errors=True)
+        log = str(self.record).replace("/runs/", "/logs/").removesuffix(".json") + ".log"
+        left_out = {*self.outputs, str(self.record), log}
+        experiments = {"/".join(Path(path).parts[:2]) for path in (*self.inputs, *self.outputs)}
+        folders = {folder for folder in experiments if folder.startswith("results/")}
+        folders |= {"results/stores", *(["results/result_cache"] if cached else [])}
+        for path in (path for name in sorted(folders) for path in files_below(self.project / name)):
+            name = path.relative_to(self.project).as_posix()
+            if name in left_out or (self.stage in FROM_NOTHING and name.startswith("results/stores/")):
+                continue
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, place)
+        remembered = self.project / "results" / ".code.json"
+        if remembered.exists():
+            shutil.copy2(remembered, folder / "results")
+        for name in ("vit", "bert", "vectors.txt"):
+            (folder / name).symlink_to(self.project / name)
+        return folder
+
+    def damage(self, folder: Path) -> str | None:
+        """What is not as in the project after the job has run in the sandbox; None if everything is."""
+        if problem := self.damage_of_outputs(folder):
+            return problem
+        for path in files_below(folder / "results"):
+            name = path.relative_to(folder)
+            whole = self.project / name
+            if any(part in NOT_ARTEFACTS for part in name.parts) or name.name.endswith(".partial"):
+                continue
+            if not whole.exists():
+                return f"{name} is in no whole run"
+            if not path.samefile(whole) and path.read_bytes() != whole.read_bytes():
+                return f"{name} has other bytes"
+        return None
+
+    def damage_of_outputs(self, folder: Path) -> str | None:
+        """The same, of the job's own outputs."""
+        for path, digest in self.outputs.items():
+            file = folder / path
+            if not file.is_file():
+                return f"{path} is missing"
+            if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+                return f"{path} has other bytes"
+        return None
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Temporary files that nothing will ever use."""
+    found = [path for path in files_below(folder / "results") if path.name.endswith(".partial")]
+    return [path.relative_to(folder).as_posix() for path in found]
+
+
+def jobs_of(project: Path) -> list[Job]:
+    """One for each stage and kind of inputs, in an order that is always the same."""
+    found: dict[tuple[str, ...], Job] = {}
+    for path in sorted(project.glob("results/*/runs/**/[!.]*.json")):
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        kinds = sorted({each["option"] for each in (*facts["inputs"].values(), *facts["outputs"].values())})
+        found.setdefault((facts["stage"], *kinds), Job(project, path.relative_to(project), facts))
+    return list(found.values())
