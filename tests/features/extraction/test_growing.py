@@ -22,7 +22,7 @@ OLD = 11
 
 def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
     """The experiment with these pictures of a larger data set, the first ``OLD`` of which it has."""
-    from conftest import make_dataset  # type: ignore[import-not-found]
+    from tests.features.conftest import make_dataset
 
     folder = experiment.root / "more"
     data = read_manifest(folder / "manifest.json" if folder.exists() else make_dataset(folder, 15))
