@@ -81,7 +81,7 @@ def files(tmp_path, monkeypatch):
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
 
 
-def tune(files, folder, settings="{}"):
+def tune(files, folder, settings='{"weighing": {"length_penalty": 1.0}}'):
     run_stage(
         tune_reranking,
         captions=folder / "validation.json",
@@ -116,7 +116,7 @@ def test_meteor_may_decide(files, tmp_path, monkeypatch):
         return SimpleNamespace(statistics=[[1, 1, 0, 0, r, r, *[0] * 14, r, r, r] for r in right])
 
     monkeypatch.setattr(java, "meteor", meteor)
-    found = tune(files, tmp_path, '{"weighing": {"select_by": "meteor"}}')
+    found = tune(files, tmp_path, '{"weighing": {"select_by": "meteor", "length_penalty": 1.0}}')
     assert (found["select_by"], found["weight"], found["decoded"]) == ("meteor", 0.35, 0.0)
     assert found["curve"][7]["meteor"] > 0
 

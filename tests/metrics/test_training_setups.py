@@ -41,9 +41,9 @@ def test_a_captioners_card_in_words(tmp_path: Path) -> None:
         "epochs": "15, then 15",
         "batch": "3, then 6 images with all captions",
         "learning_rate": "0.001, then 0.0001",
-        "schedule": "constant",
+        "schedule": "cosine",
         "objective": "cross-entropy",
-        "dropout": "0.3",
+        "dropout": "0.2",
         "embedding": "glove50, 50",
         "longest_caption": "33, then 35",
         "best_loss": "2.5000 (validation loss) in epoch 3",
@@ -94,7 +94,7 @@ def test_another_card_is_refused(tmp_path: Path, content: Any) -> None:
 def test_this_builds_set_ups_stand_after_the_papers(tmp_path: Path) -> None:
     table = training(read_published("vitcap-r"), [read_training_setup(captioner_card(tmp_path / "mine"))])
     assert [row[0].text for row in table.rows] == [*["paper"] * 5, "this build"]
-    assert [cell.text for cell in table.rows[-1]][1:3] == ["mine", "10"]
+    assert [cell.text for cell in table.rows[-1]][1:3] == ["mine", "4"]
     assert table.rows[1][table.columns.index("best validation score")].text == "3.2258"
 
 

@@ -173,6 +173,8 @@ READ_TEXTS = {
     "data/table/reading.py": "the text of the JSON parser becomes a reason in rejected.csv",
     "training/gpu_use.py": "NVML's error",
     "config/consistency.py": "the text becomes a message",
+    "artefacts/model_folder.py": "the text of torch becomes a message",
+    "data/archive.py": "the text of zipfile becomes a message",
     "commands/program.py": "printed",
     "declaration/run.py": "in the log",
 }
