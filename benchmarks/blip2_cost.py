@@ -2,7 +2,7 @@
 
 Torch counts the products of the frozen encoders on empty tensors; a multiplication and an addition are two operations.
 Prints JSON: operations of an image, of a caption and of the data set, and the minutes that these take on a device of
-the given peak, of which the given share is reached.
+the given peak. The device reaches the given share of its peak.
 
     python -m benchmarks.blip2_cost
     python -m benchmarks.blip2_cost --peak 165 --share 0.35

@@ -15,7 +15,7 @@ MACHINE = {
     "JAVA_TOOL_OPTIONS": "-Xmx1k",
     "SLURM_JOB_ID": "1",
     "SNAKEMAKE_PROFILE": "nowhere",
-    "VITCAPR_SHELF": "/nowhere",
+    "VITCAPR_RESULT_CACHE": "/nowhere",
     "MPLBACKEND": "nowhere",
     "http_proxy": "http://127.0.0.1:1",
     "VITCAPR_DATA": "/data",

@@ -124,7 +124,7 @@ class Reporter:
 
     @contextmanager
     def track(self, description: str, total: int, unit: str, done: int = 0) -> Iterator[Tracker]:
-        """Track ``total`` units of work, of which an earlier, interrupted run did ``done``."""
+        """Track ``total`` units of work. An earlier, interrupted run did ``done`` of them."""
         tracker = Tracker(self, description, total, unit, done)
         try:
             yield tracker

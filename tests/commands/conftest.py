@@ -26,15 +26,15 @@ SHAPE = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "in
 PROCESSOR = {"size": {"height": 16, "width": 16}, "resample": 2, "image_mean": [0.4] * 3, "image_std": [0.3] * 3}
 
 
-def write_shelf(shelf: Path) -> None:
+def write_backbones(backbones: Path) -> None:
     torch.manual_seed(0)
     vit = ViTConfig(**SHAPE, image_size=16, patch_size=8, initializer_range=0.5)
-    ViTModel(vit, add_pooling_layer=False).save_pretrained(shelf / "noise-vit")
-    (shelf / "noise-vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
+    ViTModel(vit, add_pooling_layer=False).save_pretrained(backbones / "noise-vit")
+    (backbones / "noise-vit" / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "big", *THINGS]
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(shelf / "tiny-bert")
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(backbones / "tiny-bert")
     bert = BertConfig(**SHAPE, vocab_size=len(words), initializer_range=0.5)
-    BertModel(bert, add_pooling_layer=False).save_pretrained(shelf / "tiny-bert")
+    BertModel(bert, add_pooling_layer=False).save_pretrained(backbones / "tiny-bert")
 
 
 def write_dataset(folder: Path, pictures: Path) -> None:
@@ -58,11 +58,11 @@ def write_dataset(folder: Path, pictures: Path) -> None:
 def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("project")
     results = root / "results" / "toy"
-    write_shelf(root / "shelf")
+    write_backbones(root / "backbones")
     write_dataset(results / "data", root / "photos")
     manifest, stores = results / "data/manifest.json", root / "results/stores"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VITCAPR_BACKBONES", str(root / "shelf"))
+        patch.setenv("VITCAPR_BACKBONES", str(root / "backbones"))
         backbone = {"source": "noise-vit", "dtype": "float32"}
         for name, mirror in (("vit", False), ("mirrored", True)):
             part, cut = results / f"features/{name}/parts/0.json", {"chunk": 4, "batch": 4, "device": "cpu"}
@@ -112,7 +112,7 @@ def _experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(_experiment: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that a user stands in: ``photos/``, ``results/toy/`` and the shelf of backbones."""
+    """The folder that a user stands in: ``photos/``, ``results/toy/`` and the folder of backbones."""
     monkeypatch.chdir(_experiment)
-    monkeypatch.setenv("VITCAPR_BACKBONES", str(_experiment / "shelf"))
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(_experiment / "backbones"))
     return _experiment

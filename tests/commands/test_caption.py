@@ -181,7 +181,7 @@ def test_what_it_was_not_trained_with(tmp_path: Path) -> None:
         other.write_text(json.dumps(content))
         with pytest.raises(UserError, match=message):
             run("photos/photo 00.png", f"--{name}", other)
-    other_vit = shutil.copytree("shelf/noise-vit", tmp_path / "vit")
+    other_vit = shutil.copytree("backbones/noise-vit", tmp_path / "vit")
     config = json.loads((other_vit / "config.json").read_text())
     (other_vit / "config.json").write_text(json.dumps(config | {"layer_norm_eps": 1e-3}))
     with pytest.raises(UserError, match=r"its weights differ .*--backbone"):

@@ -35,7 +35,7 @@ def test_curves_settings_and_scores_of_a_model(results: Path) -> None:
     (model,) = tracked_models(results)
     assert model.name == "captioners/lstm"
     assert model.curves[2] == {"train_loss": 1.0, "validation_loss": 0.5}
-    assert model.settings == {"captioner.hidden_dim": 8, "captioner.seed": None}
+    assert model.settings == {"captioner.hidden_dim": "8", "captioner.seed": "null"}
     assert model.scores == {"test/beam/cider": 0.5, "test/recall": 0.25}
 
 

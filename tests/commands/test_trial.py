@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.commands.conftest import write_shelf
+from tests.commands.conftest import write_backbones
 from vitcapr.commands import trial
 from vitcapr.errors import UserError
 from vitcapr.workflow.experiment import Experiment
@@ -20,7 +20,7 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(trial, "IMAGES", 8)
-    write_shelf(tmp_path)
+    write_backbones(tmp_path)
     (tmp_path / "images").mkdir()
     lines = ["image,caption,split"]
     for number in range(16):

@@ -144,6 +144,7 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
 
 def test_the_protocol_says_where_distractors_come_from() -> None:
     splits = np.array(["train", "validation", *["test"] * 11])
-    assert origin(POOLS, splits, np.repeat(splits, EACH)) == [
-        "distractors:2captions and 1images of validation",
-    ]
+    found, caption_splits = embeddings(), np.repeat(splits, EACH)
+    assert origin(found, POOLS, splits, caption_splits) == ["distractors:2captions and 1images of validation"]
+    one_language = found._replace(caption_row=found.caption_row[4:], captions=found.captions[4:])
+    assert origin(one_language, POOLS, splits, caption_splits) == ["distractors:1captions and 1images of validation"]

@@ -95,8 +95,8 @@ class Run:
         self.folder = folder
         threads = [f"{rule}={number}" for rule, number in THREADS.items()]
         command = [sys.executable, "-c", HEAD, "--nocolor", "--configfile", "small.yaml", "--set-threads", *threads]
-        # Without the shelf, which would hand one run what the other has made.
-        environment = {**os.environ, "PYTHONPATH": str(folder), "VITCAPR_SHELF": "off", "OMP_NUM_THREADS": "1"}
+        # Without the result cache, which would hand one run what the other has made.
+        environment = {**os.environ, "PYTHONPATH": str(folder), "VITCAPR_RESULT_CACHE": "off", "OMP_NUM_THREADS": "1"}
         with self._said.open("w") as said:
             self._process = subprocess.Popen(
                 [*command, *arguments], cwd=folder, env=environment, stdout=said, stderr=subprocess.STDOUT

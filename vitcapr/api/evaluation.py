@@ -240,8 +240,9 @@ def _owners(
         if owner.shape != (texts,) or owner.dtype.kind not in "iu":
             what = f"the images of the texts are {owner.dtype} of shape {owner.shape}"
             raise UserError(what, remedy=f"give {texts} whole numbers, one for each text")
-        if owner.min() < 0 or owner.max() >= images:
-            raise UserError(f"a text belongs to image {owner.max()}", remedy=f"the images are 0 to {images - 1}")
+        outside = owner[(owner < 0) | (owner >= images)]
+        if len(outside):
+            raise UserError(f"a text belongs to image {outside[0]}", remedy=f"the images are 0 to {images - 1}")
         return owner.astype(np.int64)
     each = captions_per_image or 1
     if images * each != texts:

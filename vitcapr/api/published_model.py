@@ -5,8 +5,6 @@ sentences that are in no data set. ``load_captioner`` and ``load_retriever`` ope
 code in it. ``vitcapr-model.json`` names every file with its size and digest, and is written last.
 """
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,7 +20,7 @@ from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card
 from vitcapr.declaration.kinds import BackboneFolder
 from vitcapr.errors import UserError
 from vitcapr.features.store.remote_folder import RemoteFolder
-from vitcapr.files import read_json, sha256_bytes, write_bytes
+from vitcapr.files import read_file, read_json, readable_json, sha256_bytes, sha256_file, write_bytes
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
@@ -85,7 +83,7 @@ def pull_model(place: RemoteFolder, folder: Path, advance: Advance) -> Path:
     index = _read_index(place)
     for name, facts in index.files.items():
         path = folder / name
-        if not path.is_file() or _digest(path) != facts.sha256:
+        if not path.is_file() or sha256_file(path) != facts.sha256:
             content = place.read(name, facts.size)
             if sha256_bytes(content) != facts.sha256:
                 raise UserError(f"'{name}' is not what {INDEX} says", where=place.url, remedy="push the model again")
@@ -100,7 +98,7 @@ def cached_model(url: str) -> Path:
     The cache is ``~/.cache/vitcapr/models``, or lies below ``XDG_CACHE_HOME``.
     """
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "vitcapr" / "models" / hashlib.sha256(url.encode("utf-8")).hexdigest()[:16]
+    folder = root / "vitcapr" / "models" / sha256_bytes(url.encode("utf-8"))[:16]
     return pull_model(RemoteFolder(url), folder, lambda _name, _size: None)
 
 
@@ -145,17 +143,13 @@ def _anonymous(record: Path) -> bytes:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise UserError("a file of the model's experiment cannot be read", where=path) from error
 
 
 def _json(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(content, sort_keys=True, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
-
-
-def _digest(path: Path) -> str:
-    return sha256_bytes(path.read_bytes())
+    return readable_json(content).encode("utf-8")
 
 
 def _known(place: RemoteFolder) -> dict[str, str]:

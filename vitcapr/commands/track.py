@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
+from vitcapr.workflow.changes import leaves
 
 HISTORY = "history.csv"
 
@@ -31,13 +32,13 @@ class TrackedModel:
 
     Attributes:
         name: for instance ``captioners/attention``.
-        settings: the settings of its training, with dots between the keys.
+        settings: the settings of its training as JSON, with dots between the keys.
         curves: the numbers of each epoch, by epoch.
         scores: the scores of the summary, for instance ``test/beam/cider``.
     """
 
     name: str
-    settings: dict[str, Any]
+    settings: dict[str, str]
     curves: dict[int, dict[str, float]]
     scores: dict[str, float]
 
@@ -86,7 +87,7 @@ def tracked_models(results: Path) -> Iterator[TrackedModel]:
             }
         yield TrackedModel(
             f"{folder.parent.name}/{folder.name}",
-            dict(_flat(card.get("settings", {}))),
+            dict(leaves(card.get("settings", {}))),
             {
                 int(numbers.pop("epoch")): {str(key): value for key, value in numbers.items() if value == value}
                 for numbers in table.astype(float).to_dict("records")
@@ -127,8 +128,8 @@ def to_mlflow(experiment: str, models: list[TrackedModel], folder: Path) -> str:
     number = known.experiment_id if known else client.create_experiment(experiment)
     for model in models:
         run = client.create_run(number, run_name=model.name).info.run_id
-        for key, value in model.settings.items():
-            client.log_param(run, key, str(value)[:500])
+        for key, setting in model.settings.items():
+            client.log_param(run, key, setting[:500])
         for epoch, numbers in model.curves.items():
             for key, value in numbers.items():
                 client.log_metric(run, key, value, step=epoch)
@@ -150,14 +151,6 @@ def to_trackio(experiment: str, models: list[TrackedModel], folder: Path) -> str
             trackio.log({f"score/{key}": value for key, value in model.scores.items()}, step=max(model.curves))
         trackio.finish()
     return f"trackio show --project {experiment}"
-
-
-def _flat(settings: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
 
 
 app = typed(main)

@@ -126,12 +126,16 @@ def joined(parts: Sequence[Embeddings]) -> Embeddings:
     return Embeddings(**columns, caption_image=np.concatenate(owners).astype(np.int32))
 
 
-def origin(pools: Pools, image_splits: npt.NDArray[np.str_], caption_splits: npt.NDArray[np.str_]) -> list[str]:
+def origin(
+    found: Embeddings, pools: Pools, image_splits: npt.NDArray[np.str_], caption_splits: npt.NDArray[np.str_]
+) -> list[str]:
     """Where distractors come from, for the protocol: candidates of each split other than the queries'.
 
     Args:
+        found: what was embedded; other candidates are not ranked.
         image_splits, caption_splits: the split of every row of the data set.
     """
-    texts, images = caption_splits[pools.text_candidates], image_splits[pools.image_candidates]
+    texts = caption_splits[np.intersect1d(found.caption_row, pools.text_candidates)]
+    images = image_splits[np.intersect1d(found.image_row, pools.image_candidates)]
     others = sorted({*texts, *images} - {SPLIT})
     return [f"distractors:{(texts == o).sum()}captions and {(images == o).sum()}images of {o}" for o in others]

@@ -74,7 +74,7 @@ def score_pools(
         protocol="|".join(
             [
                 *ranked.protocol(languages),
-                *origin(wanted, splits, caption_splits),
+                *origin(found, wanted, splits, caption_splits),
                 *([] if correction is None else [correction.protocol]),
                 *interval_protocol(samples, seed),
             ]

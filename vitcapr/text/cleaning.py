@@ -28,7 +28,7 @@ class Removed:
     """The counts of cleaning for the captions of one language, in characters unless stated otherwise.
 
     Attributes:
-        captions: so many were cleaned, of which ``emptied`` had nothing left.
+        captions: the number of cleaned captions; ``emptied`` of them had nothing left.
         characters: before; ``kept`` after.
         symbols: punctuation and other symbols before, title marks and the inside of words included.
         spaces: before.

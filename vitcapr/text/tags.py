@@ -21,7 +21,7 @@ _JIEBA |= {"o": "PRT", "k": "PRT", "h": "PRT", "x": "."}
 """First letter of an ICTCLAS tag; classifiers count as numerals, as in Petrov's map of the Chinese treebank."""
 _UD = {"PROPN": "NOUN", "AUX": "VERB", "CCONJ": "CONJ", "SCONJ": "CONJ", "PART": "PRT", "INTJ": "PRT"}
 _UD |= {"PUNCT": ".", "SYM": "."}
-"""Universal Dependencies has seventeen tags, of which these are joined."""
+"""Universal Dependencies has seventeen tags. These are joined."""
 
 
 class Tagger(Protocol):

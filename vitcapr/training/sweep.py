@@ -1,4 +1,4 @@
-"""Several trainings that differ in the learning rate, of which the best on the validation split is kept."""
+"""Several trainings that differ in the learning rate. The best one on the validation split is kept."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

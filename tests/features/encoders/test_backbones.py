@@ -117,15 +117,15 @@ def test_the_digest_follows_weights_and_configuration(tmp_path: Path, save_check
     assert weights_digest(tmp_path) != first
 
 
-def test_the_shelf_comes_before_the_working_folder(
+def test_the_folder_of_backbones_comes_before_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, save_checkpoint: Save, tiny_vit: Make
 ) -> None:
-    for place in ("shelf", "here"):
+    for place in ("backbones", "here"):
         save_checkpoint(tiny_vit(), tmp_path / place / "vit")
     monkeypatch.chdir(tmp_path / "here")
     assert locate("vit", "main").folder == (tmp_path / "here" / "vit").resolve()
-    monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "shelf"))
-    assert locate("vit", "main").folder == (tmp_path / "shelf" / "vit").resolve()
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(tmp_path / "backbones"))
+    assert locate("vit", "main").folder == (tmp_path / "backbones" / "vit").resolve()
 
 
 def test_a_hub_id_without_a_network_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

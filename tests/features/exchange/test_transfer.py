@@ -217,37 +217,37 @@ def rclone(*arguments: str) -> list[str]:
 
 def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
     moved = Moved()
-    push(sealed, RemoteFolder(str(tmp_path / "shelf" / "noise")), moved)
+    push(sealed, RemoteFolder(str(tmp_path / "elsewhere" / "noise")), moved)
     assert (moved.chunks, moved.bytes) == (3, bytes_of(sealed))
-    same(tmp_path / "shelf" / "noise", sealed)
-    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "shelf" / "noise"))), tmp_path / "b", nothing)
+    same(tmp_path / "elsewhere" / "noise", sealed)
+    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "elsewhere" / "noise"))), tmp_path / "b", nothing)
     same(pulled, sealed)
     assert json.loads(pulled.read_text())["store"] == "features.zarr"
     assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_only_missing_and_damaged_chunks_are_moved(sealed: Path, tmp_path: Path) -> None:
-    shelf = tmp_path / "shelf"
-    push(sealed, RemoteFolder(str(shelf)), nothing)
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
     again = Moved()
-    push(sealed, RemoteFolder(str(shelf)), again)
+    push(sealed, RemoteFolder(str(elsewhere)), again)
     assert again.chunks == 0
-    (shelf / "features.zarr/cls/c/1/0").unlink()
-    push(sealed, RemoteFolder(str(shelf)), again)
+    (elsewhere / "features.zarr/cls/c/1/0").unlink()
+    push(sealed, RemoteFolder(str(elsewhere)), again)
     assert again.chunks == 1
     folder = tmp_path / "b"
-    pull(find_remote(RemoteFolder(str(shelf))), folder, nothing)
+    pull(find_remote(RemoteFolder(str(elsewhere))), folder, nothing)
     flipped = folder / "features.zarr/patches/c/2/0/0"
     content = bytearray(flipped.read_bytes())
     content[5] ^= 1
     flipped.write_bytes(content)
     fetched = Moved()
-    same(pull(find_remote(RemoteFolder(str(shelf))), folder, fetched), sealed)
+    same(pull(find_remote(RemoteFolder(str(elsewhere))), folder, fetched), sealed)
     assert (fetched.chunks, fetched.bytes) == (1, len(content))
 
 
 def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shelf, real = tmp_path / "shelf", RemoteFolder.write
+    elsewhere, real = tmp_path / "elsewhere", RemoteFolder.write
 
     def die(self: RemoteFolder, name: str, content: bytes) -> None:
         if name == "features.zarr/cls/c/2/0":
@@ -257,24 +257,24 @@ def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkey
     with monkeypatch.context() as patched:
         patched.setattr(RemoteFolder, "write", die)
         with pytest.raises(KeyboardInterrupt):
-            push(sealed, RemoteFolder(str(shelf)), nothing)
-    assert (shelf / "checksums" / "000000.json").is_file()
-    assert not (shelf / "checksums" / "000002.json").exists()
+            push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    assert (elsewhere / "checksums" / "000000.json").is_file()
+    assert not (elsewhere / "checksums" / "000002.json").exists()
     with pytest.raises(UserError, match=r"no manifest.json there .* until the store is pushed whole"):
-        find_remote(RemoteFolder(str(shelf)))
+        find_remote(RemoteFolder(str(elsewhere)))
     rest = Moved()
-    push(sealed, RemoteFolder(str(shelf)), rest)
+    push(sealed, RemoteFolder(str(elsewhere)), rest)
     assert rest.chunks < 3
-    same(shelf, sealed)
+    same(elsewhere, sealed)
 
 
 def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path) -> None:
-    shelf = tmp_path / "shelf"
-    push(sealed, RemoteFolder(str(shelf)), nothing)
-    there = shelf / "features.zarr/cls/c/0/0"
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    there = elsewhere / "features.zarr/cls/c/0/0"
     there.write_bytes(b"x" + there.read_bytes()[1:])
     with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is not what was sealed"):
-        pull(find_remote(RemoteFolder(str(shelf))), tmp_path / "b", nothing)
+        pull(find_remote(RemoteFolder(str(elsewhere))), tmp_path / "b", nothing)
     assert not (tmp_path / "b" / "manifest.json").exists()
     with open_features(sealed) as store:
         here = store["cls"].chunk_path(1)
@@ -284,23 +284,23 @@ def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path)
 
 
 def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
-    shelf = tmp_path / "shelf"
-    push(sealed, RemoteFolder(str(shelf)), nothing)
-    metadata = shelf / "features.zarr/zarr.json"
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    metadata = elsewhere / "features.zarr/zarr.json"
     metadata.write_text(metadata.read_text().replace('"fingerprint": "', '"fingerprint": "0'))
     with pytest.raises(UserError, match="another store is there"):
-        push(sealed, RemoteFolder(str(shelf)), nothing)
+        push(sealed, RemoteFolder(str(elsewhere)), nothing)
     with pytest.raises(UserError, match="another store is there"):
-        pull(find_remote(RemoteFolder(str(sealed.parent))), shelf, nothing)
+        pull(find_remote(RemoteFolder(str(sealed.parent))), elsewhere, nothing)
 
 
 def test_a_part_knows_its_rows_and_refuses_others(
     sealed: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
-    shelf = tmp_path / "shelf"
-    run("push", sealed, shelf, "--data", data)
-    output = run("pull", shelf, "--split", "test", "--arrays", "cls")
+    elsewhere = tmp_path / "elsewhere"
+    run("push", sealed, elsewhere, "--data", data)
+    output = run("pull", elsewhere, "--split", "test", "--arrays", "cls")
     assert "rows 4-7 of 'cls'" in output
     (folder,) = (tmp_path / "mine").iterdir()
     assert folder.name.endswith("-part")
@@ -310,13 +310,13 @@ def test_a_part_knows_its_rows_and_refuses_others(
         np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
         with pytest.raises(UserError, match=r"row 2 of 'cls' is not in this part of the store, which has 4-7"):
             part["cls"].gather(np.array([5, 2]))
-    run("pull", shelf, "--split", "validation", "--arrays", "cls,patches", "--data", data)
+    run("pull", elsewhere, "--split", "validation", "--arrays", "cls,patches", "--data", data)
     with open_features(folder) as part:
         assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
         assert "only a part" not in run("verify", folder)
         with pytest.raises(UserError, match="the store is incomplete"):
             push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), nothing)
-    run("pull", shelf, folder, "--split", "train", "--arrays", "cls,patches")
+    run("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches")
     with open_features(folder) as grown:
         assert not grown.partial
 
@@ -336,16 +336,16 @@ def test_pulling_unknown_splits_or_arrays_is_a_mistake(sealed: Path, options: li
 def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store = experiment.run()
     sealed = store.manifest_path.read_bytes()
-    shelf, stores = experiment.root / "shelf", experiment.root / "results" / "stores"
-    push(store.manifest_path, RemoteFolder(str(shelf)), nothing)
+    elsewhere, stores = experiment.root / "elsewhere", experiment.root / "results" / "stores"
+    push(store.manifest_path, RemoteFolder(str(elsewhere)), nothing)
     shutil.rmtree(stores)
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
-    run("pull", shelf, "--arrays", "cls")
+    run("pull", elsewhere, "--arrays", "cls")
     with monkeypatch.context() as without_model:
         without_model.setattr("vitcapr.features.encoders.image_towers.load_image_tower", None)
         with pytest.raises(TypeError, match="not callable"):
             experiment.extract()
-        run("pull", shelf)
+        run("pull", elsewhere)
         assert experiment.run().manifest_path.read_bytes() == sealed
 
 

@@ -29,7 +29,7 @@ def caption(number: int) -> str:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """A data set of five images with two captions each, and a random text model on the shelf."""
+    """A data set of five images with two captions each, and a random text model among the backbones."""
     names = [f"ä{number}" for number in range(IMAGES)]
     splits = ["train", "train", "train", "validation", "test"]
     images = pd.DataFrame({"image_id": names, "path": names, "split": splits, "width": 8, "height": 8})
@@ -47,11 +47,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     )
     torch.manual_seed(0)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "dog", "runs", "."]
-    shelf = tmp_path / "shelf" / "tiny-bert"
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(shelf)
+    backbones = tmp_path / "backbones" / "tiny-bert"
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(backbones)
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(shelf)
-    monkeypatch.setenv("VITCAPR_BACKBONES", str(shelf.parent))
+    BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(backbones)
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(backbones.parent))
     monkeypatch.setattr("vitcapr.features.extraction.captions.CHUNK", 4)
     return {"manifest": manifest, "root": tmp_path}
 
@@ -158,9 +158,9 @@ def test_cut_captions_are_counted(files: dict[str, Path]) -> None:
 
 
 def test_numbers_too_large_for_the_store(files: dict[str, Path]) -> None:
-    shelf = files["root"] / "shelf" / "tiny-bert"
-    model = BertModel.from_pretrained(shelf)
+    backbones = files["root"] / "backbones" / "tiny-bert"
+    model = BertModel.from_pretrained(backbones)
     model.encoder.layer[0].output.LayerNorm.bias.data.fill_(1e6)
-    model.save_pretrained(shelf)
+    model.save_pretrained(backbones)
     with pytest.raises(UserError, match=r"caption 'ä0#0' are too large .* set store_dtype: float32"):
         run(files)

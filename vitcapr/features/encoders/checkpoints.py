@@ -30,8 +30,8 @@ def locate(source: str, revision: str) -> Checkpoint:
     Raises:
         UserError: it is not found.
     """
-    shelf = os.environ.get("VITCAPR_BACKBONES")
-    places = [Path(shelf).expanduser() / source] if shelf and not Path(source).is_absolute() else []
+    root = os.environ.get("VITCAPR_BACKBONES")
+    places = [Path(root).expanduser() / source] if root and not Path(source).is_absolute() else []
     places.append(Path(source).expanduser())
     for place in places:
         if (place / "config.json").is_file():
