@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from vitcapr.artefacts.metrics import write_metrics
-from vitcapr.artefacts.model_card import FORMAT
+from vitcapr.artefacts.model_card import CARD, write_card
 from vitcapr.artefacts.ranks import RankFile, Ranks
 from vitcapr.errors import UserError
-from vitcapr.files import write_json
 from vitcapr.stages.draw_embeddings import draw_embeddings
 from vitcapr.stages.draw_learning_curve import draw_learning_curve
 from vitcapr.stages.draw_retrieved import draw_retrieved
@@ -95,9 +94,9 @@ def test_embeddings_of_other_captions_are_not_put_side_by_side(draw, retrieved, 
 def test_a_learning_curve_from_cards_and_scores(draw, dataset, tmp_path):
     cards, metrics = [], []
     for number, pairs in enumerate((100, 100, None)):
-        cards.append(tmp_path / f"card{number}.json")
+        cards.append(tmp_path / str(number) / CARD)
         metrics.append(tmp_path / f"metrics{number}.json")
-        write_json(cards[-1], {"format": FORMAT, "settings": {"retriever": {"training": {"pairs": pairs}}}})
+        write_card(cards[-1].parent, {"settings": {"retriever": {"training": {"pairs": pairs}}}})
         score = {"value": 0.1 + 0.1 * number, "low": None, "high": None, "n": 6}
         scores = {f"{way}_recall_1": score for way in ("i2t", "t2i")}
         content = {"dataset": "toy", "split": "test", "model": "m", "decoding": "", "metrics": scores, "protocol": ""}

@@ -25,7 +25,7 @@ from vitcapr.training.sweep import leave_untrained, sweep_into, with_rate
 
 RATES = [0.00001, 0.03, 0.3]
 RECIPE = Recipe(phases=(Phase(2, 1.0),), select_by="validation_rsum")
-CARD: dict[str, Any] = {"settings": {}, "inputs": {}, "code": ""}
+CARD: dict[str, Any] = {"architecture": {}, "settings": {}, "inputs": {}, "code": ""}
 
 
 IMAGES, WIDTH = 12, 6

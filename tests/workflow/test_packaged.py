@@ -66,13 +66,13 @@ def run(site: Path, tmp_path: Path) -> Run:
     return run
 
 
-def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path) -> None:
+def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path) -> None:
     found = {path.relative_to(tmp_path / "study").as_posix() for path in (tmp_path / "study").rglob("*")}
     assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}
     plan = run("snakemake", "--dry-run", "--profile", "profiles/slurm")
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
-    assert str(REPOSITORY) not in plan
+    assert f"Origin: {site}" in run("inspect", "vitcapr.workflow.packaged", "--details")
     assert run("vitcapr", "config", "check").startswith("data: scenes, 5000 images")
 
 

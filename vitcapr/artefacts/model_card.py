@@ -10,7 +10,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_json
 
 WEIGHTS, CARD = "best.safetensors", "card.json"
-FORMAT = "vitcapr-model-1"
+FORMAT = "vitcapr-model-2"
 DIGEST = "sha256"
 """In the card: the digest of all the rest."""
 _CONTENT = TypeAdapter(dict[str, Any])
@@ -33,11 +33,9 @@ def read_card(path: Path) -> dict[str, Any]:
         UserError: the file is missing or is not the card of a trained model.
     """
     card = read_record(path, _CONTENT, "the card of a trained model", "train the model")
-    digest = card.pop(DIGEST, None)
-    if card.get("format") == FORMAT and digest != digest_of(card):
-        raise UserError("damaged: the card is not as it was written", where=path, remedy="train the model again")
+    remedy = "train the model again"
     if card.get("format") != FORMAT:
-        raise UserError(
-            f"not the card of a trained model of format {FORMAT}", where=path, remedy="train the model again"
-        )
+        raise UserError(f"not the card of a trained model of format {FORMAT}", where=path, remedy=remedy)
+    if card.pop(DIGEST, None) != digest_of(card):
+        raise UserError("damaged: the card is not as it was written", where=path, remedy=remedy)
     return card

@@ -233,6 +233,7 @@ def _forward(
                 _name_the_image(features, stored, [photographs[row] for row in rows])
             start = int(rows[0]) - work.span.chunk * layout.chunk
             target = torch.from_numpy(buffers[name])
+            # Rows side by side, as in every new store, are copied from the device without a tensor in between.
             if rows[-1] - rows[0] + 1 == len(rows):
                 target[start : start + len(rows)].copy_(stored)
             else:
