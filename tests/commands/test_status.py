@@ -1,6 +1,7 @@
 """How many images a status says are left to extract."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,3 +74,10 @@ def test_pictures_that_a_store_holds_are_not_counted(experiment: Experiment) -> 
 
 def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> None:
     assert extractions(experiment, [Job("data", "data", ""), *JOBS]) == []
+
+
+def test_without_an_extraction_torch_is_not_loaded(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vitcapr.commands.images_to_extract", None)
+    assert extractions(experiment, JOBS[1:]) == []
+    with pytest.raises(ImportError):
+        extractions(experiment, JOBS)

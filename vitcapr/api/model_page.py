@@ -53,7 +53,7 @@ def model_page(folder: Path, card: Mapping[str, Any], kind: str, features: Path)
     lines = [
         _FRONT.format(task=task, tag=tag),
         f"# {folder.name}\n",
-        f"A {kind} of [vitcapr](https://pypi.org/project/vitcapr/), from the experiment `{experiment.name}`.\n",
+        f"A {kind} of vitcapr, from the experiment `{experiment.name}`.\n",
         "| | |",
         "| --- | --- |",
         f"| data set | {data['dataset']}: images {counts} |",

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from vitcapr.artefacts.parquet import read_parquet
+from vitcapr.artefacts.arrays import write_array
+from vitcapr.artefacts.parquet import read_parquet, write_table
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, canonical_json, read_json, sha256_bytes, write_json
+from vitcapr.files import canonical_json, read_json, sha256_bytes, write_json
 
 FORMAT = "vitcapr-search-index-1"
 FOLDER, CARD, FAISS = "search", "index.json", "images.faiss"
@@ -89,10 +89,8 @@ def write_part(
         if _weights_of(other) != sources.weights:
             shutil.rmtree(other.parent, ignore_errors=True)
     write_json(folder / CARD, {"format": FORMAT, **asdict(sources)})
-    with atomic_path(folder / f"{name}.npy") as temporary, temporary.open("wb") as stream:
-        np.save(stream, np.ascontiguousarray(vectors, np.float32), allow_pickle=False)
-    with atomic_path(folder / f"{name}.parquet") as temporary:
-        pq.write_table(pa.table(dict(columns)), temporary)
+    write_array(folder / f"{name}.npy", np.ascontiguousarray(vectors, np.float32))
+    write_table(folder / f"{name}.parquet", pa.table(dict(columns)))
 
 
 def _weights_of(card: Path) -> object:

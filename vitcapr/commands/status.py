@@ -63,11 +63,11 @@ def parse_jobs(text: str) -> list[Job]:
 def extractions(experiment: Experiment, jobs: list[Job]) -> list[str]:
     """For each backbone to run, how many images lack features. Nothing before the data set and the backbone are up to
     date."""
-    from vitcapr.commands.images_to_extract import images_to_extract
-
-    if any(job.rule in ("data", "train_backbone") for job in jobs):
-        return []
     backbones = dict.fromkeys(job.name.split()[1].partition("/")[0] for job in jobs if job.rule == "extract")
+    if not backbones or any(job.rule in ("data", "train_backbone") for job in jobs):
+        return []
+    from vitcapr.commands.images_to_extract import images_to_extract  # It loads torch and transformers.
+
     counts = {name: images_to_extract(experiment, name) for name in backbones}
     return [f"{name}: {count}" for name, count in counts.items() if count is not None]
 
