@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.loader import PAD, CaptionBatch
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray

@@ -17,7 +17,7 @@ from vitcapr.alignment.heads import RECIPES, configured, start_from_cca
 from vitcapr.alignment.interface import Pairs
 from vitcapr.alignment.procrustes import procrustes
 from vitcapr.alignment.ridge import coefficients, ridge_both_ways
-from vitcapr.alignment.selection import choose, scored
+from vitcapr.alignment.selection import choose, embedded, measures_of
 from vitcapr.building.retriever import architecture_of
 from vitcapr.models.dual_encoder import build_dual_encoder
 
@@ -164,7 +164,7 @@ def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
 def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
     train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
     chosen = choose(FAMILIES[name].fit, train, validation, seed=0)
-    found = scored(chosen.alignment, test)
+    found = measures_of(embedded(chosen.alignment, test))
     assert found["i2t_recall_10"].value > 0.4
     assert found["t2i_recall_10"].value > 0.4
     assert chosen.cpu_seconds > 0
@@ -175,7 +175,7 @@ def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
 def test_the_validation_pairs_choose(fit: Callable[..., object]) -> None:
     train, validation = pairs_of(120, 2, 0), pairs_of(30, 2, 1)
     candidates = list(fit(train, validation, 0))  # type: ignore[call-overload]
-    best = max(candidates, key=lambda one: scored(one.alignment, validation)["rsum"].value)
+    best = max(candidates, key=lambda one: measures_of(embedded(one.alignment, validation))["rsum"].value)
     assert choose(fit, train, validation, 0).settings == best.settings  # type: ignore[arg-type]
 
 

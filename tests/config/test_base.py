@@ -62,7 +62,7 @@ from vitcapr.stages.decode import DecodeSettings
         ),
         (
             {"decodings": {"attention": {"beam_size": 3, "zzz": 1}}},
-            "unknown configuration key 'decodings.attention.zzz' (x.yaml); see config.yaml for the keys there are",
+            "unknown configuration key 'decodings.attention.zzz' (x.yaml); `vitcapr config parameters` lists the keys",
         ),
         (
             {"backbones": {"mine": "folder"}},
@@ -74,7 +74,7 @@ from vitcapr.stages.decode import DecodeSettings
             "configuration key 'captioners.a.training.phases[0].epochs': it must be a whole number (x.yaml); "
             'it was "ten"',
         ),
-        ({"zzz": 1}, "unknown configuration key 'zzz' (x.yaml); see config.yaml for the keys there are"),
+        ({"zzz": 1}, "unknown configuration key 'zzz' (x.yaml); `vitcapr config parameters` lists the keys"),
         (
             {"decodings": {"beam": {"beam_size": 0}}},
             "configuration key 'decodings.beam.beam_size': Input should be greater than or equal to 1 (x.yaml); "

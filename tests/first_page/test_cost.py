@@ -1,7 +1,8 @@
 from pathlib import Path
 
 from vitcapr.files import write_json
-from vitcapr.first_page.cost import cost, cost_table, duration
+from vitcapr.first_page.cost import cost, cost_table
+from vitcapr.progress import format_seconds
 from vitcapr.provenance.records import read_runs
 
 ABSENT = {"gpu": "there is no NVIDIA GPU"}
@@ -38,7 +39,7 @@ def test_the_jobs_behind_the_page_and_no_others(tmp_path):
     table, note = found
     assert [[cell.text for cell in row] for row in table.rows] == [
         ["train", "2", "1:30:00", "3:00:00", "3600.0 GB", "2.0 Wh"],
-        ["data", "1", "0:02", "0:03", "1.5 GB", "-"],
+        ["data", "1", "0:01", "0:03", "1.5 GB", "-"],
         ["score", "1", "0:01", "0:02", "1.0 GB", "-"],
         ["all", "4", "1:30:02", "3:00:05", "3600.0 GB", "2.0 Wh"],
     ]
@@ -51,20 +52,10 @@ def test_the_cheap_stages_share_a_row(tmp_path):
         record(tmp_path, f"s{number:02d}", [], [f"{number}"], seconds=float(100 - number))
     rows = cost_table(read_runs(tmp_path)).rows
     assert [row[0].text for row in rows[-3:]] == ["s07", "3 other stages", "all"]
-    assert rows[-2][2].text == duration(92 + 91 + 90)
+    assert rows[-2][2].text == format_seconds(92 + 91 + 90)
 
 
 def test_without_records_there_is_no_cost(tmp_path):
     assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None
     (tmp_path / "runs").mkdir()
     assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None
-
-
-def test_duration():
-    assert [duration(seconds) for seconds in (0, 7.4, 65, 3599.6, 11040)] == [
-        "0:00",
-        "0:07",
-        "1:05",
-        "1:00:00",
-        "3:04:00",
-    ]

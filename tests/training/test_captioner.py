@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.loader import CaptionBatch
 from vitcapr.models.captioners import Captioner, build_captioner
 from vitcapr.progress import Reporter

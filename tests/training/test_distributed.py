@@ -17,9 +17,9 @@ import pytest
 import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import WordTexts
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder

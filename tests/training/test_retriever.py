@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter

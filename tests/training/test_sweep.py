@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.errors import Preempted
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter

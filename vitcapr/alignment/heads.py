@@ -23,11 +23,12 @@ import numpy as np
 import torch
 
 from vitcapr.alignment.cca import canonical
-from vitcapr.alignment.interface import Alignment, Candidate, Fit, Float32s, Pairs
+from vitcapr.alignment.interface import Alignment, Candidate, Fit, Pairs
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
@@ -38,31 +39,6 @@ _CPU = torch.device("cpu")
 _CCA_RIDGE = 1.0
 _STEPS = 75
 """Fewest steps of a training: with 5,000 pairs, the linear head's five epochs."""
-
-
-class HeldArray:
-    """Features in memory, in the form that batches are drawn from."""
-
-    def __init__(self, rows: Float32s) -> None:
-        self._rows = rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def gather(self, rows: np.ndarray) -> np.ndarray:
-        return np.take(self._rows, rows, axis=0)
-
-
-class HeldImages:
-    """Image features in memory as a store whose only array is ``cls``."""
-
-    block = 1
-
-    def __init__(self, rows: Float32s) -> None:
-        self._arrays = {"cls": HeldArray(rows)}
-
-    def __getitem__(self, name: str) -> HeldArray:
-        return self._arrays[name]
 
 
 class Recipe(NamedTuple):
@@ -166,8 +142,8 @@ def _trained(recipe: Recipe, train: Pairs, validation: Pairs, seed: int) -> tupl
             Path(folder),
             retriever,
             architecture,
-            [HeldImages(images)],
-            FeatureTexts(HeldArray(texts), np.arange(len(texts)), image_row),
+            [MemoryFeatures(cls=MemoryArray(images))],
+            FeatureTexts(MemoryArray(texts), np.arange(len(texts)), image_row),
             train=np.arange(len(train.images)),
             validation=np.arange(len(train.images), len(images)),
             seed=seed,
@@ -221,6 +197,6 @@ def configured(recipe: Recipe, images: int) -> RetrieverConfig:
 
 def _aligned_by(model: DualEncoder) -> Alignment:
     return Alignment(
-        lambda rows: ImageEmbedder(model, [HeldImages(rows)], _CPU).embed(np.arange(len(rows))),
-        lambda rows: TextFeatureEmbedder(model, HeldArray(rows), _CPU).embed(np.arange(len(rows))),
+        lambda rows: ImageEmbedder(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
+        lambda rows: TextFeatureEmbedder(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
     )

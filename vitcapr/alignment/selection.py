@@ -41,12 +41,6 @@ def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Chosen:
     return Chosen(alignment, settings, rsum, process_time() - start)
 
 
-def scored(alignment: Alignment, pairs: Pairs) -> dict[str, Measure]:
-    """The retrieval scores of pairs that nothing was chosen by (:func:`vitcapr.metrics.retrieval.measures`)."""
-    found = embedded(alignment, pairs)
-    return measures_of(found)
-
-
 def measures_of(found: Embeddings) -> dict[str, Measure]:
     """The retrieval scores of embeddings, whose dot products are the scores."""
     truth = Truth.of(found.caption_image, len(found.images))

@@ -10,6 +10,7 @@ from vitcapr.commands.program import typed
 from vitcapr.declaration.stage import STAGES
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.progress import format_seconds
 from vitcapr.provenance.code import stage_code
 from vitcapr.provenance.records import CODE_DIGESTS, Run
 from vitcapr.workflow.changes import code_changes, leaves
@@ -63,7 +64,7 @@ def tree(lineage: Lineage, run: Run, depth: int = 1, seen: set[str] | None = Non
             wrote = {maker.place(path): facts["sha256"] for path, facts in maker.outputs.items()}
             changed = [path for path in paths if run.inputs[path]["sha256"] != wrote[run.place(path)]]
             stale = f"; it read another {run.place(changed[0])} than there is now" if changed else ""
-            yield f"{indent}{files}  ({maker.name}, {_duration(maker.made['seconds'])}{stale})"
+            yield f"{indent}{files}  ({maker.name}, {format_seconds(maker.made['seconds'])}{stale})"
             yield from tree(lineage, maker, depth + 1, seen)
 
 
@@ -71,13 +72,13 @@ def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
     """Several jobs, one per line, and their total cost."""
     width = max(len(run.name) for run in runs)
     lines = [
-        f"  {run.name:{width}}  {_duration(run.made['seconds']):>8}  {run.made['host']}  {run.made['started']}"
+        f"  {run.name:{width}}  {format_seconds(run.made['seconds']):>8}  {run.made['host']}  {run.made['started']}"
         + ("" if lineage.is_as_made(run) else "  CHANGED since it was made")
         for run in runs
     ]
     joules = [sum(run.made["energy"]["joules"].values()) for run in runs]
     energy = f", {_energy(sum(joules))}" if any(joules) else ""
-    total = _duration(sum(run.made["seconds"] for run in runs))
+    total = format_seconds(sum(run.made["seconds"] for run in runs))
     return [f"{target}: {len(runs)} jobs, {total} of work{energy}", *lines]
 
 
@@ -92,7 +93,8 @@ def _where(made: Mapping[str, Any]) -> str:
 
 def _cost(run: Run) -> Iterator[str]:
     made, cache = run.made, run.facts["result_cache"]
-    yield f"{_duration(made['seconds'])}, {_duration(made['cpu_seconds'])} of CPU, {made['peak_memory_mb']} MB at most"
+    took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
+    yield f"{took}, {cpu} of CPU, {made['peak_memory_mb']} MB at most"
     energy = made["energy"]
     used = [f"{_energy(value)} by {name}" for name, value in energy["joules"].items()]
     missing = [f"{name} not measured: {reason}" for name, reason in energy["absent"].items()]
@@ -116,14 +118,6 @@ def _code(lineage: Lineage, run: Run) -> Iterator[str]:
 
 def _row(label: str, text: str) -> str:
     return f"  {label:{_WIDTH}}{text}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
 def _energy(joules: float) -> str:

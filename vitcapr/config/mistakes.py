@@ -43,7 +43,7 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
         key = spelled(location)
         if problem["type"] == "extra_forbidden":
             meant = meant_key(model, values, location)
-            remedy = f"did you mean '{spelled(meant)}'?" if meant else "see config.yaml for the keys there are"
+            remedy = f"did you mean '{spelled(meant)}'?" if meant else "`vitcapr config parameters` lists the keys"
             yield f"unknown configuration key '{key}'", remedy
             continue
         said = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))

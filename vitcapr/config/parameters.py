@@ -12,7 +12,7 @@ HEAD = """\
 # Configuration
 
 `vitcapr config parameters` writes this page from the code. A configuration file names only the keys that it changes;
-`config.yaml` shows all of them with comments. `vitcapr config check` checks a file, and
+`config.yaml` shows most of them with longer comments. `vitcapr config check` checks a file, and
 `workflow/schemas/config.schema.json` lets an editor complete and check keys.
 
 NAME stands for a name of your own. A key without a default must be given.

@@ -13,6 +13,11 @@ _LEAST = 2.0**-24
 """The smallest number of float16."""
 
 
+def dtype_of(array: str, store_dtype: str) -> str:
+    """The dtype of an array of a store: only patches are int8; beside them, the rest is float16."""
+    return "float16" if store_dtype == "int8" and array != "patches" else store_dtype
+
+
 def quantise(features: Tensor) -> tuple[Tensor, Tensor]:
     """Round each channel of each image to 255 steps between its extremes.
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from vitcapr.progress import format_seconds
 from vitcapr.provenance.records import RUNS, Run, read_runs
 from vitcapr.tables.table import Cell, Table, row
 
@@ -75,21 +76,14 @@ def cost_note(runs: Sequence[Run]) -> str:
     return " ".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """``0:07``, ``12:05`` or ``3:04:00``: minutes and seconds, with hours where there are any."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
-
-
 def _line(name: str, runs: Sequence[Run]) -> tuple[Cell, ...]:
     made = [run.made for run in runs]
     joules = sum(sum(each["energy"]["joules"].values()) for each in made)
     return row(
         name,
         str(len(runs)),
-        duration(sum(each["seconds"] for each in made)),
-        duration(sum(each["cpu_seconds"] for each in made)),
+        format_seconds(sum(each["seconds"] for each in made)),
+        format_seconds(sum(each["cpu_seconds"] for each in made)),
         f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB",
         f"{joules / 3600:.1f} Wh" if any(each["energy"]["joules"] for each in made) else "-",
     )

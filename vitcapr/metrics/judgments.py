@@ -75,10 +75,10 @@ def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], sample
     images = np.repeat(pd.factorize(np.array([one.image_id for one in judgments]))[0], np.bincount(candidate))
     by_image = np.split(np.argsort(images, kind="stable"), np.cumsum(np.bincount(images))[:-1])
     draws = np.random.default_rng(seed).integers(0, len(by_image), (samples, len(by_image)))
+    resampled = [np.concatenate([by_image[image] for image in draw]) for draw in draws]
     rows = []
     for metric, values in scores.items():
         each = np.asarray(values, np.float64)[candidate]
-        resampled = [np.concatenate([by_image[image] for image in draw]) for draw in draws]
         for variant in VARIANTS:
             taus = [_tau(each[places], ratings[places], variant) for places in resampled]
             low, high = np.nanquantile(taus, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if taus else (np.nan, np.nan)

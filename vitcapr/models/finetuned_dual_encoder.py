@@ -74,7 +74,7 @@ class FinetunedImageTower(FinetunedTower):
     """Pixels, (B, 3, S, S) float -> (B, E).
 
     Args:
-        options: arguments of the encoder besides the pixels.
+        options: keyword arguments of the encoder, without the pixels.
     """
 
     def __init__(self, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any) -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.augmented_views import AugmentedViews, draw_augmented_views
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts, PairBatch, PairBatches
 
 IMAGES = 200

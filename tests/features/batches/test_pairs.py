@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.features.memory_features import MemoryArray, MemoryFeatures
+from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import (
     FeatureAndWordTexts,
     FeatureTexts,

@@ -69,7 +69,7 @@ class Backbone:
 
     Attributes:
         model: the network, frozen and in evaluation mode.
-        options: the arguments of the network besides the pixels.
+        options: keyword arguments of the network, without the pixels.
         grid: rows and columns of patches.
         dim: D.
         prefix: number of tokens before the patches.

@@ -9,7 +9,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.errors import UserError
-from vitcapr.features.eight_bits import dequantise, quantise
+from vitcapr.features.eight_bits import dequantise, dtype_of, quantise
 from vitcapr.features.encoders.checkpoints import locate, weights_digest
 from vitcapr.features.encoders.plain_vit import load_plain_vit
 from vitcapr.features.encoders.precision import DTYPES
@@ -45,9 +45,8 @@ class PhotographEncoder:
         return {name: self._as_stored(name, array).float() for name, array in features.items()}
 
     def _as_stored(self, name: str, features: Tensor) -> Tensor:
-        if self._store_dtype != "int8":
-            return features.to(DTYPES[self._store_dtype])
-        return dequantise(*quantise(features)) if name == "patches" else features.half()
+        dtype = dtype_of(name, self._store_dtype)
+        return dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])
 
     def seen(self, picture: Image.Image) -> Image.Image:
         """The part of the picture that the patches cover: the whole picture, or the part that the crop keeps."""

@@ -19,7 +19,7 @@ from vitcapr.artefacts.feature_manifest import SCALE
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.errors import UserError
-from vitcapr.features.eight_bits import quantise
+from vitcapr.features.eight_bits import dtype_of, quantise
 from vitcapr.features.encoders.image_towers import NO_GRID, ImageEncoder
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
@@ -142,12 +142,11 @@ class _Decoder:
 def layouts_of(backbone: ImageEncoder, images: int, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
     """The arrays of a store of a backbone's features, by name."""
     axes = {"patches": ("image", "patch", "channel"), "cls": ("image", "channel")}
-    dtypes = {"patches": dtype, "cls": "float16" if dtype == "int8" else dtype}
     layouts = {
-        name: ArrayLayout((images, *shape), chunk, dtypes[name], axes[name])
+        name: ArrayLayout((images, *shape), chunk, dtype_of(name, dtype), axes[name])
         for name, shape in sorted(backbone.shapes.items())
     }
-    if dtype == "int8" and "patches" in layouts:
+    if "patches" in layouts and layouts["patches"].dtype == "int8":
         width = backbone.shapes["patches"][-1]
         layouts["patches" + SCALE] = ArrayLayout((images, width), chunk, "float16", axes["cls"])
     return layouts

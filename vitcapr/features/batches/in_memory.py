@@ -1,4 +1,4 @@
-"""Feature arrays in memory with the interface of a store, for small data and for comparisons."""
+"""Features in memory, with the interface of a store: for small data and for comparisons."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ class MemoryArray:
         return len(self.values)
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        return np.asarray(self.values[rows])
+        return np.take(self.values, rows, axis=0)
 
 
 class MemoryFeatures(dict[str, MemoryArray]):
