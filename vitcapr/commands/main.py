@@ -13,6 +13,7 @@ COMMANDS = {
     "init": "Make a folder for a study of your own, from which snakemake runs.",
     "caption": "Caption photographs: files, folders or patterns.",
     "search": "Find images by words or by an image.",
+    "serve": "Caption photographs in the browser, on a page of this machine.",
     "evaluate": "Score captions in COCO's format, or embeddings for retrieval, with intervals.",
     "train-head": "Train projection heads on two stores of your own.",
     "align": "Compare ways to align two stores over the number of training pairs.",

@@ -1,0 +1,331 @@
+"""The page and its endpoint on a very small experiment, and uploads that are not photographs."""
+
+import io
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import vitcapr
+from vitcapr.data.images import BadImage, decode
+from vitcapr.errors import UserError
+from vitcapr.serving import decoder as decoding
+from vitcapr.serving import server as serving
+from vitcapr.serving.answers import Answers
+from vitcapr.serving.decoder import Decoder
+from vitcapr.serving.server import CaptionServer, Limits
+
+ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
+PHOTOGRAPH = "photos/photo 03.png"
+SMALL = Limits(max_bytes=20_000, max_pixels=10_000, seconds=0.5, uploads=3)
+
+
+@contextmanager
+def running(answers: Answers, limits: Limits) -> Iterator[CaptionServer]:
+    with CaptionServer("127.0.0.1", 0, answers, limits) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def answers(_experiment: Path) -> Answers:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(_experiment)
+        patch.setenv("VITCAPR_BACKBONES", str(_experiment / "backbones"))
+        answers = Answers(vitcapr.load_captioner(ATTENTION, n_best=2), vitcapr.load_retriever(WORDS))
+        answers.prepare()
+    return answers
+
+
+@pytest.fixture(scope="module")
+def server(answers: Answers) -> Iterator[CaptionServer]:
+    with running(answers, SMALL) as server:
+        yield server
+
+
+def ask(
+    server: CaptionServer, path: str, body: bytes | None = None, *, method: str | None = None, **headers: str
+) -> tuple[HTTPResponse, Any]:
+    """The response and its content; headers with ``_`` for ``-``."""
+    with closing(HTTPConnection("127.0.0.1", server.server_port, timeout=20)) as connection:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method or ("GET" if body is None else "POST"), path, body, given)
+        response = connection.getresponse()
+        content = response.read()
+    is_json = response.headers["Content-Type"].startswith("application/json")
+    return response, json.loads(content) if is_json else content.decode()
+
+
+def talk(server: CaptionServer, *pieces: bytes, ends: bool = False) -> tuple[int, Any]:
+    """What the server answers to these bytes, sent as they are."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+        if ends:
+            connection.shutdown(socket.SHUT_WR)
+        head, _, content = connection.makefile("rb").read().partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(content)
+
+
+def upload(*headers: str, path: str = "/caption") -> bytes:
+    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def png_that_claims(width: int, height: int) -> bytes:
+    def chunk(name: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    packed = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + packed
+
+
+def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server: CaptionServer, project: Path) -> None:
+    response, answer = ask(server, "/caption", Path(PHOTOGRAPH).read_bytes())
+    assert response.status == 200
+    captioner, retriever = vitcapr.load_captioner(ATTENTION, n_best=2), vitcapr.load_retriever(WORDS)
+    expected = captioner.caption(project / PHOTOGRAPH, attention=True)[0]
+    assert answer["caption"] == expected.caption == answer["candidates"][0]["caption"]
+    assert [one["caption"] for one in answer["candidates"]] == [one.caption for one in expected.candidates]
+    assert [word["word"] for word in answer["words"]] == list(expected.candidates[0].tokens)
+    assert expected.attention is not None
+    for word, attention in zip(answer["words"], expected.attention, strict=True):
+        assert [len(row) for row in word["attention"]] == [2, 2]
+        assert np.asarray(word["attention"]) == pytest.approx(np.asarray(attention), abs=1e-4)
+    nearest = retriever.find_captions(retriever.query(None, project / PHOTOGRAPH), 5)
+    assert [one["caption"] for one in answer["nearest"]] == [one.text for one in nearest]
+    assert [one["cosine"] for one in answer["nearest"]] == pytest.approx([one.cosine for one in nearest], abs=1e-3)
+    assert answer["picture"].startswith("data:image/jpeg;base64,")
+
+
+def test_a_captioner_without_attention_and_no_retriever(project: Path) -> None:
+    answers = Answers(vitcapr.load_captioner(project / "results/toy/captioners/baseline"))
+    answer = answers.answer(Image.open(PHOTOGRAPH).convert("RGB"))
+    assert answer["nearest"] == []
+    assert answer["words"]
+    assert all(word["attention"] is None for word in answer["words"])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty file"),
+        (b"<html><script>alert(1)</script>", "a web page, not an image"),
+        (b"\x00\xff" * 400, "not an image in a known format"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n", "not an image in a known format"),
+        (png_that_claims(60_000, 60_000), "claims more pixels than Pillow opens"),
+        (png_that_claims(101, 100), "claims 101 x 100 pixels, more than 10000"),
+        (png_that_claims(90, 90), "damaged"),
+    ],
+)
+def test_what_is_no_photograph_is_refused_in_one_line(server: CaptionServer, content: bytes, reason: str) -> None:
+    response, answer = ask(server, "/caption", content)
+    assert response.status == 422
+    assert answer["error"].startswith(f"this image cannot be used: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "reason"),
+    [
+        ([upload("Content-Length: 20001")], 413, "more than 20000 bytes"),
+        ([upload("Content-Length: " + "9" * 5000), b"x" * 500_000], 413, "more than 20000 bytes"),
+        ([upload("Content-Length: 100"), b"short"], 400, "only 5 of 100 bytes arrived"),
+        ([upload()], 411, "Content-Length is needed"),
+        ([upload("Transfer-Encoding: chunked"), b"5\r\nabcde\r\n0\r\n\r\n"], 411, "Content-Length is needed"),
+        ([upload("Content-Length: 3", "Content-Length: 4"), b"abc"], 411, "Content-Length is needed"),
+        ([upload("Content-Length: -3")], 400, "not a number"),
+        ([upload("Content-Length: ٣")], 400, "not a number"),
+        ([upload("Content-Length: 3", path="/"), b"abc"], 404, "sent to /caption"),
+        ([b"nonsense\r\n\r\n"], 400, "Bad request syntax"),
+        ([b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"], 431, "Line too long"),
+        ([b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"], 431, "Too many headers"),
+        ([b"DELETE /caption HTTP/1.1\r\nHost: localhost\r\n\r\n"], 501, "Unsupported method"),
+    ],
+)
+def test_what_is_no_sound_request_is_refused(
+    server: CaptionServer, sent: list[bytes], status: int, reason: str
+) -> None:
+    answered, answer = talk(server, *sent, ends=True)
+    assert answered == status
+    assert reason in answer["error"]
+
+
+def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer) -> None:
+    """Each byte comes in time, but all of them would not."""
+    begun = time.monotonic()
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+        connection.sendall(upload("Content-Length: 1000"))
+        connection.settimeout(0.1)
+        answer = b""
+        while not answer:
+            connection.sendall(b"x")
+            try:
+                answer = connection.recv(10_000)
+            except TimeoutError:
+                assert time.monotonic() - begun < 10
+    assert b" 408 " in answer.splitlines()[0]
+    assert time.monotonic() - begun >= SMALL.seconds
+
+
+def test_a_connection_that_says_nothing_is_closed(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall(b"GET / HT")
+        assert connection.recv(100) == b""
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "attacker.example:80", "localhost.attacker.example", "[", ""])
+def test_another_host_is_refused(server: CaptionServer, host: str) -> None:
+    for path, body in (("/", None), ("/caption", b"x")):
+        response, answer = ask(server, path, body, Host=host)
+        assert response.status == 421
+        assert "another machine" in answer["error"]
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "LOCALHOST", "127.0.0.1", "[::1]:8000", "192.168.0.2:8000"])
+def test_this_machine_has_several_names(server: CaptionServer, host: str) -> None:
+    assert ask(server, "/about", Host=host)[0].status == 200
+
+
+def test_the_page_of_another_site_cannot_use_it(server: CaptionServer, project: Path) -> None:
+    photograph, own = (project / PHOTOGRAPH).read_bytes(), f"127.0.0.1:{server.server_port}"
+    for origin in ("http://attacker.example", "null", f"http://127.0.0.1:{server.server_port - 1}", f"https://{own}"):
+        response, answer = ask(server, "/caption", photograph, Origin=origin)
+        assert (response.status, answer["error"]) == (403, "the request comes from the page of another site")
+    response, _ = ask(server, "/caption", photograph, Origin=f"http://{own}")
+    assert response.status == 200
+    assert "Access-Control-Allow-Origin" not in response.headers
+
+
+def test_it_serves_its_own_files_and_nothing_else(server: CaptionServer) -> None:
+    for path in ("/../server.py", "/server.py", "/page.html", "/%2e%2e/server.py", "/caption", "//", "/etc/passwd"):
+        assert ask(server, path)[0].status == (200 if path == "//" else 404)
+    for path in serving.FILES:
+        response, content = ask(server, path)
+        assert response.status == 200
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert re.findall(r"https?://", content) == []
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|style=|onclick=", content)
+    assert ask(server, "/about")[1]["limits"]["max_bytes"] == SMALL.max_bytes
+
+
+def test_several_at_once_and_more_are_asked_to_wait(
+    server: CaptionServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photograph, answers, gate = (project / PHOTOGRAPH).read_bytes(), server.answers, threading.Event()
+    plain, waiting = answers.answer, threading.Semaphore(0)
+
+    def gated(picture: Image.Image) -> dict[str, Any]:
+        waiting.release()
+        assert gate.wait(10)
+        return plain(picture)
+
+    expected = ask(server, "/caption", photograph)[1]
+    monkeypatch.setattr(answers, "answer", gated)
+    with ThreadPoolExecutor(SMALL.uploads) as pool:
+        first = pool.submit(ask, server, "/caption", photograph)
+        assert waiting.acquire(timeout=10)
+        others = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads - 1)]
+        # These wait for their turn as long as a turn may take, and are then asked to come again.
+        assert [each.result()[0].status for each in others] == [503] * len(others)
+        gate.set()
+        assert first.result()[1] == expected
+        assert [each[1] for each in pool.map(lambda _: ask(server, "/caption", photograph), range(3))] == [expected] * 3
+    slow = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(SMALL.uploads)]
+    for connection in slow:
+        connection.sendall(upload("Content-Length: 1000"))
+    wait_until(lambda: not server.uploads.acquire(blocking=False) or server.uploads.release() is not None)
+    response, answer = ask(server, "/caption", photograph)
+    assert (response.status, response.headers["Retry-After"]) == (503, "1")
+    assert "busy" in answer["error"]
+    for connection in slow:
+        connection.close()
+    wait_until(lambda: ask(server, "/caption", photograph)[0].status == 200)
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
+    server: CaptionServer, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photograph = (project / PHOTOGRAPH).read_bytes()
+    with monkeypatch.context() as broken:
+        broken.setattr(server.answers, "answer", lambda _: 1 / 0)
+        response, answer = ask(server, "/caption", photograph)
+    assert response.status == 500
+    assert "ZeroDivision" not in str(answer)
+    assert ask(server, "/caption", photograph)[0].status == 200
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_picture_on_which_the_decoder_hangs_or_crashes_harms_no_other() -> None:
+    good = io.BytesIO()
+    Image.new("RGB", (3, 2), (10, 20, 30)).save(good, "PNG")
+    with closing(Decoder(10_000, 1.0)) as decoder:
+        for crashes, reason in ((False, "not decoded in 1 s"), (True, "the decoder crashed on it")):
+            assert decoder.decode(good.getvalue()).tobytes() == decode(good.getvalue(), 100).tobytes()
+            process = decoder._process
+            assert process is not None
+            assert process.pid is not None
+            os.kill(process.pid, signal.SIGSTOP)
+            if crashes:
+                threading.Timer(0.1, process.kill).start()
+            with pytest.raises(BadImage, match=reason):
+                decoder.decode(good.getvalue())
+
+
+def test_the_command_from_start_to_ctrl_c(project: Path) -> None:
+    command = [sys.executable, "-m", "vitcapr", "serve", ATTENTION, "--retriever", WORDS, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ captions photographs; Ctrl-C stops it\n", line)
+            assert found is not None, line
+            with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=20)) as connection:
+                connection.request("POST", "/caption", (project / PHOTOGRAPH).read_bytes())
+                answer = json.loads(connection.getresponse().read())
+            assert len(answer["nearest"]) == 5
+            process.send_signal(signal.SIGINT)
+            rest, errors = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert (process.returncode, rest, errors) == (0, "stopped\n", "")
+
+
+def test_a_port_in_use_is_one_line(server: CaptionServer, answers: Answers) -> None:
+    with pytest.raises(UserError, match=r"cannot listen: Address already in use .*--port 0 takes a free one"):
+        CaptionServer("127.0.0.1", server.server_port, answers, SMALL)
+    with pytest.raises(UserError, match="cannot listen"):
+        CaptionServer("192.0.2.1", 0, answers, SMALL)
+
+
+def test_the_decoder_takes_pixels_and_reasons_only() -> None:
+    """What the process sends is read as bytes; nothing is unpickled."""
+    source = Path(decoding.__file__).read_text(encoding="utf-8")
+    assert ".recv()" not in source
+    assert "pickle" not in source

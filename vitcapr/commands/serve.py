@@ -1,0 +1,64 @@
+"""Caption photographs in the browser."""
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.commands.options import Device, NamedBackbone
+from vitcapr.commands.program import typed
+
+
+def main(
+    captioner: Annotated[Path, typer.Argument(help="Folder of the trained captioner, or of an experiment with one.")],
+    retriever: Annotated[
+        Path | None, typer.Option(help="Folder of a trained retriever: show the nearest captions of its data set.")
+    ] = None,
+    decoding: Annotated[
+        str | None,
+        typer.Option(help="Name of a decoding of the experiment; without it, the decoding with the widest beam."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Others can reach another one than this.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")] = 8000,
+    device: Device = "auto",
+    backbone: NamedBackbone = None,
+) -> None:
+    """Serve a page on which one drops a photograph and sees its caption, until Ctrl-C.
+
+    The page shows where the captioner looked for each word and, with a retriever, the nearest captions of its data
+    set. POST /caption answers a picture with the same as JSON. No photograph is kept.
+    """
+    from vitcapr.api.captioner import load_captioner
+    from vitcapr.api.retriever import load_retriever
+    from vitcapr.progress import Reporter
+    from vitcapr.serving.answers import Answers
+    from vitcapr.serving.server import CaptionServer, Limits
+
+    reporter = Reporter()
+    opened = load_captioner(captioner, decoding=decoding, device=device, backbone=backbone)
+    searched = None
+    if retriever is not None:
+        searched = load_retriever(retriever, device=device, backbone=backbone, reporter=reporter)
+    answers = Answers(opened, searched)
+    with CaptionServer(host, port, answers, Limits()) as server:
+        try:
+            answers.prepare()
+            if not _is_loopback(host):
+                reporter.line("everybody who reaches this machine can use the page")
+            print(f"{server.url} captions photographs; Ctrl-C stops it", flush=True)
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("stopped")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+app = typed(main)
