@@ -90,11 +90,11 @@ def test_a_manifest_without_scales_is_refused(experiment: Any) -> None:
 
 
 def test_too_large_a_feature_names_the_image(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vitcapr.features.encoders.backbones import Backbone
+    from vitcapr.features.encoders.plain_vit import PlainVit
 
-    features = Backbone.features
+    features = PlainVit.features
     monkeypatch.setattr(
-        Backbone, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
+        PlainVit, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
     )
     with pytest.raises(UserError, match="image '0_ä' are too large"):
         experiment.run(store_dtype="int8")

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.features.encoders.backbones import model_image_size
 from vitcapr.features.encoders.checkpoints import Checkpoint, locate, weights_digest
+from vitcapr.features.encoders.image_encoders import image_size_of
 from vitcapr.features.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.features.extraction.origin import source_name
@@ -40,7 +40,7 @@ def image_recipe(wanted: BackboneConfig, source: str, device: torch.device) -> I
     """
     checkpoint = locate(source, wanted.revision)
     preprocessing, note = read_preprocessing(
-        checkpoint.folder, model_image_size(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
+        checkpoint.folder, image_size_of(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
     )
     dtype = resolve_dtype(wanted.dtype, device)
     attributes = {

@@ -75,8 +75,8 @@ def draw_rollout(
     from vitcapr.artefacts.attention import read_attention
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.backbones import model_image_size
     from vitcapr.features.encoders.checkpoints import locate
+    from vitcapr.features.encoders.image_encoders import image_size_of
     from vitcapr.features.encoders.preprocess import read_preprocessing
     from vitcapr.features.encoders.rollout import AttendingBackbone
     from vitcapr.figures.attended import choose_attended
@@ -86,7 +86,7 @@ def draw_rollout(
 
     wanted, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
     folder = locate(str(backbone or source or wanted.source), wanted.revision).folder
-    preprocessing, note = read_preprocessing(folder, model_image_size(folder), wanted.image_size, wanted.interpolation)
+    preprocessing, note = read_preprocessing(folder, image_size_of(folder), wanted.image_size, wanted.interpolation)
     if note:
         report.line(note)
     model = AttendingBackbone(folder, preprocessing.size, torch.float32)

@@ -48,8 +48,8 @@ def extract(
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.building.image_recipe import image_recipe
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.image_towers import NO_GRID, kind_of, load_image_encoder
-    from vitcapr.features.encoders.loading import memory_line
+    from vitcapr.features.encoders.image_encoders import NO_GRID, kind_of, load_image_encoder
+    from vitcapr.features.encoders.memory import memory_line
     from vitcapr.features.encoders.precision import dtype_name, resolve_device
     from vitcapr.features.extraction.extract import extract_chunks, layouts_of, photographs_of, shape_of
     from vitcapr.features.extraction.origin import images_digest, terms_of

@@ -41,8 +41,8 @@ def extract_pixels(
     from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.backbones import model_image_size
     from vitcapr.features.encoders.checkpoints import locate
+    from vitcapr.features.encoders.image_encoders import image_size_of
     from vitcapr.features.encoders.preprocess import read_preprocessing
     from vitcapr.features.extraction.extract import photographs_of
     from vitcapr.features.extraction.origin import images_digest, terms_of
@@ -56,7 +56,7 @@ def extract_pixels(
     data = read_manifest(manifest)
     folder = locate(wanted.source if backbone is None else str(backbone), wanted.revision).folder
     preprocessing, note = read_preprocessing(
-        folder, model_image_size(folder), wanted.image_size, wanted.interpolation, wanted.mirror
+        folder, image_size_of(folder), wanted.image_size, wanted.interpolation, wanted.mirror
     )
     if note:
         report.line(note)

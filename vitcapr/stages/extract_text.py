@@ -35,7 +35,7 @@ def extract_text(
     """Extract features of every caption. After an interruption, the same command continues."""
     from vitcapr.artefacts.feature_manifest import FORMAT
     from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.encoders.loading import memory_line
+    from vitcapr.features.encoders.memory import memory_line
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
     from vitcapr.features.encoders.word_vectors import WordVectorEncoder

@@ -11,7 +11,7 @@ from transformers import AutoImageProcessor
 
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.backbones import Backbone, model_image_size
-from vitcapr.features.encoders.image_towers import ImageEncoder, load_image_encoder
+from vitcapr.features.encoders.image_encoders import ImageEncoder, load_image_encoder
 from vitcapr.features.encoders.preprocess import read_preprocessing
 from vitcapr.features.encoders.rollout import AttendingBackbone
 

@@ -20,7 +20,7 @@ from two_towers import CHECKPOINTS, QUERIES, SIZE, clip, siglip
 
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.backbones import model_image_size
-from vitcapr.features.encoders.image_towers import ImageEncoder, load_image_encoder
+from vitcapr.features.encoders.image_encoders import ImageEncoder, load_image_encoder
 from vitcapr.features.encoders.preprocess import read_preprocessing
 
 GRID = (2, 2)

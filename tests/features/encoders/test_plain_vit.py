@@ -56,9 +56,22 @@ def test_what_is_left_to_transformers(checkpoint: Path) -> None:
     assert loaded(checkpoint, size=32) is None
     assert loaded(checkpoint, output="aligned") is None
     config = json.loads((checkpoint / "config.json").read_text())
-    for change in ({"model_type": "dinov2"}, {"hidden_act": "relu"}, {"qkv_bias": False}):
+    for change in ({"model_type": "dinov2"}, {"hidden_act": "relu"}, {"qkv_bias": False}, {"num_attention_heads": 5}):
         (checkpoint / "config.json").write_text(json.dumps(config | change))
         assert loaded(checkpoint) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "what"), [({"intermediate_size": 24}, "is \\(20, 12\\) in the weights"), ({}, "cannot be read")]
+)
+def test_damaged_weights(checkpoint: Path, change: dict[str, int], what: str) -> None:
+    config = json.loads((checkpoint / "config.json").read_text())
+    (checkpoint / "config.json").write_text(json.dumps(config | change))
+    if not change:
+        weights = checkpoint / "model.safetensors"
+        weights.write_bytes(weights.read_bytes()[:-8])
+    with pytest.raises(UserError, match=what):
+        loaded(checkpoint)
 
 
 def test_weights_that_lack_a_tensor(checkpoint: Path) -> None:

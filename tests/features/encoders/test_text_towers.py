@@ -19,7 +19,7 @@ from transformers import (
 from two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, t5_tokenizer
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.loading import parameters
+from vitcapr.features.encoders.memory import parameters
 from vitcapr.features.encoders.text_encoders import TextEncoder, load_text_encoder, pool_tokens
 
 

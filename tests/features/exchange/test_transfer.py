@@ -342,7 +342,7 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run("pull", elsewhere, "--arrays", "cls")
     with monkeypatch.context() as without_model:
-        without_model.setattr("vitcapr.features.encoders.image_towers.load_image_encoder", None)
+        without_model.setattr("vitcapr.features.encoders.image_encoders.load_image_encoder", None)
         with pytest.raises(TypeError, match="not callable"):
             experiment.extract()
         run("pull", elsewhere)

@@ -143,7 +143,7 @@ def test_kill_nine_loses_one_chunk_and_no_byte(
 
 def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     first = experiment.extract().read_bytes()
-    monkeypatch.setattr("vitcapr.features.encoders.image_towers.load_image_encoder", None)
+    monkeypatch.setattr("vitcapr.features.encoders.image_encoders.load_image_encoder", None)
     assert experiment.extract().read_bytes() == first
 
 

@@ -19,7 +19,7 @@ from vitcapr.data.images import ImageSource
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import CaptionBatches
-from vitcapr.features.encoders.image_towers import load_image_encoder
+from vitcapr.features.encoders.image_encoders import load_image_encoder
 from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.store.reader import FeatureStore, open_features
 from vitcapr.stages.data_flickr30k import data_flickr30k
@@ -139,7 +139,7 @@ def test_a_missing_output_is_an_error_before_anything_is_loaded(
     manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "vitcapr.features.encoders.image_towers.load_image_encoder", lambda *_, **__: pytest.fail("loaded")
+        "vitcapr.features.encoders.image_encoders.load_image_encoder", lambda *_, **__: pytest.fail("loaded")
     )
     with pytest.raises(UserError, match="has no output 'qformer'"):
         run(manifest, clip(tmp_path / "checkpoint"), output="qformer")

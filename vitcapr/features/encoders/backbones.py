@@ -10,13 +10,12 @@ from transformers import AutoModel, Blip2VisionModel, CLIPVisionModel
 
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.checkpoints import weight_files
+from vitcapr.features.encoders.image_encoders import CONVOLUTIONAL
 from vitcapr.features.encoders.loading import load_part, read_config
 
 VISION_PARTS: Mapping[str, Any] = {"clip": CLIPVisionModel, "blip-2": Blip2VisionModel}
 """The class of the image encoder in a checkpoint with a text encoder, by model type."""
 
-CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "bit"})
-"""Model types that return a feature map (B, D, h, w) and its pooled vector."""
 IMAGENET_SIZE = (224, 224)
 
 _OPTIONAL_WEIGHTS = ("pooler", "mask_token")

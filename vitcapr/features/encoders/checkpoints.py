@@ -1,5 +1,6 @@
 """Checkpoints on disk: where they are, and the digest of their weights. Nothing here loads transformers."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,15 @@ def locate(source: str, revision: str) -> Checkpoint:
         what = f"backbone '{source}' (revision {revision}) is neither a local folder nor to be had from the hub"
         raise UserError(what, where=f"looked in {looked}", remedy=remedy) from error
     return Checkpoint(Path(folder).resolve(), Path(folder).name)
+
+
+def model_type(folder: Path) -> str:
+    """``model_type`` of ``config.json``, empty if it has none."""
+    try:
+        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    return str(content.get("model_type", "")) if isinstance(content, dict) else ""
 
 
 def stated_licence(folder: Path) -> str | None:

@@ -1,15 +1,8 @@
-"""The image encoder of a checkpoint of any kind, as a function from pixels to the arrays of a store.
-
-- ``hidden``: the last layer: a CLS vector and a vector for each patch. For a convolutional network: the pooled output
-  and a vector for each position of the last feature map.
-- ``aligned``: the vector in the space shared with captions, of CLIP, SigLIP or BLIP-2's image-text contrastive head
-  (J. Li et al. 2023, section 3.1).
-- ``qformer``: BLIP-2's query tokens before any projection.
-"""
+"""Image encoders by transformers: CLIP, SigLIP, BLIP-2, convolutional networks and the ViTs that are not plain."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,47 +10,15 @@ from torch.nn.functional import normalize
 from transformers import AutoModel, Blip2VisionModelWithProjection, CLIPVisionModelWithProjection, SiglipVisionModel
 
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.backbones import CONVOLUTIONAL, Backbone, patch_grid, wrong_size
-from vitcapr.features.encoders.loading import load_part, model_type, read_config
+from vitcapr.features.encoders.backbones import Backbone, patch_grid, wrong_size
+from vitcapr.features.encoders.image_encoders import NO_GRID, ImageEncoder, Output, Pool
+from vitcapr.features.encoders.loading import load_part, read_config
 
-Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
-Output = Literal["hidden", "aligned", "qformer"]
-Pool = Literal["mean", "max", "first"]
-
-OUTPUTS: Mapping[str, tuple[Output, ...]] = {
-    "vit": ("hidden",),
-    "cnn": ("hidden",),
-    "clip": ("hidden", "aligned"),
-    "siglip": ("hidden", "aligned"),
-    "blip-2": ("hidden", "aligned", "qformer"),
-}
-NO_GRID = (0, 0)
 _ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g"
 
 
-class ImageEncoder(Protocol):
-    """Computes the arrays of a store, with B rows each, from pixels ``(B, 3, H, W)``.
-
-    Attributes:
-        grid: rows and columns of patches; (0, 0) if ``patches`` have no position in the image.
-        shapes: the shape of a row of each array.
-    """
-
-    dtype: torch.dtype
-    device: torch.device
-    grid: tuple[int, int]
-
-    @property
-    def model(self) -> torch.nn.Module: ...
-
-    @property
-    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
-
-    def features(self, pixels: Tensor) -> dict[str, Tensor]: ...
-
-
 class LoadedImageEncoder:
-    """An image encoder made of a model and a function that runs it; see :func:`load_image_encoder`."""
+    """An image encoder made of a model and a function that runs it; see :func:`load_with_transformers`."""
 
     def __init__(
         self,
@@ -77,52 +38,20 @@ class LoadedImageEncoder:
         return self._run(pixels)
 
 
-def kind_of(folder: Path, kind: Kind, output: Output) -> str:
-    """The kind of the checkpoint, a key of :data:`OUTPUTS`.
-
-    Raises:
-        UserError: the checkpoint is not of the requested kind, or has no such output.
-    """
-    found = model_type(folder)
-    named = "cnn" if found in CONVOLUTIONAL else found if found in OUTPUTS else "vit"
-    if kind not in ("auto", named):
-        raise UserError(f"the backbone is of kind {named} ({found}), not {kind}", where=folder, remedy="set kind: auto")
-    if output not in OUTPUTS[named]:
-        what = f"a backbone of kind {named} ({found}) has no output '{output}'"
-        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[named])}")
-    return named
-
-
-def load_image_encoder(
+def load_with_transformers(
     folder: Path,
-    *,
-    kind: Kind = "auto",
-    output: Output = "hidden",
-    pool: Pool = "mean",
+    named: str,
+    output: Output,
+    pool: Pool,
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
 ) -> ImageEncoder:
-    """Load only the image encoder of the checkpoint in ``folder``.
+    """The image encoder of a checkpoint of the kind ``named``.
 
-    Arrays by kind and output:
-
-    - hidden: ``cls (D,)`` and ``patches (P, D)``. SigLIP has no CLS token; its ``cls`` is the output of its
-      attention-pooling head or, without a head, the mean of the patches. For a convolutional network, ``cls`` is the
-      pooled output, ``patches`` is the last feature map row by row, and the grid is the map's height and width.
-    - CLIP, SigLIP aligned: only ``cls (E,)``, not normalised, as ``get_image_features`` returns it.
-    - BLIP-2 qformer: ``patches (32, D)``, the query tokens, and ``cls (D,)``, the pooled query tokens.
-    - BLIP-2 aligned: ``patches (32, E)``, the projected tokens of length 1, and ``cls (E,)``, their mean. BLIP-2 scores
-      an image by the *maximum* cosine over the tokens; the cosine with ``cls`` is proportional to their mean cosine.
-
-    Args:
-        pool: pooling of the query tokens; not used for other outputs.
-        size: height and width of the images.
-
-    Raises:
-        UserError: the checkpoint is of another kind, has no such output, lacks weights or does not run on this size.
+    The arguments, the arrays and the errors are those of
+    :func:`~vitcapr.features.encoders.image_encoders.load_image_encoder`.
     """
-    named = kind_of(folder, kind, output)
     if named == "cnn":
         return _convolutional(folder, size, dtype, device)
     if output == "hidden" and named != "siglip":

@@ -4,9 +4,6 @@ transformers builds the part on the meta device, maps the safetensors, and reads
 the arithmetic. So the peak of memory is the part and one more tensor, for a checkpoint of any size.
 """
 
-import json
-import resource
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,15 +31,6 @@ def read_config(folder: Path) -> Any:
         raise UserError(
             what, where=folder / "config.json", remedy="use a checkpoint without code of its own"
         ) from error
-
-
-def model_type(folder: Path) -> str:
-    """``model_type`` of ``config.json``, read without transformers; empty if it has none."""
-    try:
-        content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return ""
-    return str(content.get("model_type", "")) if isinstance(content, dict) else ""
 
 
 def load_part(
@@ -88,18 +76,3 @@ def load_part(
         what = f"the weights lack {len(missing)} tensors of the model, '{sorted(missing)[0]}' among them"
         raise UserError(what, where=folder, remedy=remedy)
     return model.eval().requires_grad_(False)
-
-
-def parameters(model: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-def memory_line(model: torch.nn.Module, device: torch.device) -> str:
-    """A line with the peak memory of this process and the size of the weights."""
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
-    unit = 1 if sys.platform == "darwin" else 1024
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    line = f"peak memory {resident / 1e9:.2f} GB"
-    if device.type == "cuda":
-        line += f", {torch.cuda.max_memory_allocated(device) / 1e9:.2f} GB on the GPU"
-    return f"{line}; weights {weights / 1e9:.2f} GB ({parameters(model) / 1e6:.1f} M)"

@@ -1,7 +1,7 @@
 """Features of photographs outside a data set, computed in the same steps as those of a store."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,12 +11,9 @@ from torch import Tensor
 from vitcapr.errors import UserError
 from vitcapr.features.eight_bits import dequantise, dtype_of, quantise
 from vitcapr.features.encoders.checkpoints import locate, weights_digest
-from vitcapr.features.encoders.plain_vit import load_plain_vit
+from vitcapr.features.encoders.image_encoders import ImageEncoder, Pool, load_image_encoder
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
-
-if TYPE_CHECKING:
-    from vitcapr.features.encoders.image_towers import ImageEncoder
 
 
 class PhotographEncoder:
@@ -27,7 +24,7 @@ class PhotographEncoder:
         dim: D, the width of the features.
     """
 
-    def __init__(self, preprocessing: Preprocessing, backbone: "ImageEncoder", store_dtype: str) -> None:
+    def __init__(self, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str) -> None:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, store_dtype
         self.grid, self.dim = backbone.grid, backbone.shapes["cls"][0]
 
@@ -73,18 +70,8 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
         )
     preprocessing, output = preprocessing_of(attributes), attributes.get("output", "hidden")
     dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
-    backbone: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
-    if backbone is None:
-        from vitcapr.features.encoders.image_towers import load_image_encoder  # transformers loads for seconds
-
-        backbone = load_image_encoder(
-            folder,
-            output=output,
-            pool=attributes.get("query_pool") or "mean",
-            size=size,
-            dtype=dtype,
-            device=device,
-        )
+    pool: Pool = attributes.get("query_pool") or "mean"
+    backbone = load_image_encoder(folder, output=output, pool=pool, size=size, dtype=dtype, device=device)
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
 
 

@@ -1,7 +1,6 @@
 """The ViT of transformers' type ``vit``, without transformers, which takes seconds to import.
 
-It runs the operations of ``transformers.ViTModel`` in the same order. A test compares the outputs bit for bit. Stores
-are filled with transformers; this module encodes the photographs of ``vitcapr caption`` and ``vitcapr search``.
+It runs the operations of ``transformers.ViTModel`` in the same order. A test compares the outputs bit for bit.
 
 A. Dosovitskiy et al.: An Image is Worth 16x16 Words. ICLR 2021.
 """
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
@@ -32,7 +32,7 @@ _RENAMED = (
 
 
 class PlainVit(nn.Module):
-    """The encoder of one checkpoint, as :class:`vitcapr.features.encoders.image_towers.ImageEncoder` describes it."""
+    """The encoder of one checkpoint, as :class:`vitcapr.features.encoders.image_encoders.ImageEncoder` describes it."""
 
     def __init__(self, config: Mapping[str, Any], dtype: torch.dtype, device: torch.device) -> None:
         super().__init__()
@@ -131,24 +131,32 @@ def load_plain_vit(
     """The ViT in ``folder``; None if the checkpoint is of another kind or split, or if ``size`` is not its image size.
 
     Raises:
-        UserError: the checkpoint lacks weights.
+        UserError: the checkpoint lacks weights, or they are damaged.
     """
-    config, weights = _config(folder), folder / "model.safetensors"
+    config, weights = plain_config(folder), folder / "model.safetensors"
     if output != "hidden" or config is None or size != (config["image_size"],) * 2 or not weights.is_file():
         return None
     with torch.device("meta"):
         model = PlainVit(config, dtype, device)
-    found = {_renamed(name): tensor.to(device, dtype) for name, tensor in load_file(weights).items()}
+    try:
+        found = {_renamed(name): tensor.to(device, dtype) for name, tensor in load_file(weights).items()}
+    except SafetensorError as error:
+        what = f"the weights cannot be read: {error}"
+        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
     wanted = model.state_dict().keys()
     if missing := sorted(wanted - found.keys()):
         what = f"the weights lack {len(missing)} tensors of the model, '{missing[0]}' among them"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again")
+    for name, tensor in model.state_dict().items():
+        if found[name].shape != tensor.shape:
+            what = f"'{name}' is {tuple(found[name].shape)} in the weights, {tuple(tensor.shape)} by the configuration"
+            raise UserError(what, where=folder, remedy="fetch the checkpoint again")
     model.load_state_dict({name: found[name] for name in wanted}, assign=True)
     return model.eval().requires_grad_(False)
 
 
-def _config(folder: Path) -> Mapping[str, Any] | None:
-    """The configuration with its defaults, if it is of a plain ViT."""
+def plain_config(folder: Path) -> Mapping[str, Any] | None:
+    """The configuration of the checkpoint with its defaults, if it is of a plain ViT."""
     try:
         content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -158,7 +166,10 @@ def _config(folder: Path) -> Mapping[str, Any] | None:
     config = {"image_size": 224, "patch_size": 16, "num_channels": 3, "layer_norm_eps": 1e-12, **content}
     sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "image_size", "patch_size")
     plain = content.get("hidden_act", "gelu") == "gelu" and content.get("qkv_bias", True) and "head_dim" not in content
-    return config if plain and all(isinstance(config.get(key), int) for key in sizes) else None
+    if not plain or not all(isinstance(config.get(key), int) for key in sizes):
+        return None
+    width, heads, image, patch = (config[key] for key in ("hidden_size", "num_attention_heads", *sizes[-2:]))
+    return config if heads > 0 and patch > 0 and width % heads == 0 and image % patch == 0 else None
 
 
 def _renamed(name: str) -> str:

@@ -20,7 +20,7 @@ from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.errors import UserError
 from vitcapr.features.eight_bits import dtype_of, quantise
-from vitcapr.features.encoders.image_towers import NO_GRID, ImageEncoder
+from vitcapr.features.encoders.image_encoders import NO_GRID, ImageEncoder
 from vitcapr.features.encoders.precision import DTYPES
 from vitcapr.features.encoders.preprocess import Preprocessing
 from vitcapr.features.store.known_rows import KnownRows
