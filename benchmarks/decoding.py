@@ -19,8 +19,8 @@ from torch import Tensor
 from tests.decoding.reference_beam import reference_beam_search
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
-from vitcapr.models.captioners import PatchAttentionCaptioner
 from vitcapr.models.interface import Memory, State, Step
+from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 
 VOCABULARY, PATCHES, WIDTH, BATCH = 3000, 196, 192, 64
 PAD, START, END, UNKNOWN = 0, 1, 2, 3

@@ -27,7 +27,9 @@ from vitcapr.features.encoders.precision import autocast, resolve_device, resolv
 from vitcapr.features.store.reader import FeatureArray
 from vitcapr.models import captioners
 from vitcapr.models.attention import Scoring, patch_scores
-from vitcapr.models.captioners import Captioner, PatchAttentionCaptioner, build_captioner
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import Captioner
+from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 from vitcapr.training.captioner import CaptionerTask
 
 VOCABULARY = 2500

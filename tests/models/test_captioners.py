@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from vitcapr.config import captioner as config
-from vitcapr.models.captioners import CAPTIONERS, Captioner, PatchAttentionCaptioner, build_captioner
+from vitcapr.models.captioners import CAPTIONERS, build_captioner
+from vitcapr.models.interface import Captioner
+from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 5
 ARCHITECTURES: list[dict[str, Any]] = [
@@ -17,10 +19,11 @@ ARCHITECTURES: list[dict[str, Any]] = [
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "bilinear"},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
     {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "output_dim": 7, "output_activation": "relu"},
+    {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
 ]
 
 
-@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep", "two dense"])
+@pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer"])
 def model(request: pytest.FixtureRequest) -> Captioner:
     torch.manual_seed(0)
     return build_captioner({"vocabulary": VOCABULARY, "feature_dim": FEATURES, **request.param}).eval()

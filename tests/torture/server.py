@@ -31,7 +31,7 @@ from typing import Any
 
 LIBRARIES = (
     "torch transformers pandas pyarrow.parquet matplotlib.pyplot scipy.stats sklearn.decomposition sklearn.manifold "
-    "h5py zarr PIL.Image jieba.posseg safetensors.torch tokenizers grimp fsspec aiohttp yaml pydantic typer rich"
+    "h5py zarr PIL.Image nltk jieba.posseg safetensors.torch tokenizers grimp fsspec aiohttp yaml pydantic typer rich"
 )
 OPERATIONS = frozenset(
     [

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.encoders.precision import autocast
-from vitcapr.models.captioners import Captioner, build_captioner
-from vitcapr.models.interface import Step
+from vitcapr.models.captioners import CAPTIONERS, build_captioner
+from vitcapr.models.interface import Captioner, Step
 from vitcapr.training import self_critical
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
@@ -80,7 +80,7 @@ def test_a_sampled_sequence_is_a_caption(kind: str, features: dict[str, Tensor])
     assert any(caption[0] == END for caption in drawn)
 
 
-@KINDS
+@pytest.mark.parametrize("kind", CAPTIONERS)
 @pytest.mark.parametrize("temperature", [1.0, 0.25])
 def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, Tensor], temperature: float) -> None:
     """With dropout off, though the model is training."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vitcapr.artefacts.captions import Candidate
     from vitcapr.decoding.hypotheses import Hypothesis
     from vitcapr.features.encoders.photographs import PhotographEncoder
-    from vitcapr.models.captioners import Captioner
+    from vitcapr.models.interface import Captioner
 
 BATCH = 16
 """Images in one forward pass."""

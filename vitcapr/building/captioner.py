@@ -11,7 +11,7 @@ from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
-from vitcapr.models.captioners import Captioner
+from vitcapr.models.interface import Captioner
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
 
@@ -28,6 +28,7 @@ def self_critical(
             reward,
             samples=phase.samples,
             temperature=phase.temperature,
+            cross_entropy=phase.cross_entropy,
             max_length=phase.max_length,
             start=vocabulary.start,
             end=vocabulary.end,

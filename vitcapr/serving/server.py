@@ -25,8 +25,6 @@ from vitcapr.errors import UserError
 from vitcapr.serving.decoder import Decoder
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
     from vitcapr.serving.answers import Answers
 
 FILES = {
@@ -177,7 +175,7 @@ class _Until(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int:
+    def readinto(self, buffer: Any) -> int:
         left = self._end - time.monotonic()
         if left <= 0:
             raise TimeoutError

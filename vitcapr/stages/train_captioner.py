@@ -90,7 +90,7 @@ def train_captioner(
     torch.manual_seed(seed)
     model = build_captioner(architecture)
     if word_vectors is not None:
-        start_embedding(model.reader.embedding, word_vectors, "the captioner's embedding_dim")
+        start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:
         start_from(model, architecture, start)
     longest = max(phase.max_length for phase in training.phases)

@@ -2,9 +2,8 @@
 
 import re
 import unicodedata
-from typing import Literal
-
-from vitcapr.text.treebank import treebank_words
+from functools import cache
+from typing import Any, Literal
 
 NonLetters = Literal["space", "remove", "keep"]
 
@@ -29,11 +28,19 @@ def clean(text: str, non_letters: NonLetters = "remove") -> str:
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of ``text`` by the rules of the Penn Treebank; a Chinese character is a word of its own.
+    """The words of ``text`` by NLTK's Treebank rules; a Chinese character is a word of its own.
 
     Those rules cut at white space, which Chinese does not write: a whole caption would be one word.
     """
-    return treebank_words(_HAN.sub(r" \1 ", text))
+    return [str(token) for token in _treebank().tokenize(_HAN.sub(r" \1 ", text))]
+
+
+@cache
+def _treebank() -> Any:
+    """NLTK's tokenizer. Its import takes seconds, and commands that read no words do not need it."""
+    from nltk.tokenize import TreebankWordTokenizer
+
+    return TreebankWordTokenizer()
 
 
 def words_of(text: str, *, non_letters: NonLetters = "remove", drop_one_letter: bool = False) -> list[str]:

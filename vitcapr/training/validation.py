@@ -8,7 +8,7 @@ from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding.greedy import greedy
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.models.captioners import Captioner
+from vitcapr.models.interface import Captioner
 
 
 class GreedyCider:

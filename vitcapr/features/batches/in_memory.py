@@ -1,6 +1,12 @@
-"""Features in memory, with the interface of a store: for small data and for comparisons."""
+"""Features in memory, with the interface of a store: for small data and for what is read many times."""
 
 import numpy as np
+import torch
+
+from vitcapr.features.batches.loader import FeatureSource
+
+_ROWS = 256
+"""Images whose patches are in memory at a time."""
 
 
 class MemoryArray:
@@ -20,3 +26,19 @@ class MemoryFeatures(dict[str, MemoryArray]):
     """Arrays of the same images by their names: ``MemoryFeatures(cls=MemoryArray(values))``."""
 
     block = 1
+
+
+def with_mean_patch(store: FeatureSource) -> MemoryFeatures:
+    """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again.
+
+    Batches are drawn in the order in which they are drawn from ``store``.
+    """
+    images = len(store["cls"])
+    means = []
+    for first in range(0, images, _ROWS):
+        patches = store["patches"].gather(np.arange(first, min(first + _ROWS, images)))
+        means.append(torch.from_numpy(patches).mean(1, keepdim=True, dtype=torch.float32).numpy())
+    cls = store["cls"].gather(np.arange(images))
+    features = MemoryFeatures(cls=MemoryArray(cls), patches=MemoryArray(np.concatenate(means)))
+    features.block = store.block
+    return features

@@ -1,0 +1,194 @@
+"""The LSTM captioners of ViTCap-R: additive merge of CLS and LSTM, and attention over the patches.
+
+Both read the words with an LSTM that the image does not feed, so that all time steps of all captions of an image are
+computed at once in training; one word at a time is the same arithmetic (``vitcapr.models.interface``).
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
+from vitcapr.models.interface import Captioner, Memory, State, Step
+from vitcapr.models.recurrent import lstm_states
+
+
+class WordReader(nn.Module):
+    """Embedding, dropout and a single-layer LSTM over the words so far."""
+
+    def __init__(self, vocabulary: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
+
+    def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
+        """Whole captions. tokens, mask: (M, T); start: h and c, (M, H) each. Returns (mask.sum(), H), row-major."""
+        return lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start)[mask]
+
+    def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+        """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
+        input_weight, recurrent_weight, input_bias, recurrent_bias = self.lstm.all_weights[0]
+        words = self.dropout(self.embedding(tokens))
+        gates = nn.functional.linear(words, input_weight, input_bias + recurrent_bias)
+        gates = (gates + nn.functional.linear(hidden, recurrent_weight)).float()
+        input_gate, forget, candidate, output_gate = gates.chunk(4, dim=-1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        return torch.sigmoid(output_gate) * torch.tanh(cell), cell
+
+
+class BaselineCaptioner(Captioner):
+    """CLS and words meet in a sum (ViTCap-R, section III.D.1).
+
+    CLS -> dropout -> Dense; words -> Embedding -> dropout -> LSTM; added; Dense ReLU; softmax over the vocabulary.
+    """
+
+    arrays = ("cls",)
+    attends = False
+
+    def __init__(
+        self, vocabulary: int, feature_dim: int, embedding_dim: int = 50, hidden_dim: int = 256, dropout: float = 0.3
+    ) -> None:
+        super().__init__()
+        self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.image = nn.Linear(feature_dim, hidden_dim)
+        self.merged = nn.Linear(hidden_dim, hidden_dim)
+        self.words = nn.Linear(hidden_dim, vocabulary)
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        return self.reader.embedding
+
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        return {"image": torch.relu(self.image(self.dropout(features["cls"]))).float()}
+
+    def _predict(self, image: Tensor, hidden: Tensor) -> Tensor:
+        return self.words(torch.relu(self.merged(self.dropout(image + hidden)))).float()  # type: ignore[no-any-return]
+
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
+        hidden = self.reader.read(tokens, mask, (zeros, zeros))
+        return self._predict(memory["image"][_image_of_each_word(mask, image_index)], hidden)
+
+    def initial_state(self, memory: Memory) -> State:
+        zeros = memory["image"].new_zeros(len(memory["image"]), 1, self.reader.lstm.hidden_size)
+        return {"hidden": zeros, "cell": zeros}
+
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
+        return Step(self._predict(memory["image"][:, None], hidden), {"hidden": hidden, "cell": cell}, None)
+
+
+class PatchAttentionCaptioner(Captioner):
+    """The LSTM's state chooses among the patches (ViTCap-R, section III.D.2, equations 2 to 4).
+
+    Args:
+        vocabulary: V, how many words.
+        feature_dim: D, the width of the stored patches.
+        scoring: ``tanh`` is equation 2; ``relu`` is the paper's Linear - ReLU - Linear; ``bilinear`` multiplies what
+            the others add.
+        init_from_cls: start the LSTM from two linear maps of CLS; otherwise from zeros, as the paper does.
+        output_dim: width of a hidden layer before the vocabulary; None for a single Dense (ViTCap-R, III-E.2).
+        output_activation: of that layer; ``relu`` with an output_dim is III-E.1.
+    """
+
+    attends = True
+
+    def __init__(
+        self,
+        vocabulary: int,
+        feature_dim: int,
+        embedding_dim: int = 256,
+        hidden_dim: int = 256,
+        attention_dim: int = 256,
+        scoring: Scoring = "tanh",
+        init_from_cls: bool = False,
+        output_dim: int | None = None,
+        output_activation: Literal["tanh", "relu"] = "tanh",
+        dropout: float = 0.3,
+    ) -> None:
+        super().__init__()
+        self.scoring: Scoring = scoring
+        self.arrays = ("patches", "cls") if init_from_cls else ("patches",)
+        self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
+        self.dropout = nn.Dropout(dropout)
+        self.patch = nn.Linear(feature_dim, hidden_dim)
+        self.patch_key = nn.Linear(hidden_dim, attention_dim)
+        self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)
+        self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
+        self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
+        self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
+        self.output_activation = torch.relu if output_activation == "relu" else torch.tanh
+        self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        return self.reader.embedding
+
+    def encode(self, features: dict[str, Tensor]) -> Memory:
+        values = self.patch(self.dropout(features["patches"]))
+        keys = self.patch_key(values).float()
+        memory = {"values": values.float()}
+        if torch.is_grad_enabled():
+            memory["keys"] = keys
+        else:
+            memory["prepared"] = prepare_patches(keys, self.scoring)
+        if self.start is not None:
+            memory["start"] = torch.tanh(self.start(self.dropout(features["cls"]))).float()
+        return memory
+
+    def _start(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        """h and c before the first word, (B, H) each."""
+        if self.start is not None:
+            hidden, cell = memory["start"].chunk(2, dim=-1)
+            return hidden, cell
+        zeros = memory["values"].new_zeros(len(memory["values"]), self.reader.lstm.hidden_size)
+        return zeros, zeros
+
+    def _attend(self, memory: Memory, words: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """words: ``word_key`` of the hidden states, (B, N, A) float32, of which counts: (B,) are real.
+
+        Returns contexts (B, N, H) and weights (B, N, P).
+        """
+        if "keys" in memory:
+            scores = patch_scores(memory["keys"], words, self.score, counts, self.scoring)
+        else:
+            scores = prepared_scores(memory["prepared"], words, self.score, counts, self.scoring)
+        weights = torch.softmax(scores, dim=-1)
+        return weights @ memory["values"], weights
+
+    def _predict(self, context: Tensor, hidden: Tensor) -> Tensor:
+        joined = self.dropout(torch.cat([context, hidden.to(context.dtype)], dim=-1))
+        if self.output is not None:
+            joined = self.dropout(self.output_activation(self.output(joined)))
+        return self.words(joined).float()  # type: ignore[no-any-return]
+
+    def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        hidden_start, cell_start = self._start(memory)
+        start = (hidden_start[image_index], cell_start[image_index])
+        hidden = self.reader.read(tokens, mask, start)
+        image = _image_of_each_word(mask, image_index)
+        counts = torch.bincount(image, minlength=len(memory["values"]))
+        slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
+        words = self.word_key(hidden).float()
+        side_by_side = words.new_zeros(len(counts), int(counts.max()), words.shape[-1])
+        side_by_side = side_by_side.index_put((image, slot), words)
+        context, _ = self._attend(memory, side_by_side, counts)
+        return self._predict(context[image, slot], hidden)
+
+    def initial_state(self, memory: Memory) -> State:
+        hidden, cell = self._start(memory)
+        return {"hidden": hidden[:, None], "cell": cell[:, None]}
+
+    def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
+        hidden, cell = self.reader.advance(tokens, state["hidden"], state["cell"])
+        counts = torch.full((len(tokens),), tokens.shape[1], device=tokens.device)
+        context, weights = self._attend(memory, self.word_key(hidden).float(), counts)
+        return Step(self._predict(context, hidden), {"hidden": hidden, "cell": cell}, weights)
+
+
+def _image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:
+    """(mask.sum(),) int64: which image the word at each real position belongs to."""
+    return image_index[:, None].expand_as(mask)[mask]
