@@ -4,6 +4,7 @@
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make torture   kills, faults and hostile inputs, for up to 40 minutes: make torture MINUTES=5 SEED=1
 # make pages   docs/stages.md, config/README.md and the schema, which are written from the code
+# make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
 #
@@ -21,7 +22,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-slurm torture pages lint bench venv venv-test check-python check-disk clean-venv
+.PHONY: demo test test-network test-slurm torture pages docs lint bench venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -49,6 +50,11 @@ pages: venv
 	$(BIN)/vitcapr config parameters --output config/README.md
 	$(BIN)/vitcapr config schema --output workflow/schemas/config.schema.json
 
+# A broken link is an error. The variable silences the theme's note about its successor.
+docs: venv-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "Site: site/index.html"
+
 lint: venv-test
 	$(BIN)/snakemake --lint
 	$(BIN)/snakefmt --check Snakefile rules workflow
@@ -62,6 +68,7 @@ bench: venv-test
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test
+venv-docs: $(VENV)/.installed-docs
 
 # The stamps are written last: an interrupted installation is taken up again.
 $(VENV)/.installed: constraints.txt pyproject.toml
@@ -73,6 +80,10 @@ $(VENV)/.installed: constraints.txt pyproject.toml
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	@touch $@
 
 check-python:

@@ -85,7 +85,7 @@ def test_command(run: Run, command: str) -> None:
     assert (done.stdout + done.stderr).strip()
 
 
-@pytest.mark.parametrize("command", [*MAKE, "make bench", "make lint"])
+@pytest.mark.parametrize("command", [*MAKE, "make bench", "make docs", "make lint"])
 def test_make_knows_its_targets(command: str) -> None:
     """What the targets do is done elsewhere: the demo by ``project``, the tests by whoever reads this."""
     subprocess.run([*shlex.split(command), "--dry-run"], cwd=REPOSITORY, check=True, capture_output=True)

@@ -180,8 +180,9 @@ def load_captioner(
 ) -> TrainedCaptioner:
     """A trained captioner, with the decoding of its experiment.
 
-    >>> captioner = vitcapr.load_captioner("results/demo/captioners/attention")  # doctest: +SKIP
-    >>> captioner.caption("photo.jpg")[0].caption  # doctest: +SKIP
+    Examples:
+        >>> captioner = vitcapr.load_captioner("results/demo/captioners/attention")  # doctest: +SKIP
+        >>> captioner.caption("photo.jpg")[0].caption  # doctest: +SKIP
 
     Args:
         folder: of the captioner, or of an experiment that has only one; None if ``results/`` holds only one.

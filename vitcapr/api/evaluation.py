@@ -63,7 +63,8 @@ def evaluate(
 
     Images without a caption are left out, as COCO's evaluation leaves them out.
 
-    >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
+    Examples:
+        >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
 
     Args:
         captions: one for each image.
@@ -126,7 +127,8 @@ def evaluate_retrieval(
 ) -> Evaluation:
     """Recall@K, ranks and mAP@R of embeddings, in both directions, by cosine, with 95 % intervals over the images.
 
-    >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
+    Examples:
+        >>> vitcapr.evaluate_retrieval("images.npy", "texts.npy", captions_per_image=5).scores  # doctest: +SKIP
 
     Args:
         images: (N, E), or the path of such a ``.npy`` file.

@@ -9,8 +9,9 @@ from vitcapr.artefacts.manifest import Manifest
 def read_manifest(path: str | Path) -> Manifest:
     """The data set of an experiment: its images and captions as data frames.
 
-    >>> data = vitcapr.read_manifest("results/demo/data")  # doctest: +SKIP
-    >>> data.captions_of("test", "en")["text"]  # doctest: +SKIP
+    Examples:
+        >>> data = vitcapr.read_manifest("results/demo/data")  # doctest: +SKIP
+        >>> data.captions_of("test", "en")["text"]  # doctest: +SKIP
 
     Args:
         path: ``manifest.json``, or the folder that holds it.

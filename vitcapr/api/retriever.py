@@ -223,8 +223,9 @@ def load_retriever(
 ) -> TrainedRetriever:
     """A trained retriever, with the data set and the features of its experiment.
 
-    >>> retriever = vitcapr.load_retriever("results/demo/retrievers/recommended")  # doctest: +SKIP
-    >>> retriever.search("two large red boats on the water", k=3)[["cosine", "path"]]  # doctest: +SKIP
+    Examples:
+        >>> retriever = vitcapr.load_retriever("results/demo/retrievers/recommended")  # doctest: +SKIP
+        >>> retriever.search("two large red boats on the water", k=3)[["cosine", "path"]]  # doctest: +SKIP
 
     Args:
         folder: of the retriever, or of an experiment that has only one; None if ``results/`` holds only one.

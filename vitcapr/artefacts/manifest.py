@@ -62,7 +62,7 @@ SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, "objects.parq
 
 @dataclass(frozen=True)
 class Manifest:
-    """A data set, verified. The columns of the tables are those of ``docs/architecture.md``.
+    """A data set, verified. The columns of the tables are those of ``docs/artefacts.md``.
 
     Attributes:
         images: a row an image; the index is the row number, 0 to N-1.

@@ -270,8 +270,9 @@ def open_features(path: str | Path) -> FeatureStore:
 
     Some of the chunks are read and compared with their checksums; ``vitcapr features verify`` reads all.
 
-    >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
-    >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
+    Examples:
+        >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
+        >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
 
     Raises:
         UserError: no sealed manifest there, or the store lacks a chunk, or is not the one that was sealed.

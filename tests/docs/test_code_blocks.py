@@ -1,0 +1,311 @@
+"""Every code block of the documentation is checked, without running what takes long.
+
+Commands are parsed by the program's own command line, YAML is validated as a configuration, and Python compiles and
+uses names that exist. The commands and the Python of the README and of the page of the Python API run as well, on a
+small experiment (``tests/end_to_end/test_readme.py``), and so do the notebooks (``tests/commands/test_notebook.py``).
+"""
+
+import ast
+import builtins
+import importlib
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+import vitcapr
+from vitcapr.commands.main import COMMANDS
+from vitcapr.config.base import parse, parse_settings
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import expand_grid
+from vitcapr.declaration.command_line import application
+from vitcapr.declaration.stage import find_stage
+from vitcapr.workflow.configuration import read_merged, read_yaml
+
+REPOSITORY = Path(__file__).parents[2]
+BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md")
+PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / name for name in BESIDE)])
+BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+
+NOT_CODE = {"text": "output, a folder or a formula", "mermaid": "a diagram"}
+"""Languages that nothing checks, and why."""
+OTHER_PROGRAMS = {
+    ".": "activates an environment",
+    "cd": "of the shell",
+    "curl": "tests/commands/test_serve.py sends such a request",
+    "docker": "not on the machines of the tests",
+    "head": "of the system",
+    "pip": "tests/workflow/test_packaged.py installs the wheel",
+    "salloc": "needs a cluster; tests/training/test_distributed.py starts the same processes",
+    "srun": "needs a cluster; tests/training/test_distributed.py starts the same processes",
+}
+"""Programs whose commands are not checked, and why."""
+CHANGED_BY = {
+    ("docs/bert-vit.md", 0): "experiments/bert-vit-flickr8k.yaml",
+    ("docs/bert-vit.md", 1): "experiments/bert-vit-flickr8k.yaml",
+    ("docs/blip2-flickr30k.md", 0): "experiments/blip2-flickr30k.yaml",
+}
+"""The experiment that a block of YAML changes, if it is not ``config.yaml``: page and number of the block."""
+TWO_TOWERS = "{image: {backbone: vit}, text: {english: {languages: [en], source: bert}}}"
+TAKEN_AS_DEFINED = {
+    ("docs/grids.md", 0): "retrievers: {linear: {backbone: vit}, mlp: {backbone: vit}}\n"
+    "backbones: {other: {source: other}}\n"
+    f"finetuned_dual_encoders: {{fine_tuned: {TWO_TOWERS}, frozen: {TWO_TOWERS}}}",
+    ("docs/tutorials/new-backbone.md", 1): "captioners: {on-vit-tiny: {backbone: vit}, on-dinov2: {backbone: vit}}",
+}
+"""Definitions that a block of YAML takes for granted."""
+STANDS_FOR = {("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline")}
+"""What a page adds, and what exists."""
+NAMES = {
+    "docs/adding-a-dataset.md": ("vitcapr.config.data", "vitcapr.stages.data_flickr8k"),
+    "docs/architecture.md": ("vitcapr.stages.decode",),
+}
+"""Modules whose names the Python of a page uses without an import: it is a part of such a module."""
+TAKEN_FOR_GRANTED = {
+    "docs/moving-stores.md": {"vitcapr"},
+    "docs/store.md": {"vitcapr", "zarr", "dask", "group", "n"},
+}
+"""Names that a page has without saying where from."""
+
+
+@dataclass(frozen=True)
+class Block:
+    page: str
+    number: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}-{self.language}-{self.number}"
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    counts: dict[str, int] = {}
+    for _, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        number = counts.get(language, 0)
+        counts[language] = number + 1
+        yield Block(str(page.relative_to(REPOSITORY)), number, language, textwrap.dedent(text))
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+
+
+def of_language(*languages: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("block", [block for block in BLOCKS if block.language in languages], ids=str)
+
+
+def commands_of(block: Block) -> list[list[str]]:
+    """The words of each command, without the variables before it."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    split = [shlex.split(line, comments=True) for line in lines]
+    named = [words[next((at for at, word in enumerate(words) if "=" not in word), 0) :] for words in split]
+    return [words for words in named if words]
+
+
+def test_every_block_says_its_language() -> None:
+    known = {"bash", "python", "snakemake", "yaml", *NOT_CODE}
+    assert [str(block) for block in BLOCKS if block.language not in known] == []
+    fences = sum(len(re.findall(r"^ *```", page.read_text(encoding="utf-8"), re.MULTILINE)) for page in PAGES)
+    assert fences == 2 * len(BLOCKS) > 100
+
+
+@of_language("bash")
+def test_commands(block: Block) -> None:
+    for program, *arguments in commands_of(block):
+        if program in OTHER_PROGRAMS:
+            continue
+        check = {"vitcapr": parse_vitcapr, "snakemake": parse_snakemake, "make": parse_make, "python": parse_python}
+        assert program in check, f"{program} is neither checked nor in the list of programs that are not"
+        check[program](arguments)
+
+
+def test_the_list_of_other_programs_is_used() -> None:
+    used = {words[0] for block in BLOCKS if block.language == "bash" for words in commands_of(block)}
+    assert set(OTHER_PROGRAMS) - used == set()
+
+
+def parse_vitcapr(arguments: list[str]) -> None:
+    """Have the command's own parser read the arguments; the command does not run."""
+    name, *rest = arguments
+    assert name in COMMANDS, f"no command {name}"
+    if name == "stage":
+        stage, rest = find_stage(rest[0]), rest[1:]
+        app = application(stage)
+        settings = rest[rest.index("--settings") + 1] if "--settings" in rest else ""
+        if settings.startswith("{"):
+            assert stage.settings is not None
+            parse_settings(stage.settings, settings)
+    else:
+        app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+    command, read = typer.main.get_command(app), []
+    for each in [command, *getattr(command, "commands", {}).values()]:
+        if not hasattr(each, "commands"):
+            each.invoke = lambda context: read.append(context.params)  # type: ignore[method-assign]
+    try:
+        command.main(rest, standalone_mode=False)
+    except Exception as error:
+        raise AssertionError(f"vitcapr {shlex.join(arguments)}: {error}") from error
+    assert len(read) == 1
+
+
+def test_a_wrong_option_is_found() -> None:
+    parse_vitcapr(["features", "info", "folder"])
+    for wrong in ("features info", "caption a.jpg --beam x", "stage seal --sealed a", "no"):
+        with pytest.raises(AssertionError):
+            parse_vitcapr(wrong.split())
+    with pytest.raises(AssertionError):
+        parse_snakemake(["--configfile", "experiments/none.yaml"])
+    with pytest.raises(AssertionError):
+        parse_make(["dmeo"])
+
+
+def parse_snakemake(arguments: list[str]) -> None:
+    from snakemake.cli import get_argument_parser
+
+    given = [word for word in arguments if word != "slurm" and not word.startswith("profiles/")]
+    if len(given) < len(arguments):  # The value of --profile: the profile itself is tested in tests/slurm.
+        assert (REPOSITORY / next(word for word in arguments if word not in given)).is_dir()
+        given.remove("--profile")
+    try:
+        parsed = get_argument_parser().parse_args(given)
+    except SystemExit as error:
+        raise AssertionError(f"snakemake {shlex.join(arguments)}") from error
+    for path in parsed.configfile:
+        check_experiment(str(path))
+
+
+def check_experiment(path: str) -> None:
+    """An experiment of the repository, or one that a page shows."""
+    shown = any(f"`{path}`" in page.read_text(encoding="utf-8") for page in PAGES if "tutorials" in page.parts)
+    assert shown or (REPOSITORY / path).is_file(), path
+
+
+def parse_make(arguments: list[str]) -> None:
+    targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {word for word in arguments if "=" not in word} <= set(targets), arguments
+
+
+def parse_python(arguments: list[str]) -> None:
+    assert arguments[:2] == ["-m", "pytest"]
+    rest = arguments[2:]
+    markers = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    if "-m" in rest:
+        assert f'"{rest.pop(rest.index("-m") + 1)}: ' in markers
+        rest.remove("-m")
+    assert all((REPOSITORY / path).exists() for path in rest), rest
+
+
+@of_language("yaml")
+def test_a_configuration(block: Block, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a change of ``config.yaml`` or of the experiment that the page is about; or a whole experiment."""
+    monkeypatch.chdir(REPOSITORY)
+    place = (block.page, block.number)
+    block_file, defined = tmp_path / "block.yaml", tmp_path / "defined.yaml"
+    block_file.write_text(block.text.replace(*STANDS_FOR.get(place, ("", ""))), encoding="utf-8")
+    defined.write_text(TAKEN_AS_DEFINED.get(place, "{}"), encoding="utf-8")
+    values = read_yaml(block_file)
+    if set(values) == {"training"}:  # The section of a retriever.
+        block_file.write_text(yaml.safe_dump({"retrievers": {"recommended": values}}), encoding="utf-8")
+    if "experiment" not in values:
+        values = read_merged(Path(CHANGED_BY.get(place, "config.yaml")), defined, block_file)
+    parse(ExperimentConfig, expand_grid(values, block.page), block.page)
+
+
+def test_the_template_of_the_tutorial_is_the_template() -> None:
+    page = REPOSITORY / "docs" / "tutorials" / "own-photographs.md"
+    shown = next(block for block in blocks_of(page) if block.language == "yaml")
+    assert yaml.safe_load(shown.text) == read_yaml(REPOSITORY / "experiments" / "template.yaml")
+
+
+@pytest.mark.parametrize("page", sorted({block.page for block in BLOCKS if block.language == "python"}))
+def test_python(page: str) -> None:
+    """It compiles, every name is defined, what it imports exists, and calls of ``vitcapr.NAME`` fit the signature."""
+    known = set(dir(builtins)) | TAKEN_FOR_GRANTED.get(page, set())
+    for module in NAMES.get(page, ()):
+        known |= set(vars(importlib.import_module(module))) | type_checking_names(module)
+    for block in BLOCKS:
+        if (block.page, block.language) != (page, "python"):
+            continue
+        tree = ast.parse(block.text, str(block))
+        known |= defined_names(tree)
+        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        assert used - known == set(), block
+        check_imports(tree, page)
+        check_calls(tree)
+
+
+def defined_names(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    return names
+
+
+def type_checking_names(module: str) -> set[str]:
+    source = Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8")
+    return defined_names(ast.parse(source))
+
+
+def check_imports(tree: ast.Module, page: str) -> None:
+    own = {"docs/adding-a-dataset.md": "vitcapr.data.example", "docs/adding-a-figure.md": "vitcapr.figures.lengths"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module != own.get(page):
+            module = importlib.import_module(str(node.module))
+            assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == [], node.module
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                importlib.import_module(alias.name)
+
+
+def check_calls(tree: ast.Module) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("vitcapr."):
+            function: Any = getattr(vitcapr, ast.unparse(node.func).removeprefix("vitcapr."))
+            keywords = {str(keyword.arg): keyword.value for keyword in node.keywords}
+            inspect.signature(function).bind(*node.args, **keywords)
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (REPOSITORY / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name, module in vitcapr._HOMES.items() if f"::: {module}.{name}\n" not in page] == []
+
+
+def test_the_stage_of_the_architecture_is_an_excerpt() -> None:
+    page = REPOSITORY / "docs" / "architecture.md"
+    shown = ast.parse(next(block for block in blocks_of(page) if block.language == "python").text).body[0]
+    real = ast.parse((REPOSITORY / "vitcapr" / "stages" / "decode.py").read_text(encoding="utf-8"))
+    found = next(node for node in real.body if isinstance(node, ast.FunctionDef) and node.name == "decode")
+    assert isinstance(shown, ast.FunctionDef)
+    assert annotations(shown).items() <= annotations(found).items()
+
+
+def annotations(function: ast.FunctionDef) -> dict[str, str]:
+    return {one.arg: ast.unparse(one.annotation) for one in function.args.args if one.annotation}
+
+
+def test_snakefiles() -> None:
+    """snakefmt parses them as Snakemake does."""
+    texts = [block.text for block in BLOCKS if block.language == "snakemake"]
+    assert texts
+    for text in texts:
+        done = subprocess.run(
+            [sys.executable, "-m", "snakefmt", "--check", "-"], input=text, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
