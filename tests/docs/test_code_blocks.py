@@ -2,7 +2,8 @@
 
 Commands are parsed by the program's own command line, YAML is validated as a configuration, and Python compiles and
 uses names that exist. The commands and the Python of the README and of the page of the Python API run as well, on a
-small experiment (``tests/end_to_end/test_readme.py``), and so do the notebooks (``tests/commands/test_notebook.py``).
+small experiment (``tests/end_to_end/test_readme.py``), the notebooks (``tests/commands/test_notebook.py``) and, marked
+slow, the tutorials (``tests/end_to_end/test_tutorials.py``).
 """
 
 import ast
@@ -13,9 +14,6 @@ import re
 import shlex
 import subprocess
 import sys
-import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +22,15 @@ import typer
 import yaml
 
 import vitcapr
+from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.declaration.command_line import application
 from vitcapr.declaration.stage import find_stage
+from vitcapr.metrics.caption_metric import TokenisedCaptions
 from vitcapr.workflow.configuration import read_merged, read_yaml
-
-REPOSITORY = Path(__file__).parents[2]
-BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md")
-PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / name for name in BESIDE)])
-BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 NOT_CODE = {"text": "output, a folder or a formula", "mermaid": "a diagram"}
 """Languages that nothing checks, and why."""
@@ -78,38 +73,11 @@ TAKEN_FOR_GRANTED = {
 """Names that a page has without saying where from."""
 
 
-@dataclass(frozen=True)
-class Block:
-    page: str
-    number: int
-    language: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.page}-{self.language}-{self.number}"
-
-
-def blocks_of(page: Path) -> Iterator[Block]:
-    counts: dict[str, int] = {}
-    for _, language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-        number = counts.get(language, 0)
-        counts[language] = number + 1
-        yield Block(str(page.relative_to(REPOSITORY)), number, language, textwrap.dedent(text))
-
-
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 
 def of_language(*languages: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("block", [block for block in BLOCKS if block.language in languages], ids=str)
-
-
-def commands_of(block: Block) -> list[list[str]]:
-    """The words of each command, without the variables before it."""
-    lines = block.text.replace("\\\n", " ").splitlines()
-    split = [shlex.split(line, comments=True) for line in lines]
-    named = [words[next((at for at, word in enumerate(words) if "=" not in word), 0) :] for words in split]
-    return [words for words in named if words]
 
 
 def test_every_block_says_its_language() -> None:
@@ -298,6 +266,27 @@ def test_the_stage_of_the_architecture_is_an_excerpt() -> None:
 
 def annotations(function: ast.FunctionDef) -> dict[str, str]:
     return {one.arg: ast.unparse(one.annotation) for one in function.args.args if one.annotation}
+
+
+def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
+    metric = run_block("docs/adding-a-metric.md")["METRIC"]
+    captions = TokenisedCaptions(["a dog", "a cat", "a man"], {"1": ["a dog", "dogs"], "2": ["cats"], "3": ["a man"]})
+    assert metric.measure(captions)["exact_match"].value == pytest.approx(2 / 3)
+    figure = run_block("docs/adding-a-figure.md")["caption_lengths_histogram"]([2, 2, 4])
+    assert [bar.get_height() for bar in figure.axes[0].patches] == [0, 0, 2, 0, 1]
+    table = tmp_path / "captions.tsv"
+    table.write_text("a.jpg\ttrain\tA dog.\nbroken\nb.jpg\ttest\tA cat.\n", encoding="utf-8")
+    listing = run_block("docs/adding-a-dataset.md")["list_example"](["a.jpg"], table)
+    assert [(image.path, image.split) for image in listing.images] == [("a.jpg", "train"), (None, "test")]
+    assert [caption.text for caption in listing.captions] == ["A dog.", "A cat."]
+    assert listing.rejected == [("captions.tsv:2", "not a line 'image<tab>split<tab>caption'")]
+
+
+def run_block(page: str) -> dict[str, Any]:
+    """The names that the first Python of a page defines."""
+    names: dict[str, Any] = {"__name__": "block"}
+    exec(next(block.text for block in blocks_of(REPOSITORY / page) if block.language == "python"), names)
+    return names
 
 
 def test_snakefiles() -> None:
