@@ -235,7 +235,8 @@ def _forward(
         pixels = torch.from_numpy(work.pixels).to(backbone.device)
         for name, features in backbone.features(preprocessing.normalise(pixels, backbone.dtype)).items():
             readable = features.to(DTYPES.get(layouts[name].dtype, torch.float16))
-            if not bool(torch.isfinite(readable).all()):
+            # The extremes are not finite if any number is not, and are found ten times sooner than all such numbers.
+            if not bool(torch.isfinite(torch.stack(torch.aminmax(readable))).all()):
                 _name_the_image(features, readable, [photographs[row] for row in rows])
             arrays = {name: readable}
             if layouts[name].dtype == "int8":
