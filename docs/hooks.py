@@ -1,15 +1,19 @@
-"""What MkDocs does for this site besides reading ``docs/``: it adds pages of the repository and keeps links right.
+"""What MkDocs does for this site besides reading ``docs/``: it adds pages and keeps links right.
 
 The README, the configuration page and others lie where GitHub and people without the site look for them, and the
-notebooks are code. Each becomes a page of the site. A link to any other file of the repository becomes a download.
+notebooks are code. Each becomes a page of the site, and so do the commands with their options. A link to any other
+file of the repository becomes a download.
 """
 
+import importlib
 import json
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -41,6 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages, and the files that any page links to."""
     for source, page in PAGES.items():
         files.append(File.generated(config, page, content=_page_of(ROOT / source)))
+    files.append(File.generated(config, "commands.md", content=_commands_page()))
     linked = set().union(*(_linked(file) for file in files.documentation_pages()))
     for target in sorted(linked - PAGES.keys()):
         if (ROOT / target).is_file() and not target.startswith("docs/"):
@@ -93,3 +98,30 @@ def _markdown_of(notebook: dict[str, Any]) -> str:
     """The cells of a notebook, one after the other."""
     cells = [("".join(cell["source"]), cell["cell_type"]) for cell in notebook["cells"]]
     return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for text, kind in cells)
+
+
+def _commands_page() -> str:
+    """The commands with their options, from their signatures."""
+    from vitcapr.commands.main import COMMANDS
+
+    lines = ["# Commands", "", "`vitcapr COMMAND --help` prints the same. [Stages](stages.md) have their own page.", ""]
+    for name in COMMANDS:
+        if name != "stage":
+            app = importlib.import_module(f"vitcapr.commands.{name.replace('-', '_')}").app
+            lines += _explained(f"vitcapr {name}", typer.main.get_command(app))
+    return "\n".join(lines)
+
+
+def _explained(name: str, command: Any) -> Iterator[str]:
+    if hasattr(command, "commands"):
+        for word, each in command.commands.items():
+            yield from _explained(f"{name} {word}", each)
+        return
+    context = command.make_context(name, [], resilient_parsing=True)
+    usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "")
+    yield from (f"## {name}", "", f"`{name} {usage}`", "", command.help or "", "")
+    yield from ("| option | meaning |", "| --- | --- |")
+    for parameter in command.params:
+        option, meaning = (text.replace("|", "\\|") for text in parameter.get_help_record(context))
+        yield f"| `{option}` | {meaning} |".replace("[default", "\\[default").replace("[required", "\\[required")
+    yield ""
