@@ -1,6 +1,7 @@
 # make demo    everything from nothing: environment, pictures, features, captioner, captions, scores, figures
 # make test    the tests
 # make test-network   push and pull of stores against servers of S3, GCS and SFTP on this machine
+# make test-browser   the explorer in a headless Chromium, which must be installed (with chromedriver)
 # make test-slurm    the tests on a Slurm of their own; as root, installs it if it is missing
 # make torture   kills, faults and hostile inputs, for up to 40 minutes: make torture MINUTES=5 SEED=1
 # make pages   docs/stages.md, config/README.md and the schema, which are written from the code
@@ -22,7 +23,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-slurm torture pages docs lint bench venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -35,6 +36,10 @@ test: venv-test
 
 test-network: venv-test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m network
+
+test-browser: venv-test
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[browser]"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m browser tests/explorer
 
 test-slurm: venv-test
 	@command -v slurmctld slurmd munged >/dev/null || { \

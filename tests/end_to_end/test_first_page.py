@@ -56,7 +56,8 @@ def test_the_page_of_each_toy(toys: Path, experiment: str) -> None:
     assert all(picture["alt"] for picture in page.pictures)
     assert all((picture["src"] or "").startswith("data:image/") for picture in page.pictures)
     files = [address for address in page.addresses if not address.startswith(("data:", "#"))]
-    assert not [file for file in files if file != "report.html" and not (path.parent / file).exists()]
+    later = ("report.html", "explorer/index.html")
+    assert not [file for file in files if file not in later and not (path.parent / file).exists()]
     assert not re.search(r"https?://|url\(|@import|<script", text.partition("<body>")[0])
     assert f"snakemake --cores all --configfile {experiment}.yaml" in text
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "convert-timm": "Convert a ViT checkpoint of timm to a backbone.",
     "pairs": "Write pairs as a table, with the pictures in Base64.",
     "config": "Check a configuration, show it in full, or print its schema.",
+    "explore": "Write a folder to look at all images with captions, attention and neighbours.",
     "table": "Print the scores of a summary.",
     "track": "Write training curves and scores to TensorBoard, MLflow or trackio.",
     "status": "Say what a run would compute again, and why.",

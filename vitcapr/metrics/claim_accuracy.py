@@ -4,6 +4,7 @@ n-gram scores hardly move when "three" should be "four" or "left" should be "rig
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,11 +29,11 @@ def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[st
     """
     right, made, known = (np.zeros((len(claims), len(KINDS_OF_CLAIM))) for _ in range(3))
     for number, (caption, picture) in enumerate(zip(claims, truth, strict=True)):
-        for kind, is_right in _claims(caption, picture):
-            made[number, KINDS_OF_CLAIM.index(kind)] += 1
-            right[number, KINDS_OF_CLAIM.index(kind)] += is_right
-        for kind, _ in _claims(picture, picture):
-            known[number, KINDS_OF_CLAIM.index(kind)] += 1
+        for claim in checked_claims(caption, picture):
+            made[number, KINDS_OF_CLAIM.index(claim.kind)] += 1
+            right[number, KINDS_OF_CLAIM.index(claim.kind)] += claim.right
+        for claim in checked_claims(picture, picture):
+            known[number, KINDS_OF_CLAIM.index(claim.kind)] += 1
     names_one = made[:, KINDS_OF_CLAIM.index("objects")] > 0
     return {
         "claims_true": mean_measure(names_one & (right == made).all(axis=1)),
@@ -44,22 +45,37 @@ def claim_accuracy(claims: Sequence[Claims], truth: Sequence[Claims]) -> dict[st
     }
 
 
-def _claims(caption: Claims, picture: Claims) -> Iterator[tuple[str, bool]]:
-    """(kind of claim, whether it is correct) for all claims of a caption."""
+Claimed = str | int | tuple[str, ...]
+
+
+class CheckedClaim(NamedTuple):
+    """A claim of a caption, and what is true of the picture; None where the picture has nothing of the kind."""
+
+    kind: str
+    claimed: Claimed
+    true: Claimed | None
+
+    @property
+    def right(self) -> bool:
+        return self.claimed == self.true
+
+
+def checked_claims(caption: Claims, picture: Claims) -> Iterator[CheckedClaim]:
+    """All claims of a caption, each beside what is true of the picture."""
     there = list(picture.groups)
     for group in caption.groups:
         meant = next((other for other in there if other.kind == group.kind), None)
-        yield "objects", meant is not None
+        yield CheckedClaim("objects", group.kind, None if meant is None else meant.kind)
         if meant is not None:
             there.remove(meant)
             yield from _looks(group, meant)
     if caption.relation is not None:
-        yield "relations", caption.relation == picture.relation
+        yield CheckedClaim("relations", caption.relation, picture.relation)
     if caption.place is not None:
-        yield "places", caption.place == picture.place
+        yield CheckedClaim("places", caption.place, picture.place)
 
 
-def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[tuple[str, bool]]:
+def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[CheckedClaim]:
     for kind, claimed, true in (
         ("counts", group.count, meant.count),
         ("sizes", group.size, meant.size),
@@ -67,4 +83,4 @@ def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[tuple[str, bool
         ("colors", group.color, meant.color),
     ):
         if claimed is not None:
-            yield kind, claimed == true
+            yield CheckedClaim(kind, claimed, true)

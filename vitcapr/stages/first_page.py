@@ -154,6 +154,10 @@ def first_page(
             ("summary.csv", "all scores with their intervals and protocols"),
             ("tables/scores.md", "the same as tables"),
             ("figures/", "the figures at the size of print"),
+            (
+                "explorer/index.html",
+                f"every image with captions, attention and neighbours; written by vitcapr explore {page.parent}",
+            ),
             ("report.html", f"all with their provenance; written by snakemake --report {page.parent}/report.html"),
         ],
         **parts,

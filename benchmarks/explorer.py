@@ -1,0 +1,176 @@
+"""Size of the explorer's folder, and how soon a headless Chromium has it ready, for many images.
+
+The test images of an experiment that has run are repeated under new ids, with noise on their embeddings; with
+``--photographs``, files of a folder stand for their pictures. Chromium opens the folder as files; times are medians of
+five openings. Prints JSON. It needs Chromium, chromedriver and the extra ``browser``.
+
+    python -m benchmarks.explorer results/demo --images 1000 --photographs $VITCAPR_DATA/flickr8k/Flicker8k_Dataset
+    python -m benchmarks.explorer results/demo --images 5000 --photographs $VITCAPR_DATA/flickr8k/Flicker8k_Dataset
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from vitcapr.artefacts.attention import AttentionTable
+from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.artefacts.manifest import Manifest
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.results import Results, Space, System, read_results_of
+from vitcapr.explorer.writing import write_explorer
+from vitcapr.metrics.ranks import rank_matches
+from vitcapr.progress import Reporter
+
+OPENINGS = 5
+READY = "return document.documentElement.dataset.ready"
+UNTIL_SHOWN = """
+const [state, selector, done] = arguments, from = performance.now();
+const look = () => (document.querySelector(selector) ? done(performance.now() - from) : requestAnimationFrame(look));
+addEventListener("hashchange", () => requestAnimationFrame(look), { once: true });
+explorer.go(state);
+"""
+"""Milliseconds until another state is drawn, which has such an element."""
+
+
+def repeated(results: Results, images: int, photographs: Path | None) -> Results:
+    """The test split of an experiment with so many images."""
+    data = results.data
+    rows = data.rows("test")
+    rounds = -(-images // len(rows))
+    frames, texts = [], []
+    captions = data.captions[data.captions["split"] == "test"]
+    for number in range(rounds):
+        frames.append(data.images.iloc[rows].assign(image_id=lambda f, n=number: _renamed(f["image_id"], n)))
+        texts.append(
+            captions.assign(
+                image_id=lambda f, n=number: _renamed(f["image_id"], n),
+                caption_id=lambda f, n=number: _renamed(f["caption_id"], n),
+            )
+        )
+    frame = pd.concat(frames, ignore_index=True).iloc[:images]
+    text = pd.concat(texts, ignore_index=True)
+    text = text[text["image_id"].isin(set(frame["image_id"]))].reset_index(drop=True)
+    root = data.image_root
+    if photographs is not None:
+        files = sorted(str(path.relative_to(photographs)) for path in photographs.rglob("*.jpg"))[:images]
+        sizes = [Image.open(photographs / name).size for name in files]
+        many = [number % len(files) for number in range(images)]
+        width, height = ([sizes[number][side] for number in many] for side in (0, 1))
+        frame, root = frame.assign(path=[files[n] for n in many], width=width, height=height), photographs
+    whole = Manifest(data.dataset, root, frame, text)
+    row_of = {row: place for place, row in enumerate(rows.tolist())}
+    systems = [_system(one, row_of, rounds) for one in results.systems]
+    return Results(results.name, whole, systems, [_space(one, whole, rounds) for one in results.spaces])
+
+
+def _renamed(names: "pd.Series[str]", number: int) -> "pd.Series[str]":
+    return names + f"-{number}"
+
+
+def _system(one: System, row_of: dict[int, int], rounds: int) -> System:
+    numbers = range(rounds)
+    captions = {
+        f"{image}-{number}": caption.model_copy(update={"image_id": f"{image}-{number}"})
+        for number in numbers
+        for image, caption in one.captions.items()
+    }
+    table = one.per_image
+    if table is not None:
+        table = pd.concat([table.set_axis([f"{image}-{number}" for image in table.index]) for number in numbers])
+    claims = {f"{image}-{number}": claims for number in numbers for image, claims in one.claims.items()}
+    attention = one.attention
+    if attention is not None:
+        places = np.array([row_of[row] for row in attention.image_row.tolist()])
+        lengths = np.tile(np.diff(attention.offsets), rounds)
+        image_row = np.concatenate([places + number * len(row_of) for number in numbers])
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        attention = AttentionTable(np.tile(attention.weights, (rounds, 1)), offsets, image_row, attention.grid)
+    return replace(one, captions=captions, per_image=table, claims=claims, attention=attention)
+
+
+def _space(one: Space, data: Manifest, rounds: int) -> Space:
+    random = np.random.default_rng(0)
+
+    def noisy(vectors: np.ndarray, count: int) -> np.ndarray:
+        many = np.tile(vectors, (rounds, 1))[:count]
+        many += 0.3 * random.standard_normal(many.shape, dtype=np.float32) / many.shape[1] ** 0.5
+        return many / np.linalg.norm(many, axis=1, keepdims=True)
+
+    images = noisy(one.embedded.images, len(data.images))
+    language = data.captions["language"].to_numpy() == "en"
+    rows = np.flatnonzero(language)
+    owner = data.rows_of(data.captions["image_id"].iloc[rows].tolist())
+    captions = noisy(one.embedded.captions, len(rows))
+    embedded = Embeddings(images, captions, np.arange(len(images)), rows, owner)
+    return replace(one, embedded=embedded, ranks=rank_matches(images, captions, owner))
+
+
+def opened(folder: Path) -> dict[str, float]:
+    """Milliseconds: until the page is ready, and of what one does with it."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    options, driver_file = webdriver.ChromeOptions(), shutil.which("chromedriver")
+    options.binary_location = shutil.which("chromium") or ""
+    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000"):
+        options.add_argument(switch)
+    times: dict[str, list[float]] = {}
+    with webdriver.Chrome(options=options, service=Service(driver_file)) as driver:
+        for _ in range(OPENINGS):
+            driver.get("about:blank")
+            driver.get(f"{folder.as_uri()}/index.html")
+            ready = WebDriverWait(driver, 60, 0.01).until(lambda one: one.execute_script(READY))
+            times.setdefault("ready", []).append(float(ready))
+            column = driver.execute_script("return explorer.columns[0].name")
+            image = driver.execute_script("return explorer.data.images.ids.at(-1)")
+            for name, state, selector in (
+                ("filter by a word", {"words": "red"}, ".card"),
+                ("sort", {"sort": column}, ".badge"),
+                ("open an image", {"image": image}, "#neighbours .thumbnails"),
+                ("map", {"image": None, "view": "map", "words": ""}, "#map canvas"),
+            ):
+                taken = driver.execute_async_script(UNTIL_SHOWN, state, selector)
+                times.setdefault(name, []).append(float(taken))
+    return {name: round(statistics.median(found)) for name, found in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--images", type=int, default=1000)
+    parser.add_argument("--photographs", type=Path)
+    given = parser.parse_args()
+    results = repeated(read_results_of(given.results, "test"), given.images, given.photographs)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "explorer"
+        begin = time.perf_counter()
+        write_explorer(folder, Contents([results], "test"), Reporter())
+        seconds = round(time.perf_counter() - begin, 1)
+        bytes_of = {
+            part: sum(file.stat().st_size for file in folder.glob(pattern))
+            for part, pattern in (("all", "**/*.*"), ("pictures", "pictures/*"), ("at once", "data/[io]*.js"))
+        }
+        report: dict[str, Any] = {
+            "images": given.images,
+            "systems": len(results.systems),
+            "retrieval models": len(results.spaces),
+            "seconds to write": seconds,
+            "MB": {part: round(size / 1e6, 1) for part, size in bytes_of.items()},
+            "milliseconds": opened(folder),
+        }
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

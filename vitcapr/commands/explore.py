@@ -1,0 +1,57 @@
+"""Write a folder of pages in which the results of experiments are looked at, image by image."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vitcapr.commands.program import typed
+from vitcapr.errors import UserError
+
+
+def main(
+    results: Annotated[list[Path], typer.Argument(help="Folders of experiments, results/NAME, to show side by side.")],
+    split: Annotated[str, typer.Option(help="The split whose images are shown.")] = "test",
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The folder to write; results/NAME/explorer by default."),
+    ] = None,
+    serve: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve the folder at this port of 127.0.0.1 until Ctrl-C; 0 for any."),
+    ] = None,
+) -> None:
+    """Write a folder to explore all images of a split with captions, scores, attention and neighbours.
+
+    Open its index.html in a browser. It needs no network.
+    """
+    from vitcapr.explorer.contents import Contents
+    from vitcapr.explorer.results import read_results_of
+    from vitcapr.explorer.writing import write_explorer
+    from vitcapr.progress import Reporter, format_bytes
+
+    contents = Contents([read_results_of(folder, split) for folder in results], split)
+    folder = output or results[0] / "explorer"
+    write_explorer(folder, contents, Reporter())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    print(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
+    if serve is not None:
+        _serve(folder, serve)
+
+
+def _serve(folder: Path, port: int) -> None:
+    from contextlib import suppress
+
+    from vitcapr.explorer.serving import server_of
+
+    try:
+        server = server_of(folder, port)
+    except OSError as error:
+        what = f"the port {port} cannot be used: {error.strerror}"
+        raise UserError(what, where="--serve", remedy="give another port, or 0 for any") from error
+    with server, suppress(KeyboardInterrupt):
+        print(f"http://127.0.0.1:{server.server_address[1]}/ until Ctrl-C", flush=True)
+        server.serve_forever()
+
+
+app = typed(main)

@@ -1,0 +1,285 @@
+"""The data of the explorer: what the page reads at once, and what it reads when an image is opened."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.artefacts.captions import Candidate, DecodedCaption
+from vitcapr.artefacts.metrics import Score
+from vitcapr.explorer.columns import Column, plain, space_columns, system_columns
+from vitcapr.explorer.gallery import Gallery, gallery_of
+from vitcapr.explorer.map import map_of
+from vitcapr.explorer.neighbours import nearest, nearest_own
+from vitcapr.explorer.results import Results, Space, System
+from vitcapr.metrics.known_scores import COLUMNS
+
+PART = 100
+"""Images whose details are in one file."""
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+"""A weight of attention is one of these characters: the share of the word's largest weight, from 0 to 1."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """Everything that the explorer shows of a split of some experiments.
+
+    Raises:
+        UserError: see :func:`gallery_of`.
+    """
+
+    experiments: Sequence[Results]
+    split: str
+
+    @cached_property
+    def gallery(self) -> Gallery:
+        return gallery_of(self.experiments, self.split)
+
+    @cached_property
+    def systems(self) -> dict[str, tuple[int, System]]:
+        """The systems by their names in the explorer, each with the number of its experiment."""
+        return {
+            self._name(number, f"{system.model}/{system.decoding}"): (number, system)
+            for number, one in enumerate(self.experiments)
+            for system in one.systems
+        }
+
+    @cached_property
+    def spaces(self) -> dict[str, tuple[int, Space]]:
+        """The retrieval models, in the same way."""
+        return {
+            self._name(number, space.model): (number, space)
+            for number, one in enumerate(self.experiments)
+            for space in one.spaces
+        }
+
+    def overview(self) -> Json:
+        """What the page must know first: the systems with their scores, the retrieval models, the columns."""
+        systems = []
+        for name, (number, system) in self.systems.items():
+            base = self._name(number, f"{system.model}/{system.base}")
+            systems.append(
+                {
+                    "name": name,
+                    "base": base if self._base(number, system) else None,
+                    "oracle": system.oracle,
+                    "claims": bool(system.claims),
+                    "scores": _score_cells(system.scores),
+                }
+            )
+        return {
+            "title": ", ".join(one.name for one in self.experiments),
+            "data": ", ".join(dict.fromkeys(one.data.dataset for one in self.experiments)),
+            "split": self.split,
+            "part": PART,
+            "systems": systems,
+            "spaces": [
+                {"name": name, "scores": _score_cells(space.scores)} for name, (_, space) in self.spaces.items()
+            ],
+            "columns": [
+                {"name": each.name, "label": each.label, "group": each.group, "better": each.better}
+                for each in self.columns
+            ],
+        }
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        found: list[Column] = []
+        for name, (number, system) in self.systems.items():
+            found += system_columns(name, system, self._base(number, system), self._numbers)
+        for name, (number, space) in self.spaces.items():
+            found += space_columns(name, space, len(self.gallery.images), self.gallery.image_of_row[number])
+        return [column for column in found if not np.isnan(column.values).all()]
+
+    def images(self) -> Json:
+        """All images, their captions and references, and the values of the columns."""
+        images, references = self.gallery.images, self.gallery.references
+        several = len({each.language for each in references}) > 1
+        captions = []
+        for _, system in self.systems.values():
+            written = system.captions
+            captions.append([written[one.image_id].caption if one.image_id in written else None for one in images])
+        return {
+            "ids": [one.image_id for one in images],
+            "sizes": [[one.width, one.height] for one in images],
+            "captions": captions,
+            "references": {
+                "image": [each.image for each in references],
+                "text": [each.text for each in references],
+                "language": [each.language for each in references] if several else None,
+            },
+            "values": [plain(column) for column in self.columns],
+        }
+
+    def details(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each system and part: words, probabilities, candidates, claims and attention by image."""
+        for place, (number, system) in enumerate(self.systems.values()):
+            rows = {image: row for row, image in enumerate(self.gallery.image_of_row[number].tolist()) if image >= 0}
+            for part, images in self._parts():
+                shown = (self._details(number, system, image, rows.get(image)) for image in images)
+                yield f"details-{place}-{part}", {"images": list(shown)}
+
+    def neighbours(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model and part: the neighbours of its images and of their references."""
+        for place, (number, space) in enumerate(self.spaces.values()):
+            found = _Neighbours.of(space, self.gallery, number)
+            for part, images in self._parts():
+                yield f"neighbours-{place}-{part}", found.part(images)
+
+    def maps(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model: the places of its images on a map, or none."""
+        for place, (number, space) in enumerate(self.spaces.values()):
+            places = map_of(space.embedded.images)
+            images = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+            on_map = None if places is None else places.round(4).tolist()
+            yield f"map-{place}", {"images": images, "places": on_map}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return self.gallery.numbers
+
+    def _parts(self) -> Iterator[tuple[int, range]]:
+        count = len(self.gallery.images)
+        for first in range(0, count, PART):
+            yield first // PART, range(first, min(first + PART, count))
+
+    def _name(self, number: int, name: str) -> str:
+        """With the experiment's name, if there are several. Two may have one name, in different folders."""
+        names = [one.name for one in self.experiments]
+        if len(names) == 1:
+            return name
+        same = names[:number].count(names[number])
+        return f"{names[number]}{f' ({same + 1})' if same else ''} {name}"
+
+    def _base(self, number: int, system: System) -> System | None:
+        if not system.base:
+            return None
+        found = self.systems.get(self._name(number, f"{system.model}/{system.base}"))
+        return found[1] if found else None
+
+    def _details(self, number: int, system: System, image: int, row: int | None) -> Json | None:
+        caption = system.captions.get(self.gallery.images[image].image_id)
+        if caption is None or row is None:
+            return None
+        first = caption.candidates[0]
+        added = sorted(first.__pydantic_extra__ or {})
+        shown: Json = {
+            "tokens": list(caption.tokens),
+            "log_probs": [round(value, 2) for value in first.token_log_probs[: len(caption.tokens)]],
+            "numbers": ["log_prob", "score", *added],
+            "candidates": [_candidate(each, added) for each in caption.candidates],
+        }
+        if claims := system.claims.get(caption.image_id):
+            shown["claims"] = [[claim.kind, _said(claim.claimed), _said(claim.true), claim.right] for claim in claims]
+        weights = _weights(system, caption, row)
+        if weights is not None:
+            shown["attention"] = encoded(weights)
+        elif (base := self._base(number, system)) and _weights(base, caption, row) is not None:
+            # Equal words of one captioner for one image have equal attention: it is in the details of the base.
+            shown["attention_of"] = [other for _, other in self.systems.values()].index(base)
+        return shown
+
+
+def _weights(system: System, caption: DecodedCaption, row: int) -> NDArray[np.floating] | None:
+    """The attention of a system that wrote this caption, for the image of a row of the manifest."""
+    own = system.captions.get(caption.image_id)
+    if system.attention is None or own is None or own.tokens != caption.tokens:
+        return None
+    weights = system.attention.of_row(row)
+    return weights if weights is not None and len(weights) == len(caption.tokens) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbours:
+    """Neighbours in one space, by the numbers of the gallery."""
+
+    images: Mapping[int, Json]
+    references: Mapping[int, Json]
+    references_of: Mapping[int, list[int]]
+
+    @classmethod
+    def of(cls, space: Space, gallery: Gallery, number: int) -> "_Neighbours":
+        embedded, ranks = space.embedded, space.ranks
+        image_of = gallery.image_of_row[number][embedded.image_row].tolist()
+        reference_of = gallery.reference_of_row[number][embedded.caption_row].tolist()
+        captions = nearest(embedded.images, embedded.captions)
+        others = nearest(embedded.images, embedded.images, without_itself=True)
+        found = nearest(embedded.captions, embedded.images)
+        own, own_cosine = nearest_own(embedded)
+        images = {}
+        for place, image in enumerate(image_of):
+            mine = int(own[place])
+            images[image] = {
+                "captions": _pairs(captions.place[place], captions.cosine[place], reference_of),
+                "images": _pairs(others.place[place], others.cosine[place], image_of),
+                "own": None if mine < 0 else [reference_of[mine], _short(own_cosine[mine])],
+                "rank": int(ranks.i2t[place]),
+            }
+        references: dict[int, Json] = {}
+        references_of: dict[int, list[int]] = {}
+        for place, reference in enumerate(reference_of):
+            image = image_of[embedded.caption_image[place]]
+            references[reference] = {
+                "images": _pairs(found.place[place], found.cosine[place], image_of),
+                "own": [image, _short(own_cosine[place])],
+                "rank": int(ranks.t2i[place]),
+            }
+            references_of.setdefault(image, []).append(reference)
+        return cls(images, references, references_of)
+
+    def part(self, images: range) -> Json:
+        """Lists by image, and references by their numbers."""
+        references = [reference for image in images for reference in self.references_of.get(image, ())]
+        return {
+            "images": [self.images.get(image) for image in images],
+            "references": {str(reference): self.references[reference] for reference in references},
+        }
+
+
+def encoded(weights: NDArray[np.floating]) -> Json:
+    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
+    spread."""
+    words, height, width = weights.shape
+    flat = weights.reshape(words, -1).astype(np.float64)
+    most = flat.max(axis=1, keepdims=True, initial=0)
+    levels = np.rint(flat / np.where(most > 0, most, 1) * (len(LEVELS) - 1)).astype(np.intp)
+    characters = np.array(list(LEVELS))
+    return {
+        "grid": [height, width],
+        "weights": ["".join(characters[row]) for row in levels],
+        "peaks": [round(float(value) * height * width, 2) for value in most[:, 0]],
+    }
+
+
+def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:
+    """The caption, its log-probability, its score, and the numbers that a stage added, such as a cosine."""
+    extra = candidate.__pydantic_extra__ or {}
+    numbers = [candidate.log_prob, candidate.score, *(extra.get(name) for name in added)]
+    return [candidate.caption, *(None if number is None else round(number, 3) for number in numbers)]
+
+
+def _said(claim: Any) -> str | None:
+    return " ".join(claim) if isinstance(claim, tuple) else claim if claim is None else str(claim)
+
+
+def _pairs(places: NDArray[np.intp], cosines: NDArray[np.float32], numbers: Sequence[int]) -> list[list[float]]:
+    return [[numbers[place], _short(cosine)] for place, cosine in zip(places.tolist(), cosines.tolist(), strict=True)]
+
+
+def _short(cosine: float) -> float:
+    return round(float(cosine), 3)
+
+
+def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
+    """The scores that tables know, as tables show them."""
+    shown = []
+    for name, column in COLUMNS.items():
+        if column.group is not None and name in scores and scores[name]["value"] is not None:
+            cell = column.cell(scores[name])
+            shown.append({"name": name, "label": column.label, "shown": cell.shown, "group": column.group.title})
+    return shown

@@ -1,0 +1,62 @@
+"use strict";
+// What every other script uses. The scripts are plain ones that share the name `explorer`: a page that is opened as a
+// file may load neither modules nor data, but it may add scripts.
+
+const explorer = { data: {} };
+
+/** Called by the scripts of data. */
+explorer.receive = (key, content) => {
+  explorer.data[key] = content;
+};
+
+const loading = new Map();
+
+/** Data that is not read at once, as a promise. */
+explorer.load = (key) => {
+  if (!loading.has(key)) {
+    const loaded = new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = `data/${key}.js`;
+      script.onload = () => resolve(explorer.data[key]);
+      script.onerror = () => {
+        loading.delete(key);
+        reject(new Error(`data/${key}.js cannot be read`));
+      };
+      document.head.append(script);
+    });
+    loading.set(key, loaded);
+  }
+  return loading.get(key);
+};
+
+/** An element with attributes, listeners (functions) and children. A text child is text, never HTML. */
+explorer.make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+};
+
+explorer.find = (id) => document.getElementById(id);
+
+/** A number as people read it. */
+explorer.shown = (value) =>
+  value === null || value === undefined ? "–" : value.toLocaleString("en", { maximumFractionDigits: 2 });
+
+/** The picture of an image, or words where it could not be read. */
+explorer.picture = (number, alt) => {
+  const { images } = explorer.data;
+  if (!images.pictures[number]) return explorer.make("span", { class: "no-picture" }, "no picture");
+  const [width, height] = images.sizes[number];
+  return explorer.make("img", { src: `pictures/${number}.webp`, alt, width, height, loading: "lazy", decoding: "async" });
+};
+
+/** What an image shows in words: its first reference, or its id. */
+explorer.altOf = (number) => {
+  const first = explorer.referencesOf(number)[0];
+  return first === undefined ? `image ${explorer.data.images.ids[number]}` : explorer.data.images.references.text[first];
+};

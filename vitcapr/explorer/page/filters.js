@@ -1,0 +1,201 @@
+"use strict";
+// The controls beside the images: words, ranges of numbers, systems. They are made once and then follow the state.
+
+const BARS = 40;
+
+explorer.filters = { parts: {} };
+
+explorer.filters.make = () => {
+  const { make, filters } = explorer;
+  const { parts } = filters;
+  parts.words = make("input", {
+    type: "search",
+    id: "words",
+    placeholder: 'red -ball "on the grass"',
+    "aria-describedby": "words-note",
+    input: () => explorer.refine({ words: parts.words.value, image: null }),
+  });
+  parts.where = make(
+    "select",
+    { "aria-label": "Where to search", change: () => explorer.refine({ where: parts.where.value, image: null }) },
+    make("option", { value: "all" }, "captions and references"),
+    make("option", { value: "captions" }, "captions of the systems"),
+    make("option", { value: "references" }, "references"),
+  );
+  parts.presets = make("div", { class: "chips" });
+  parts.conditions = make("div", { class: "conditions" });
+  parts.systems = make("div", { class: "systems" });
+  explorer.find("controls").append(
+    make("label", { for: "words" }, "Words"),
+    parts.words,
+    make("p", { id: "words-note", class: "note" }, "All of them; -word for none; “several words” in quotation marks."),
+    parts.where,
+    make("h2", {}, "Only images where"),
+    parts.presets,
+    parts.conditions,
+    explorer.columnMenu("", filters.add, "Add a range of …", "Add a range"),
+    make("h2", { hidden: !explorer.systems.length }, "Systems"),
+    parts.systems,
+    make("button", { type: "button", class: "reset", click: filters.reset }, "Reset"),
+  );
+  explorer.find("controls").addEventListener("submit", (event) => event.preventDefault());
+  explorer.find("filters").open = window.matchMedia("(min-width: 60rem)").matches;
+  filters.makePresets();
+  filters.makeSystems();
+};
+
+/** Bring the controls in line with the state. A field in which someone types is left alone. */
+explorer.filters.update = () => {
+  const { parts } = explorer.filters;
+  const { words, where, conditions, hidden } = explorer.state;
+  if (document.activeElement !== parts.words) parts.words.value = words;
+  parts.where.value = where;
+  for (const button of parts.presets.children)
+    button.setAttribute("aria-pressed", conditions.some((condition) => sameCondition(condition, button.condition)));
+  for (const box of parts.systems.querySelectorAll("input")) box.checked = !hidden.includes(box.value);
+  updateConditions();
+};
+
+explorer.filters.reset = () => {
+  explorer.filters.parts.words.value = "";
+  explorer.refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false });
+};
+
+explorer.filters.add = (name) => {
+  if (name) explorer.refine({ conditions: [...explorer.state.conditions, { name, low: null, high: null }], image: null });
+  explorer.find("controls").querySelector("select[aria-label='Add a range']").value = "";
+};
+
+/** Ranges that people ask for most, as buttons: of the last system that has them, which is not an oracle. */
+explorer.filters.makePresets = () => {
+  const { make, systems, column, filters } = explorer;
+  const honest = systems.filter((system) => !system.oracle).reverse();
+  const first = (...keys) => {
+    for (const key of keys)
+      for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
+    return null;
+  };
+  const gain = first("cider_gain", "bleu_4_gain", "meteor_gain");
+  const space = explorer.data.overview.spaces[0];
+  const offered = [
+    ["reranking changed the caption", first("changed"), 1, null],
+    ["reranking helped", gain, 0.01, null],
+    ["reranking hurt", gain, null, -0.01],
+    ["a claim is wrong", first("wrong_claims"), 1, null],
+    ["the true match is not first", space ? `${space.name}:i2t` : null, 2, null],
+  ];
+  for (const [label, name, low, high] of offered) {
+    if (!name || !column(name)) continue;
+    const condition = { name, low, high };
+    const button = make("button", { type: "button", title: explorer.columnTitle(column(name)), click: toggle }, label);
+    button.condition = condition;
+    filters.parts.presets.append(button);
+    function toggle() {
+      const others = explorer.state.conditions.filter((other) => !sameCondition(other, condition));
+      const on = others.length < explorer.state.conditions.length;
+      explorer.refine({ conditions: on ? others : [...others, condition], image: null });
+    }
+  }
+};
+
+explorer.filters.makeSystems = () => {
+  const { make, filters, systems } = explorer;
+  for (const system of systems) {
+    const box = make("input", { type: "checkbox", value: system.name, change: choose });
+    const oracle = system.oracle ? " (an upper bound: chosen with the references)" : "";
+    filters.parts.systems.append(
+      make("label", {}, box, make("span", { class: `mark system-${system.colour}` }), system.name, make("small", {}, oracle)),
+    );
+    function choose() {
+      const others = explorer.state.hidden.filter((name) => name !== system.name);
+      explorer.refine({ hidden: box.checked ? others : [...others, system.name] });
+    }
+  }
+};
+
+const sameCondition = (one, other) => one.name === other.name && one.low === other.low && one.high === other.high;
+
+/** One block for each condition; it is made anew only if its column is another one. */
+const updateConditions = () => {
+  const place = explorer.filters.parts.conditions;
+  const { conditions } = explorer.state;
+  const names = conditions.map(({ name }) => name).join("\n");
+  if (place.names !== names) {
+    place.names = names;
+    place.replaceChildren(...conditions.map(({ name }, number) => conditionBlock(name, number)));
+  }
+  conditions.forEach((condition, number) => place.children[number].follow(condition));
+};
+
+const conditionBlock = (name, number) => {
+  const { make } = explorer;
+  const column = explorer.column(name);
+  const title = column ? explorer.columnTitle(column) : name;
+  const change = (changes) => {
+    const conditions = explorer.state.conditions.map((one, place) => (place === number ? { ...one, ...changes } : one));
+    explorer.refine({ conditions, image: null });
+  };
+  const bound = (which, label) => {
+    const read = () => change({ [which]: field.value === "" ? null : Number(field.value) });
+    const field = make("input", { type: "number", step: "any", placeholder: label, "aria-label": `${label}, ${title}`, change: read });
+    return field;
+  };
+  const low = bound("low", "at least");
+  const high = bound("high", "at most");
+  const bars = make("canvas", { class: "histogram", width: 480, height: 72, role: "img", "aria-label": `Histogram of ${title}; drag to choose a range` });
+  const remove = () =>
+    explorer.refine({ conditions: explorer.state.conditions.filter((_, place) => place !== number) });
+  const block = make(
+    "fieldset",
+    {},
+    make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
+    make("button", { type: "button", class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
+    column ? bars : null,
+    make("div", { class: "bounds" }, low, "–", high),
+  );
+  const values = column ? column.values.filter((value) => value !== null) : [];
+  const least = values.reduce((one, other) => Math.min(one, other), Infinity);
+  const most = values.reduce((one, other) => Math.max(one, other), -Infinity);
+  if (column) dragRange(bars, least, most, (from, to) => change({ low: from, high: to }));
+  block.follow = (condition) => {
+    if (document.activeElement !== low) low.value = condition.low ?? "";
+    if (document.activeElement !== high) high.value = condition.high ?? "";
+    if (column) drawBars(bars, values, least, most, condition);
+  };
+  return block;
+};
+
+const drawBars = (canvas, values, least, most, { low, high }) => {
+  const counts = new Array(BARS).fill(0);
+  const width = (most - least) / BARS || 1;
+  for (const value of values) counts[Math.min(BARS - 1, Math.floor((value - least) / width))]++;
+  const tallest = Math.max(...counts);
+  const brush = canvas.getContext("2d");
+  const style = getComputedStyle(document.documentElement);
+  brush.clearRect(0, 0, canvas.width, canvas.height);
+  const each = canvas.width / BARS;
+  counts.forEach((count, bar) => {
+    const [from, to] = [least + bar * width, least + (bar + 1) * width];
+    const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
+    brush.fillStyle = style.getPropertyValue(inside ? "--accent" : "--line");
+    const height = count ? Math.max(2, (Math.sqrt(count / tallest)) * canvas.height) : 0;
+    brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
+  });
+};
+
+const dragRange = (canvas, least, most, choose) => {
+  let from = null;
+  const at = (event) => {
+    const { left, width } = canvas.getBoundingClientRect();
+    const share = Math.min(1, Math.max(0, (event.clientX - left) / width));
+    return Number((least + share * (most - least)).toPrecision(3));
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    from = at(event);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (from !== null && at(event) !== from) choose(Math.min(from, at(event)), Math.max(from, at(event)));
+  });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => (from = null));
+};

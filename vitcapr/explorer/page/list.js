@@ -1,0 +1,117 @@
+"use strict";
+// The images that fit, a page at a time: a browser stays fluent with some dozens of cards, not with thousands.
+
+const CARDS = 48;
+
+explorer.list = { shown: null };
+
+explorer.list.show = () => {
+  const { make, list, state } = explorer;
+  const found = explorer.selection();
+  const pages = Math.max(1, Math.ceil(found.length / CARDS));
+  const page = Math.min(Math.max(state.page, 1), pages);
+  const key = explorer.address({ image: null, reference: null });
+  if (list.shown === key) return;
+  list.shown = key;
+  const here = found.slice((page - 1) * CARDS, page * CARDS);
+  const cards = make("ul", { class: "cards", keydown: moveAmongCards }, here.map(card));
+  explorer.find("list").replaceChildren(bar(found.length), here.length ? cards : nothing(), pageButtons(page, pages));
+};
+
+/** The page of the present state, `step` pages further. */
+explorer.list.turn = (step) => {
+  const pages = Math.max(1, Math.ceil(explorer.selection().length / CARDS));
+  const page = Math.min(Math.max(explorer.state.page + step, 1), pages);
+  explorer.go({ page });
+  window.scrollTo(0, 0);
+};
+
+const bar = (count) => {
+  const { make, state } = explorer;
+  const sort = explorer.columnMenu(state.sort, (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }), "the data set's order", "Sort by");
+  const turn = () => explorer.refine({ down: !state.down });
+  const total = explorer.data.images.ids.length;
+  return make(
+    "div",
+    { class: "bar" },
+    make("p", { role: "status", class: "count" }, make("b", {}, explorer.shown(count)), ` of ${explorer.shown(total)} images`),
+    make("label", {}, "Sort by ", sort),
+    state.sort ? make("button", { type: "button", click: turn }, state.down ? "↓ highest first" : "↑ lowest first") : null,
+  );
+};
+
+/** People look for mistakes: the worst come first. */
+const firstIsWorst = (name) => explorer.column(name)?.better === "low";
+
+const nothing = () =>
+  explorer.make("p", { class: "empty" }, "No image fits. ", explorer.make("button", { type: "button", click: explorer.filters.reset }, "Reset the filters"));
+
+const card = (number) => {
+  const { make, state, data } = explorer;
+  const id = data.images.ids[number];
+  const column = explorer.column(state.sort);
+  const value = column && make("span", { class: "badge", title: explorer.columnTitle(column) }, `${column.label} ${explorer.shown(column.values[number])}`);
+  const captions = sameCaptions(number).map((systems) =>
+    make(
+      "p",
+      { class: "caption" },
+      make("span", { class: "system" }, systems.map((system) => [mark(system), system.name, " "]), wrongClaims(systems[0], number)),
+      make("span", { class: "words" }, explorer.captionOf(systems[0], number)),
+    ),
+  );
+  const first = explorer.referencesOf(number)[0];
+  const reference = captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
+  return make(
+    "li",
+    { class: "card" },
+    make(
+      "a",
+      { href: explorer.address({ image: id, reference: null }), class: "picture", "aria-label": `Open image ${id}: ${explorer.altOf(number)}` },
+      explorer.picture(number, ""),
+    ),
+    make("div", { class: "under" }, make("span", { class: "id" }, id), value),
+    captions,
+    reference,
+  );
+};
+
+/** The shown systems, those together that wrote the same. */
+const sameCaptions = (number) => {
+  const groups = new Map();
+  for (const system of explorer.shownSystems()) {
+    const caption = explorer.data.images.captions[system.place][number];
+    groups.set(caption, [...(groups.get(caption) ?? []), system]);
+  }
+  return [...groups.values()];
+};
+
+const mark = (system) => explorer.make("span", { class: `mark system-${system.colour}` });
+
+const wrongClaims = (system, number) => {
+  const wrong = explorer.column(`${system.name}:wrong_claims`)?.values[number];
+  return wrong ? explorer.make("span", { class: "wrong" }, `✗ ${wrong} wrong`) : null;
+};
+
+const pageButtons = (page, pages) => {
+  const { make, list } = explorer;
+  if (pages === 1) return "";
+  return make(
+    "nav",
+    { class: "pages", "aria-label": "Pages" },
+    make("button", { type: "button", disabled: page === 1, click: () => list.turn(-1) }, "← previous"),
+    make("span", {}, `page ${page} of ${pages}`),
+    make("button", { type: "button", disabled: page === pages, click: () => list.turn(1) }, "next →"),
+  );
+};
+
+/** Arrows move among the pictures as they are laid out. */
+const moveAmongCards = (event) => {
+  const links = [...explorer.find("list").querySelectorAll(".card > .picture")];
+  const at = links.indexOf(document.activeElement);
+  if (at < 0) return;
+  const across = links.filter((link) => link.offsetTop === links[0].offsetTop).length;
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
+  if (step === undefined || !links[at + step]) return;
+  event.preventDefault();
+  links[at + step].focus();
+};

@@ -1,0 +1,99 @@
+"use strict";
+// Starts the page, shows what the address asks for, and listens to keys.
+
+const VIEWS = { images: "Images", map: "Map", scores: "Scores" };
+
+/** A part of the folder is missing: say so in the page. */
+explorer.fail = (error) => {
+  const { make, find } = explorer;
+  find("content").prepend(make("p", { class: "failure", role: "alert" }, error.message));
+};
+
+const render = () => {
+  const { find, make } = explorer;
+  explorer.readState();
+  const { state } = explorer;
+  const number = state.image === null ? undefined : explorer.numberOf(state.image);
+  const view = number === undefined ? (VIEWS[state.view] ? state.view : "images") : "image";
+  const sections = { images: "list", map: "map", scores: "scores", image: "image" };
+  for (const [name, id] of Object.entries(sections)) find(id).hidden = name !== view;
+  for (const link of find("views").children) {
+    link.href = explorer.address({ view: link.view, image: null, reference: null });
+    if (link.view === state.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  explorer.filters.update();
+  if (view === "image") {
+    if (explorer.image.show(number)) {
+      window.scrollTo(0, 0);
+      find("image-title").focus({ preventScroll: true });
+    }
+  } else if (view === "map") explorer.map.show().catch(explorer.fail);
+  else if (view === "scores") explorer.scores.show();
+  else {
+    const from = explorer.image.number;
+    explorer.list.show();
+    if (from !== null) returnTo(from);
+  }
+  if (view !== "image") explorer.image.number = null;
+  if (state.image !== null && number === undefined && view === "images")
+    find("list").prepend(make("p", { class: "failure", role: "alert" }, `There is no image ${state.image} here.`));
+  document.title = `${number === undefined ? "" : `${state.image} · `}${explorer.data.overview.title} · vitcapr explorer`;
+};
+
+/** Back from an image: its card has the focus again. */
+const returnTo = (number) => {
+  const id = explorer.data.images.ids[number];
+  const link = [...document.querySelectorAll(".card > .picture")].find((one) => one.hash === explorer.address({ image: id, reference: null }));
+  link?.focus({ preventScroll: true });
+  link?.scrollIntoView({ block: "nearest" });
+};
+
+const press = (event) => {
+  const { find, state } = explorer;
+  if (event.ctrlKey || event.metaKey || event.altKey || find("help").open) return;
+  const typing = event.target.closest?.("input, select, textarea");
+  if (event.key === "Escape") {
+    if (typing) typing.blur();
+    else if (state.image !== null) explorer.go({ image: null, reference: null });
+    return;
+  }
+  if (typing) return;
+  const inImage = state.image !== null;
+  const act = {
+    "/": () => {
+      find("filters").open = true;
+      find("words").focus();
+    },
+    "?": () => find("help").showModal(),
+    j: () => (inImage ? explorer.image.step(1) : explorer.list.turn(1)),
+    k: () => (inImage ? explorer.image.step(-1) : explorer.list.turn(-1)),
+    ArrowRight: inImage ? () => explorer.image.step(1) : null,
+    ArrowLeft: inImage ? () => explorer.image.step(-1) : null,
+  }[event.key];
+  if (!act || event.defaultPrevented) return;
+  event.preventDefault();
+  act();
+};
+
+const start = () => {
+  const { find, make, data } = explorer;
+  find("title").replaceChildren(data.overview.title, make("small", {}, ` ${data.overview.data}, ${data.overview.split}`));
+  for (const [view, label] of Object.entries(VIEWS)) {
+    const link = make("a", { href: "#" }, label);
+    link.view = view;
+    find("views").append(link);
+  }
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    find("content").focus();
+  });
+  find("keys").addEventListener("click", () => find("help").showModal());
+  explorer.filters.make();
+  window.addEventListener("hashchange", render);
+  document.addEventListener("keydown", press);
+  render();
+  document.documentElement.dataset.ready = Math.round(performance.now());
+};
+
+start();

@@ -1,0 +1,63 @@
+"use strict";
+// Which images fit the filters, and in which order.
+
+let texts = null;
+
+/** The captions and the references of each image in lower case. */
+const searched = () => {
+  if (texts) return texts;
+  const { captions, references, ids } = explorer.data.images;
+  const of = (number, places) => places.map((place) => captions[place][number] ?? "");
+  const shown = explorer.shownSystems().map((system) => system.place);
+  texts = {
+    captions: ids.map((_, number) => of(number, shown).join("\n").toLowerCase()),
+    references: ids.map((_, number) =>
+      explorer.referencesOf(number).map((reference) => references.text[reference]).join("\n").toLowerCase(),
+    ),
+  };
+  return texts;
+};
+
+let hidden = "";
+let last = { key: null, found: [] };
+
+/** The numbers of the images that fit, sorted. Images without a value of the sorting column come last. */
+explorer.selection = () => {
+  const { words, where, conditions, sort, down } = explorer.state;
+  if (hidden !== String(explorer.state.hidden)) {
+    hidden = String(explorer.state.hidden);
+    texts = null;
+  }
+  const key = JSON.stringify([words, where, conditions, sort, down, hidden]);
+  if (key === last.key) return last.found;
+  const terms = explorer.terms(words);
+  const found = [];
+  for (let number = 0; number < explorer.data.images.ids.length; number++)
+    if (conditions.every((condition) => meets(condition, number)) && hasTerms(terms, where, number)) found.push(number);
+  const column = explorer.column(sort);
+  if (column) {
+    const { values } = column;
+    const sign = down ? -1 : 1;
+    found.sort((one, other) => {
+      if (values[one] === null || values[other] === null) return (values[one] === null) - (values[other] === null);
+      return sign * (values[one] - values[other]) || one - other;
+    });
+  }
+  last = { key, found };
+  return found;
+};
+
+const meets = ({ name, low, high }, number) => {
+  const column = explorer.column(name);
+  if (!column || (low === null && high === null)) return true;
+  const value = column.values[number];
+  return value !== null && (low === null || value >= low) && (high === null || value <= high);
+};
+
+const hasTerms = (terms, where, number) => {
+  if (!terms.length) return true;
+  const { captions, references } = searched();
+  const in_ = { captions: captions[number], references: references[number] }[where];
+  const text = in_ ?? `${captions[number]}\n${references[number]}`;
+  return terms.every((term) => explorer.hasTerm(text, term.text) !== term.without);
+};

@@ -1,0 +1,56 @@
+"use strict";
+// What is shown is in the address behind '#', so that every view has a link and the browser's "back" works.
+
+const START = { image: null, view: "images", words: "", where: "all", sort: "", down: false, page: 1, conditions: [], hidden: [], space: "", reference: null, colour: "" };
+
+explorer.state = { ...START };
+
+/** Read the state from the address. */
+explorer.readState = () => {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const number = (name, otherwise) => (/^\d+$/.test(given.get(name) ?? "") ? Number(given.get(name)) : otherwise);
+  explorer.state = {
+    image: given.get("image"),
+    view: given.get("view") ?? START.view,
+    words: given.get("words") ?? "",
+    where: given.get("where") ?? START.where,
+    sort: given.get("sort") ?? "",
+    down: given.has("down"),
+    page: number("page", 1),
+    conditions: given.getAll("if").map(readCondition),
+    hidden: given.getAll("without"),
+    space: given.get("space") ?? "",
+    reference: number("reference", null),
+    colour: given.get("colour") ?? "",
+  };
+};
+
+/** A bound that is not there is null. */
+const readCondition = (text) => {
+  const [low, high, ...name] = text.split("~");
+  const bound = (given) => (given === "" || !Number.isFinite(Number(given)) ? null : Number(given));
+  return { low: bound(low), high: bound(high), name: name.join("~") };
+};
+
+/** The address of the present state with some changes. */
+explorer.address = (changes) => {
+  const state = { ...explorer.state, ...changes };
+  const given = new URLSearchParams();
+  for (const name of ["image", "view", "words", "where", "sort", "page", "space", "reference", "colour"])
+    if (state[name] !== START[name] && state[name] !== null) given.set(name, state[name]);
+  if (state.down) given.set("down", "");
+  for (const { low, high, name } of state.conditions) given.append("if", `${low ?? ""}~${high ?? ""}~${name}`);
+  for (const name of state.hidden) given.append("without", name);
+  return `#${given}`;
+};
+
+/** Show another state. Filters replace the entry of the browser's history; views and images add one. */
+explorer.go = (changes, replace = false) => {
+  const address = explorer.address(changes);
+  if (address === (location.hash || "#")) return;
+  if (replace) location.replace(address);
+  else location.hash = address;
+};
+
+/** Filter or sort otherwise: back on the first page. */
+explorer.refine = (changes) => explorer.go({ page: 1, ...changes }, true);

@@ -1,0 +1,48 @@
+"use strict";
+// Words: searching in them, and marking what a reranking changed.
+
+const LETTER = /[\p{L}\p{N}]/u;
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+
+/** Terms of a query: words, "several words", and -words that must not be there. */
+explorer.terms = (query) =>
+  [...query.toLowerCase().matchAll(/(-?)(?:"([^"]+)"|([^\s"]+))/g)].map(([, minus, quoted, word]) => ({
+    without: minus === "-",
+    text: quoted ?? word,
+  }));
+
+/** Whether a text in lower case has a term at the beginning of a word. */
+explorer.hasTerm = (text, term) => {
+  for (let at = text.indexOf(term); at >= 0; at = text.indexOf(term, at + 1))
+    if (at === 0 || !LETTER.test(text[at - 1]) || UNSPACED.test(term[0])) return true;
+  return false;
+};
+
+/** The places in `after` of the words that `before` does not have in this order (longest common subsequence). */
+explorer.newWords = (before, after) => {
+  const common = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
+  for (let i = before.length - 1; i >= 0; i--)
+    for (let j = after.length - 1; j >= 0; j--)
+      common[i][j] =
+        before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+  const found = new Set();
+  for (let i = 0, j = 0; j < after.length; )
+    if (i < before.length && before[i] === after[j]) (i++, j++);
+    else if (i < before.length && common[i + 1][j] >= common[i][j + 1]) i++;
+    else found.add(j++);
+  return found;
+};
+
+/** The caption of a system in elements; words that its reranking added are marked. */
+explorer.captionOf = (system, number) => {
+  const { make, data } = explorer;
+  const caption = data.images.captions[system.place][number];
+  if (caption === null) return [make("span", { class: "faint" }, "no caption")];
+  if (caption === "") return [make("span", { class: "faint" }, "an empty caption")];
+  const base = explorer.systems.find((other) => other.name === system.base);
+  const before = base && data.images.captions[base.place][number];
+  if (!base || before === null || before === caption) return [caption];
+  const words = caption.split(" ");
+  const added = explorer.newWords(before.split(" "), words);
+  return words.map((word, place) => [place ? " " : "", added.has(place) ? make("ins", {}, word) : word]);
+};

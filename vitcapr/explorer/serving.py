@@ -1,0 +1,41 @@
+"""Serves the explorer's folder to this machine."""
+
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+
+class _Files(SimpleHTTPRequestHandler):
+    """Files of one folder, for pages of this server only: another site may have its name point at this address."""
+
+    def do_GET(self) -> None:
+        if self._is_local():
+            super().do_GET()
+
+    def do_HEAD(self) -> None:
+        if self._is_local():
+            super().do_HEAD()
+
+    def _is_local(self) -> bool:
+        local = self.headers.get("Host", "").partition(":")[0] in (HOST, "localhost")
+        if not local:
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+        return local
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """A line for each picture would hide the address."""
+
+
+def server_of(folder: Path, port: int) -> ThreadingHTTPServer:
+    """A server of ``folder`` on the loopback address.
+
+    Args:
+        port: 0 for any that is free.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    return ThreadingHTTPServer((HOST, port), partial(_Files, directory=str(folder)))
