@@ -2,8 +2,9 @@
 
 from functools import partial
 from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from socketserver import ThreadingTCPServer
 
 HOST = "127.0.0.1"
 
@@ -29,7 +30,14 @@ class _Files(SimpleHTTPRequestHandler):
         """A line for each picture would hide the address."""
 
 
-def server_of(folder: Path, port: int) -> ThreadingHTTPServer:
+class _Server(ThreadingTCPServer):
+    """Not HTTPServer, which asks a name server for the name of the machine."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def server_of(folder: Path, port: int) -> ThreadingTCPServer:
     """A server of ``folder`` on the loopback address.
 
     Args:
@@ -38,4 +46,4 @@ def server_of(folder: Path, port: int) -> ThreadingHTTPServer:
     Raises:
         OSError: the port is taken.
     """
-    return ThreadingHTTPServer((HOST, port), partial(_Files, directory=str(folder)))
+    return _Server((HOST, port), partial(_Files, directory=str(folder)))

@@ -62,7 +62,7 @@ def picture_file(picture: Image.Image) -> bytes:
     small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
     small.info = {}  # A colour profile may be larger than the picture.
     stream = io.BytesIO()
-    small.save(stream, "WEBP", quality=_QUALITY)
+    small.save(stream, "WEBP", quality=_QUALITY, method=2)  # half the time of 4, 3 % larger
     return stream.getvalue()
 
 
