@@ -1,8 +1,6 @@
 """The explorer in a real headless Chromium, opened as a file. It needs Chromium, chromedriver and selenium."""
 
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.browser import chromium, size
 from tests.explorer.experiment import BEAM, HOSTILE, IMAGES, RERANKED, write_experiment
 from vitcapr.commands.explore import app
 
 pytestmark = pytest.mark.browser
 
-PROGRAMS = {name: shutil.which(name, path=os.environ["MACHINE_PATH"]) for name in ("chromium", "chromedriver")}
 WIDE, NARROW = (1300, 900), (390, 800)
 
 
@@ -81,21 +79,8 @@ class Page:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    pytest.importorskip("selenium", reason="pip install 'vitcapr[browser]'")
-    for name, program in PROGRAMS.items():
-        if program is None:
-            pytest.skip(f"no {name} on this machine")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(PROGRAMS["chromium"])
-    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(switch)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    opened = webdriver.Chrome(options=options, service=Service(str(PROGRAMS["chromedriver"])))
-    yield opened
-    opened.quit()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +102,6 @@ def page(driver: Any, folder: Path) -> Iterator[Page]:
     assert asked
     allowed = (folder.as_uri(), "data:", "about:")
     assert [url for url in asked if not url.startswith(allowed)] == []
-
-
-def size(driver: Any, pixels: tuple[int, int]) -> None:
-    metrics = {"width": pixels[0], "height": pixels[1], "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
 
 def test_all_images_with_their_captions(page: Page) -> None:

@@ -1,0 +1,39 @@
+"""A headless Chromium for tests. It needs Chromium, chromedriver and selenium (extra ``browser``)."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+PROGRAMS = {name: shutil.which(name, path=os.environ["MACHINE_PATH"]) for name in ("chromium", "chromedriver")}
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A driver that logs the console and all requests. The test is skipped where there is no Chromium."""
+    pytest.importorskip("selenium", reason="pip install 'vitcapr[browser]'")
+    for name, program in PROGRAMS.items():
+        if program is None:
+            pytest.skip(f"no {name} on this machine")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(PROGRAMS["chromium"])
+    for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    opened = webdriver.Chrome(options=options, service=Service(str(PROGRAMS["chromedriver"])))
+    try:
+        yield opened
+    finally:
+        opened.quit()
+
+
+def size(driver: Any, pixels: tuple[int, int]) -> None:
+    """Set the width and height of the window."""
+    metrics = {"width": pixels[0], "height": pixels[1], "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)

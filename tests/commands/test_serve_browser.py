@@ -1,0 +1,134 @@
+"""The page of ``vitcapr serve`` in a real headless Chromium. It needs Chromium, chromedriver and selenium."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vitcapr
+from tests.browser import chromium, size
+from vitcapr.data.photographs import open_photograph
+from vitcapr.serving.answers import Answers
+from vitcapr.serving.server import CaptionServer, Limits
+
+pytestmark = pytest.mark.browser
+
+WIDE, NARROW = (1300, 900), (390, 800)
+MARKUP = "<img src=x onerror=document.title='taken'>"
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def server(project: Path) -> Iterator[CaptionServer]:
+    captioner = vitcapr.load_captioner(project / "results/toy/captioners/patch_attention", n_best=2)
+    answers = Answers(captioner, vitcapr.load_retriever(project / "results/toy/retrievers/words"))
+    with CaptionServer("127.0.0.1", 0, answers, Limits(max_bytes=1_000_000)) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def page(driver: Any, server: CaptionServer) -> Iterator[Any]:
+    """The opened page. It may ask nobody but its server."""
+    size(driver, WIDE)
+    driver.get_log("browser"), driver.get_log("performance")
+    driver.get(server.url)
+    until(driver, lambda: driver.execute_script("return document.querySelector('#models').textContent"))
+    yield driver
+    sent = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    asked = [one["params"]["request"]["url"] for one in sent if one["method"] == "Network.requestWillBeSent"]
+    assert {f"{server.url}about", f"{server.url}page.js"} <= set(asked)
+    assert [url for url in asked if not url.startswith((server.url, "data:"))] == []
+
+
+def until(driver: Any, holds: Callable[[], Any]) -> Any:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(driver, 10, 0.02).until(lambda _: holds())
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    return [each.text for each in page.find_elements("css selector", selector)]
+
+
+def upload(page: Any, path: Path) -> None:
+    page.find_element("css selector", "#file").send_keys(str(path.resolve()))
+
+
+def painted(page: Any) -> list[list[int]]:
+    """The colours of the patches that lie over the picture."""
+    script = """
+        const canvas = document.querySelector("#picture canvas"), { width, height } = canvas;
+        const copy = Object.assign(document.createElement("canvas"), { width, height });
+        const brush = copy.getContext("2d");
+        brush.drawImage(canvas, 0, 0);
+        return [width, height, [...brush.getImageData(0, 0, width, height).data]];
+    """
+    width, height, colours = page.execute_script(script)
+    assert (width, height) == (2, 2)
+    return [colours[at : at + 3] for at in range(0, len(colours), 4)]
+
+
+def test_caption_attention_and_nearest_captions(page: Any, server: CaptionServer) -> None:
+    from selenium.webdriver import ActionChains
+
+    photograph = Path("photos/photo 03.png")
+    expected = server.answers.answer(open_photograph(photograph))
+    upload(page, photograph)
+    words = until(page, lambda: page.find_elements("css selector", "#caption button"))
+    assert [each.text for each in words] == [word["word"] for word in expected["words"]]
+    assert [line.split("cosine")[0].strip() for line in texts(page, "#nearest li")] == [
+        one["caption"] for one in expected["nearest"]
+    ]
+    assert len(texts(page, "#others li")) == 1
+    picture = page.find_element("css selector", "#picture")
+    assert picture.get_attribute("class") == ""
+    ActionChains(page).move_to_element(words[1]).perform()
+    until(page, lambda: picture.get_attribute("class") == "explained")
+    assert words[1].text in page.find_element("css selector", "#hint").text
+    weights = [weight for row in expected["words"][1]["attention"] for weight in row]
+    brightness = [sum(colour) for colour in painted(page)]
+    assert brightness.index(max(brightness)) == weights.index(max(weights))
+    ActionChains(page).move_to_element(page.find_element("css selector", "h1")).perform()
+    until(page, lambda: picture.get_attribute("class") == "")
+    size(page, NARROW)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= NARROW[0]
+    assert [entry["message"] for entry in page.get_log("browser")] == []
+
+
+def test_what_is_refused_is_said(page: Any, tmp_path: Path) -> None:
+    for name, content, said in (
+        ("notes.png", b"no picture", "notes.png: this image cannot be used: not an image in a known format"),
+        ("large.png", bytes(3_000_000), "large.png has 3 MB; the most is 1 MB."),
+    ):
+        (tmp_path / name).write_bytes(content)
+        upload(page, tmp_path / name)
+        until(page, lambda expected=said: texts(page, "#status.bad") == [expected])
+        assert not page.find_element("css selector", "#result").is_displayed()
+
+
+def test_no_word_is_markup(page: Any, server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    word = {"word": MARKUP, "log_prob": -1.0, "attention": None}
+    answer = {
+        "caption": MARKUP,
+        "words": [word],
+        "candidates": [{"caption": MARKUP, "log_prob": -1.0, "score": -1.0}] * 2,
+        "nearest": [{"cosine": 0.5, "caption": MARKUP, "image": MARKUP}],
+        "picture": "data:,",
+    }
+    monkeypatch.setattr(server.answers, "answer", lambda _: answer)
+    upload(page, Path("photos/photo 03.png"))
+    until(page, lambda: texts(page, "#caption button") == [MARKUP])
+    assert MARKUP in texts(page, "#nearest li")[0]
+    assert MARKUP in texts(page, "#others li")[0]
+    assert page.find_elements("css selector", "img[onerror]") == []
+    assert page.title == "Caption a photograph"
