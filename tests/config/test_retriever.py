@@ -27,7 +27,7 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"augmented_views": ["mirrored", "vit"]}, "'vit' occurs twice in backbone and augmented_views"),
         ({"augmented_views": ["mirrored", "mirrored"]}, "'mirrored' occurs twice in backbone and augmented_views"),
         ({"image": {"head": "mlp", "depth": 2}}, "depth needs head residual"),
-        ({"text": {"head": "mlp"}}, "head needs kind features, bag or features_and_words, not lstm"),
+        ({"text": {"kind": "lstm", "head": "mlp"}}, "head needs kind features, bag or features_and_words, not lstm"),
         ({"text": {"kind": "bag", "standardise": True}}, "standardise needs kind features or features_and_words"),
         ({"text": {"kind": "bag", "head": "none"}}, "bag learns word embeddings"),
         ({"training": {"phases": [{"epochs": 1, "mixup": 0.2}]}}, "mixup needs text kind features"),
@@ -88,11 +88,17 @@ def test_views_are_of_one_network_and_for_retrievers(
         parse(ExperimentConfig, values, where="x.yaml")
 
 
-def test_the_defaults_are_the_papers_pair() -> None:
+def test_the_defaults_are_the_fast_recipe() -> None:
     retriever = parse(TrainRetrieverSettings, {"retriever": {"backbone": "vit"}}, where="--settings").retriever
-    assert (retriever.image.pool, retriever.image.head, retriever.text.kind) == ("cls", "linear", "lstm")
-    assert (retriever.text.pool, retriever.text.hidden_dim, retriever.embedding_dim) == ("last", 256, 256)
-    assert not retriever.learn_temperature
+    assert (retriever.image.pool, retriever.text.kind) == ("cls_mean", "bag")
+    assert retriever.image.head == retriever.text.head == "residual"
+    assert retriever.learn_temperature
+
+
+@pytest.mark.parametrize("kind", ["lstm", "bilstm"])
+def test_a_text_tower_without_a_head_ignores_the_default_head(kind: str) -> None:
+    retriever = parse(RetrieverConfig, {"backbone": "vit", "text": {"kind": kind}}, where="")
+    assert parse(RetrieverConfig, retriever.canonical(), where="").canonical() == retriever.canonical()
 
 
 def test_a_retriever_without_weights_to_learn_has_no_phases() -> None:

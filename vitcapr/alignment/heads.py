@@ -59,7 +59,7 @@ class Recipe(NamedTuple):
 
 def _sides(image: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
     return {
-        "image": {**image, "standardise": True},
+        "image": {**image, "pool": "cls", "standardise": True},
         "text": {**text, "kind": "features", "encoder": "texts", "standardise": True},
     }
 
@@ -68,7 +68,8 @@ _PLAIN = {"embedding_dim": 768, "learn_temperature": True}
 _REGULARISED = {"embedding_dim": 512, "temperature": 0.05, "learn_temperature": True}
 _DECAYED = {"optimizer": "adamw", "weight_decay": 0.05, "ema_decay": 0.99}
 _COSINE = {"schedule": "cosine", "warmup_steps": 20}
-_MLP = {"head": "mlp", "hidden_dim": 768}
+_LINEAR = {"head": "linear", "dropout": 0.0}
+_MLP = {"head": "mlp", "hidden_dim": 768, "dropout": 0.0}
 _RESIDUAL = (
     {"head": "residual", "hidden_dim": 1024, "dropout": 0.4},
     {"head": "residual", "hidden_dim": 512, "dropout": 0.3},
@@ -83,14 +84,14 @@ _CCA_HEAD = Recipe(
 
 RECIPES: Mapping[str, Recipe] = {
     "linear": Recipe(
-        {**_PLAIN, **_sides({"head": "linear"}, {"head": "linear"})},
+        {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
         {},
-        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002},
+        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant"},
     ),
     "mlp": Recipe(
         {**_PLAIN, **_sides(_MLP, _MLP)},
         {"sweep": {"learning_rate": [0.0003, 0.0006, 0.001]}},
-        {"epochs": 8, "batch_images": 256, "learning_rate": 0.0006},
+        {"epochs": 8, "batch_images": 256, "learning_rate": 0.0006, "schedule": "constant"},
     ),
     "residual": Recipe(
         {**_REGULARISED, **_sides(*_RESIDUAL)},

@@ -105,7 +105,7 @@ def _config(
         "backbone": "images",
         "embedding_dim": embedding_dim,
         "learn_temperature": True,
-        "image": side,
+        "image": {"pool": "cls", **side},
         "text": {"kind": "features", "encoder": "texts", **side},
         "training": {"phases": [] if head == "none" else [phase], "select_by": "rsum"},
     }

@@ -16,12 +16,12 @@ def _check_depth(head: Head, depth: int) -> None:
 
 
 class ImageTowerConfig(Section):
-    pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls"
+    pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls_mean"
     """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: the patches, pooled by
     learned queries; attention_mean: attention and the mean of the patches."""
     queries: int = Field(4, ge=1)
     """Number of learned queries that pool the patches (attention and attention_mean only)."""
-    head: Head = "linear"
+    head: Head = "residual"
     """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; residual: layer norm, a
     linear layer and residual two-layer perceptrons; none: nothing is learned, and a fixed rotation changes the width to
     embedding_dim if they differ."""
@@ -31,7 +31,7 @@ class ImageTowerConfig(Section):
     """Number of residual perceptrons in sequence (head residual only)."""
     standardise: bool = False
     """Standardise every dimension with the mean and standard deviation of the training images (pool cls only)."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the pooled features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
@@ -43,12 +43,12 @@ class ImageTowerConfig(Section):
 
 
 class TextTowerConfig(Section):
-    kind: Literal["lstm", "bilstm", "bag", "features", "features_and_words"] = "lstm"
+    kind: Literal["lstm", "bilstm", "bag", "features", "features_and_words"] = "bag"
     """lstm (the paper) or bilstm over the words; bag: the mean of learned word embeddings; features: features of a text
     encoder, computed once; features_and_words: features and bag together."""
     encoder: str | None = None
     """Name of an entry of text_encoders (features and features_and_words only)."""
-    head: Head = "linear"
+    head: Head = "residual"
     """Same choices as for the image head (not for lstm and bilstm)."""
     word_dim: int = Field(256, ge=1)
     """Width of the word embedding (not for features)."""
@@ -65,7 +65,7 @@ class TextTowerConfig(Section):
     standardise: bool = False
     """Standardise every dimension of the text features with the mean and standard deviation of the training
     captions."""
-    dropout: float = Field(0.0, ge=0, lt=1)
+    dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on word vectors and pooled states, or on text features and inside an mlp or residual head."""
 
     @model_validator(mode="after")
@@ -78,7 +78,7 @@ class TextTowerConfig(Section):
             raise ValueError("word_vectors need a kind that reads words, not features")
         if not self.reads_features and self.standardise:
             raise ValueError(f"standardise needs kind features or features_and_words, not {self.kind}")
-        if not self.has_head and self.head != "linear":
+        if not self.has_head and self.head != type(self).model_fields["head"].default:
             raise ValueError(f"head needs kind features, bag or features_and_words, not {self.kind}")
         if self.has_head and self.kind != "features" and self.head == "none":
             raise ValueError(f"{self.kind} learns word embeddings, so its head cannot be none")
@@ -96,11 +96,12 @@ class TextTowerConfig(Section):
 
 
 class RetrieverPhaseConfig(PhaseConfig):
+    learning_rate: float = Field(3e-3, gt=0)
     batch_images: int = Field(64, ge=2)
     """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: int | None = Field(None, ge=1)
     """Captions sampled per image; null: all captions."""
-    schedule: Literal["constant", "cosine", "linear", "step"] = "constant"
+    schedule: Literal["constant", "cosine", "linear", "step"] = "cosine"
     """Learning-rate schedule: cosine and linear go from learning_rate down to final_fraction of it; step multiplies it
     by gamma."""
     step_epochs: int = Field(5, ge=1)
@@ -145,7 +146,7 @@ class RetrieverTrainingConfig(SharedTrainingConfig):
     queue_momentum: float = Field(0.99, ge=0, lt=1)
     """Momentum of the text tower that embeds the queue (MoCo); with a queue only."""
     optimizer: Literal["adam", "adamw"] = "adam"
-    select_by: Literal["loss", "rsum"] = "loss"
+    select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
 
     @model_validator(mode="after")
@@ -167,7 +168,7 @@ class RetrieverConfig(TrainedConfig):
     """Width of the space that images and texts share."""
     temperature: float = Field(0.07, ge=0.01, le=1)
     """Temperature of info_nce; the initial value if it is learned."""
-    learn_temperature: bool = False
+    learn_temperature: bool = True
     bias: float = -10.0
     """Initial value of the learned bias (sigmoid objective only)."""
     image: ImageTowerConfig = ImageTowerConfig()
