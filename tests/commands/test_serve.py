@@ -76,7 +76,7 @@ def ask(
 
 def talk(server: CaptionServer, *pieces: bytes, ends: bool = False) -> tuple[int, Any]:
     """What the server answers to these bytes, sent as they are."""
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
         for piece in pieces:
             connection.sendall(piece)
         if ends:
@@ -171,7 +171,7 @@ def test_what_is_no_sound_request_is_refused(
 def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer) -> None:
     """Each byte comes in time, but all of them would not."""
     begun = time.monotonic()
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
         connection.sendall(upload("Content-Length: 1000"))
         connection.settimeout(0.1)
         answer = b""
@@ -187,7 +187,7 @@ def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer) -> None:
 
 def test_a_connection_that_says_nothing_is_closed(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
         connection.sendall(b"GET / HT")
         assert connection.recv(100) == b""
 
@@ -243,7 +243,7 @@ def test_several_at_once_and_more_are_asked_to_wait(
     monkeypatch.setattr(answers, "answer", gated)
     with ThreadPoolExecutor(SMALL.uploads) as pool:
         first = pool.submit(ask, server, "/caption", photograph)
-        assert waiting.acquire(timeout=10)
+        assert waiting.acquire(timeout=60)
         others = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads - 1)]
         # These wait for their turn as long as a turn may take, and are then asked to come again.
         assert [each.result()[0].status for each in others] == [503] * len(others)
@@ -306,12 +306,12 @@ def test_the_command_from_start_to_ctrl_c(project: Path) -> None:
             line = process.stdout.readline()
             found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ captions photographs; Ctrl-C stops it\n", line)
             assert found is not None, line
-            with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=20)) as connection:
+            with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=120)) as connection:
                 connection.request("POST", "/caption", (project / PHOTOGRAPH).read_bytes())
                 answer = json.loads(connection.getresponse().read())
             assert len(answer["nearest"]) == 5
             process.send_signal(signal.SIGINT)
-            rest, errors = process.communicate(timeout=20)
+            rest, errors = process.communicate(timeout=120)
         finally:
             process.kill()
     assert (process.returncode, rest, errors) == (0, "stopped\n", "")

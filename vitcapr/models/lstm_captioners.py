@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.interface import Captioner, Memory, State, Step
+from vitcapr.models.packing import WordsOfImages, image_of_each_word
 from vitcapr.models.recurrent import lstm_states
 
 
@@ -70,7 +71,7 @@ class BaselineCaptioner(Captioner):
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
         zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
         hidden = self.reader.read(tokens, mask, (zeros, zeros))
-        return self._predict(memory["image"][_image_of_each_word(mask, image_index)], hidden)
+        return self._predict(memory["image"][image_of_each_word(mask, image_index)], hidden)
 
     def initial_state(self, memory: Memory) -> State:
         zeros = memory["image"].new_zeros(len(memory["image"]), 1, self.reader.lstm.hidden_size)
@@ -169,14 +170,9 @@ class PatchAttentionCaptioner(Captioner):
         hidden_start, cell_start = self._start(memory)
         start = (hidden_start[image_index], cell_start[image_index])
         hidden = self.reader.read(tokens, mask, start)
-        image = _image_of_each_word(mask, image_index)
-        counts = torch.bincount(image, minlength=len(memory["values"]))
-        slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-        words = self.word_key(hidden).float()
-        side_by_side = words.new_zeros(len(counts), int(counts.max()), words.shape[-1])
-        side_by_side = side_by_side.index_put((image, slot), words)
-        context, _ = self._attend(memory, side_by_side, counts)
-        return self._predict(context[image, slot], hidden)
+        words = WordsOfImages.of(mask, image_index, len(memory["values"]))
+        context, _ = self._attend(memory, words.side_by_side(self.word_key(hidden).float()), words.counts)
+        return self._predict(words.packed(context), hidden)
 
     def initial_state(self, memory: Memory) -> State:
         hidden, cell = self._start(memory)
@@ -187,8 +183,3 @@ class PatchAttentionCaptioner(Captioner):
         counts = torch.full((len(tokens),), tokens.shape[1], device=tokens.device)
         context, weights = self._attend(memory, self.word_key(hidden).float(), counts)
         return Step(self._predict(context, hidden), {"hidden": hidden, "cell": cell}, weights)
-
-
-def _image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:
-    """(mask.sum(),) int64: which image the word at each real position belongs to."""
-    return image_index[:, None].expand_as(mask)[mask]

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from vitcapr.models.interface import Captioner, Memory, State, Step
+from vitcapr.models.packing import WordsOfImages
 
 
 class TransformerCaptioner(Captioner):
@@ -60,25 +62,21 @@ class TransformerCaptioner(Captioner):
         keys, values = zip(*(layer.patches.of_memory(patches) for layer in self.layers), strict=True)
         return {"keys": torch.stack(keys, 1), "values": torch.stack(values, 1)}
 
-    def _read(self, tokens: Tensor, first: int) -> Tensor:
-        """Words and positions, (..., T, E); ``first``: the position of the first word."""
+    def _read(self, tokens: Tensor, places: Tensor) -> Tensor:
+        """Words and positions, (..., E). tokens: (...) int64; places: (...) int64, or one that all have."""
         width = self.words.embedding_dim
-        places = torch.arange(first, first + tokens.shape[-1], device=tokens.device)
         return self.dropout(self.words(tokens) * math.sqrt(width) + _sinusoids(places, width))  # type: ignore[no-any-return]
 
     def _predict(self, states: Tensor) -> Tensor:
         return functional.linear(self.norm(states), self.words.weight, self.bias).float()
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
-        counts = torch.bincount(image_index, minlength=len(memory["keys"]))
-        slot = torch.arange(len(tokens), device=tokens.device) - (counts.cumsum(0) - counts)[image_index]
-        # The captions of an image side by side; an image with fewer captions has empty ones, which are not read.
-        side_by_side = tokens.new_zeros(len(counts), int(counts.max()), tokens.shape[1])
-        side_by_side[image_index, slot] = tokens
-        states = self._read(side_by_side, 0)
+        words = WordsOfImages.of(mask, image_index, len(memory["keys"]))
+        places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+        states = self._read(tokens[mask], places[mask])
         for number, layer in enumerate(self.layers):
-            states = layer(states, memory["keys"][:, number], memory["values"][:, number])
-        return self._predict(states[image_index, slot][mask])
+            states = layer(states, mask, words, memory["keys"][:, number], memory["values"][:, number])
+        return self._predict(states)
 
     def initial_state(self, memory: Memory) -> State:
         """``keys`` and ``values`` of the words so far for each layer: (B, K, L, A, T, E / A)."""
@@ -87,16 +85,18 @@ class TransformerCaptioner(Captioner):
         return {"keys": none, "values": none}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        states = self._read(tokens[..., None], state["keys"].shape[-2])
-        attention, keys, values = None, [], []
+        place = torch.tensor(state["keys"].shape[-2], device=tokens.device)
+        states = self._read(tokens, place)
+        steps = []
         for number, layer in enumerate(self.layers):
             before = state["keys"][:, :, number], state["values"][:, :, number]
-            states, key, value = layer.next_word(states, *before)
-            states, attention = layer.look(states, memory["keys"][:, number], memory["values"][:, number])
-            keys.append(key)
-            values.append(value)
-        state = {"keys": torch.stack(keys, 2), "values": torch.stack(values, 2)}
-        return Step(self._predict(states[:, :, 0]), state, attention)
+            steps.append(layer.step(states, before, (memory["keys"][:, number], memory["values"][:, number])))
+            states = steps[-1].states
+        grown = {
+            "keys": torch.stack([each.keys for each in steps], 2),
+            "values": torch.stack([each.values for each in steps], 2),
+        }
+        return Step(self._predict(states), grown, steps[-1].attention)
 
 
 class _Attention(nn.Module):
@@ -110,9 +110,9 @@ class _Attention(nn.Module):
         self.memory = nn.Linear(width, 2 * width)
         self.output = nn.Sequential(nn.Linear(width, width), nn.Dropout(dropout))
 
-    def queries(self, states: Tensor) -> Tensor:
+    def queries(self, normed: Tensor) -> Tensor:
         """(..., T, E) -> (..., A, T, E / A)."""
-        return self._by_head(self.query(self.norm(states)))
+        return self._by_head(self.query(normed))
 
     def of_memory(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of what is attended to: (..., T, E) -> twice (..., A, T, E / A)."""
@@ -137,35 +137,55 @@ class _Layer(nn.Module):
             nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
         )
 
-    def forward(self, states: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-        """Whole captions. states: (B, C, T, E) of C captions an image; keys, values: of its patches."""
-        read = self.before.norm(states)
-        found = functional.scaled_dot_product_attention(
-            self.before.queries(states), *self.before.of_memory(read), is_causal=True
+    def forward(self, states: Tensor, mask: Tensor, words: WordsOfImages, keys: Tensor, values: Tensor) -> Tensor:
+        """Whole captions. states: (W, E), packed; mask: (M, T); keys, values: of the patches."""
+        padded = self.before.norm(
+            states.new_zeros(*mask.shape, states.shape[-1]).masked_scatter(mask[..., None], states)
         )
-        states = states + self.before.joined(found)
-        queries = self.patches.queries(states.flatten(1, 2))
-        found = functional.scaled_dot_product_attention(queries, keys, values)
-        states = states + self.patches.joined(found).view_as(states)
+        later = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).triu(1)
+        found, _ = _attend(self.before.queries(padded), *self.before.of_memory(padded), later)
+        states = states + self.before.joined(found)[mask]
+        queries = self.patches.queries(words.side_by_side(self.patches.norm(states)))
+        found, _ = _attend(queries, keys, values)
+        states = states + words.packed(self.patches.joined(found))
         return states + self.perceptron(self.forward_norm(states))  # type: ignore[no-any-return]
 
-    def next_word(self, states: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The words before. states: (B, K, 1, E); keys, values: (B, K, A, T, E / A), which grow by the word."""
-        key, value = self.before.of_memory(self.before.norm(states))
-        keys, values = torch.cat([keys, key], dim=-2), torch.cat([values, value], dim=-2)
-        found = functional.scaled_dot_product_attention(self.before.queries(states), keys, values)
-        return states + self.before.joined(found), keys, values
+    def step(self, states: Tensor, before: tuple[Tensor, Tensor], patches: tuple[Tensor, Tensor]) -> "_LayerStep":
+        """One more word. states: (B, K, E); before: keys and values (B, K, A, T, E / A) of the words so far."""
+        read = self.before.norm(states)[:, :, None]
+        key, value = self.before.of_memory(read)
+        keys, values = torch.cat([before[0], key], dim=-2), torch.cat([before[1], value], dim=-2)
+        found, _ = _attend(self.before.queries(read), keys, values)
+        states = states + self.before.joined(found)[:, :, 0]
+        found, weights = _attend(self.patches.queries(self.patches.norm(states)), *patches)
+        states = states + self.patches.joined(found)
+        return _LayerStep(states + self.perceptron(self.forward_norm(states)), keys, values, weights.mean(1))
 
-    def look(self, states: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """The patches and the perceptron. Also returns the attention, the mean of the heads: (B, K, P) float32."""
-        queries = self.patches.queries(states[:, :, 0])
-        weights = torch.softmax((queries @ keys.mT).float() * keys.shape[-1] ** -0.5, dim=-1)
-        states = states + self.patches.joined(weights.to(values.dtype) @ values)[:, :, None]
-        return states + self.perceptron(self.forward_norm(states)), weights.mean(1)
+
+class _LayerStep(NamedTuple):
+    states: Tensor
+    keys: Tensor
+    values: Tensor
+    attention: Tensor
+    """(B, K, P) float32, the mean of the heads."""
+
+
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Scaled dot-product attention (Vaswani et al. 2017, equation 1), and its weights in float32.
+
+    torch's own gives no weights, and its gradient takes half of a training step on a CPU.
+
+    Args:
+        queries: (..., A, T, D); keys, values: (..., A, P, D).
+        hidden: (T, P) bool, what a query must not see.
+    """
+    scores = (queries @ keys.mT).float() * queries.shape[-1] ** -0.5
+    weights = torch.softmax(scores if hidden is None else scores.masked_fill(hidden, -torch.inf), dim=-1)
+    return weights.to(values.dtype) @ values, weights
 
 
 def _sinusoids(places: Tensor, width: int) -> Tensor:
-    """Positions as Vaswani et al. 2017, section 3.5: (T, E)."""
+    """Positions as Vaswani et al. 2017, section 3.5: (..., E)."""
     rates = torch.exp(torch.arange(0, width, 2, device=places.device) * (-math.log(10000.0) / width))
-    angles = places[:, None] * rates
+    angles = places[..., None] * rates
     return torch.cat([angles.sin(), angles.cos()], dim=-1)
