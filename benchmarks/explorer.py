@@ -25,6 +25,7 @@ from PIL import Image
 from vitcapr.artefacts.attention import AttentionTable
 from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.artefacts.manifest import Manifest
+from vitcapr.commands.explore import embedder_of
 from vitcapr.explorer.contents import Contents
 from vitcapr.explorer.results import Results, Space, System, read_results_of
 from vitcapr.explorer.writing import write_explorer
@@ -155,7 +156,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "explorer"
         begin = time.process_time()
-        write_explorer(folder, Contents([results], "test"), Reporter())
+        contents = Contents([results], "test", embedder_of([given.results], Reporter()))
+        write_explorer(folder, contents, Reporter())
         seconds = round(time.process_time() - begin)
         bytes_of = {
             part: sum(file.stat().st_size for file in folder.glob(pattern))

@@ -1,16 +1,20 @@
 """The explorer in a real headless Chromium, opened as a file. It needs Chromium, chromedriver and selenium."""
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.browser import chromium, size
-from tests.explorer.experiment import BEAM, HOSTILE, IMAGES, RERANKED, write_experiment
-from vitcapr.commands.explore import app
+from tests.explorer.experiment import BEAM, HOSTILE, IMAGES, RERANKED, embed, write_experiment
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.results import read_results_of
+from vitcapr.explorer.serving import server_of
+from vitcapr.explorer.writing import write_explorer
+from vitcapr.progress import Reporter
 
 pytestmark = pytest.mark.browser
 
@@ -86,7 +90,7 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = write_experiment(tmp_path_factory.mktemp("results") / "toy")
-    assert CliRunner().invoke(app, [str(results)]).exit_code == 0
+    write_explorer(results / "explorer", Contents([read_results_of(results, "test")], "test", embed), Reporter())
     return results / "explorer"
 
 
@@ -205,6 +209,18 @@ def test_the_wrong_first_match_beside_the_true_one(page: Page) -> None:
     page.until(lambda: page.one("#image-title").text == "i0")
 
 
+def test_what_a_caption_finds(page: Page) -> None:
+    page.open("#image=i4")
+    page.one("section[aria-label='attention/beam'] .ask button").click()
+    page.until(lambda: "Neighbours of “a star” in the space of" in page.one("#neighbours h3").text)
+    verdicts = [element.text for element in page.all("#neighbours .verdict")]
+    assert verdicts == ["✗ first match, wrong0.800", "✓ true match, rank 20.600"]
+    assert page.one(".ask [aria-pressed='true']").text == "rank 2 · neighbours"
+    assert "caption=attention%2Fbeam" in page.driver.current_url
+    page.one("#neighbours h3 button").click()
+    page.until(lambda: "Neighbours of the image" in page.one("#neighbours h3").text)
+
+
 def test_deep_link_and_back(page: Page) -> None:
     page.open("#image=i2")
     assert page.one("#image-title").text == "i2"
@@ -273,6 +289,18 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(page: Page) -> None:
         assert page.run("return document.documentElement.scrollWidth") <= NARROW[0]
     page.open()
     assert not page.one("#controls").is_displayed()
+
+
+def test_the_same_from_the_server(driver: Any, folder: Path) -> None:
+    driver.get_log("browser")
+    with server_of(folder, 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = Page(driver, f"http://127.0.0.1:{server.server_address[1]}/index.html").open("#image=i1")
+        page.one("#neighbours .match img")
+        page.until(lambda: page.run("return document.querySelector('.stage img').naturalWidth === 60"))
+        driver.get("about:blank")
+        server.shutdown()
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 
 def test_many_images_come_in_pages(page: Page) -> None:

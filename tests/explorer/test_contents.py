@@ -2,15 +2,17 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.explorer.experiment import BEAM, CIDER, IMAGES, RERANKED, TRUTH, write_experiment
+from tests.explorer.experiment import BEAM, CIDER, IMAGES, RERANKED, TRUTH, embed, write_experiment
 from vitcapr.errors import UserError
-from vitcapr.explorer.contents import LEVELS, Contents, encoded
+from vitcapr.explorer.contents import Contents
+from vitcapr.explorer.details import LEVELS, encoded
 from vitcapr.explorer.map import map_of
 from vitcapr.explorer.neighbours import nearest
 from vitcapr.explorer.results import read_results_of
@@ -67,6 +69,8 @@ def test_wrong_claims_are_counted_and_told(contents: Contents) -> None:
     assert values(contents, "attention/beam:wrong_colors") == [1, 0, 0, 0, 0, 0]
     wrong = [claim for claim in details(contents, "attention/beam")[0]["claims"] if not claim[3]]
     assert wrong == [["colors", "black", "white", False]]
+    relation = next(claim for claim in details(contents, "attention/beam")[0]["claims"] if claim[0] == "relations")
+    assert relation[1:] == ["ball left house", "ball left house", True]
 
 
 def test_ranks_of_true_matches(contents: Contents) -> None:
@@ -86,6 +90,26 @@ def test_neighbours(contents: Contents) -> None:
     assert image["own"][1] == 0.6
     assert image["own"][0] in (2, 3)
     assert all(other != 1 for other, _ in image["images"])
+
+
+def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> None:
+    embedded = Contents([read_results_of(results, "test")], "test", embed)
+    assert embedded.overview()["spaces"][0]["written"] == list(embedded.systems)
+    assert values(embedded, "attention/beam:rank@dual") == [1, 1, 1, 1, 2, 1]
+    found = dict(embedded.written_neighbours())["written-0-0-0"]["images"][4]
+    assert found["images"][:2] == [[0, 0.8], [4, 0.6]]
+    assert (found["own"], found["rank"]) == ([4, 0.6], 2)
+    assert contents.overview()["spaces"][0]["written"] == []
+    assert dict(contents.written_neighbours()) == {}
+
+
+def test_a_system_without_a_caption_of_an_image_has_no_ranks(results: Path) -> None:
+    one = read_results_of(results, "test")
+    greedy = next(system for system in one.systems if system.decoding == "greedy")
+    part = replace(greedy, captions={image: caption for image, caption in greedy.captions.items() if image != "i3"})
+    contents = Contents([replace(one, systems=[part])], "test", embed)
+    assert contents.written == {"dual": {}}
+    assert details(contents, "attention/greedy")[3] is None
 
 
 def test_attention_of_a_word(contents: Contents) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tests.explorer.experiment import HOSTILE, IMAGES, write_experiment
-from vitcapr.commands.explore import app
+from vitcapr.commands.explore import app, main
 from vitcapr.errors import UserError
 from vitcapr.explorer.serving import server_of
 from vitcapr.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
@@ -110,6 +110,16 @@ def test_a_picture_that_has_gone_is_said(tmp_path: Path) -> None:
     explore(folder)
     images = json.loads((folder / "explorer/data/images.js").read_text()[len('explorer.receive("images",') : -3])
     assert images["pictures"] == [True, True, False, False, True, True]
+
+
+def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = write_experiment(tmp_path / "toy")
+    (folder / "retrievers/dual").mkdir(parents=True)
+    (folder / "retrievers/dual/card.json").write_text("{}")
+    main([folder])
+    assert "explore: the captions have no neighbours in dual: not the card of a trained model" in capfd.readouterr().err
+    main([folder], embed=False)
+    assert "neighbours" not in capfd.readouterr().err
 
 
 def test_pictures_are_small_and_plain(tmp_path: Path) -> None:

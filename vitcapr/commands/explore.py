@@ -1,12 +1,21 @@
 """Write a folder of pages in which the results of experiments are looked at, image by image."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vitcapr.artefacts.model_card import CARD
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcapr.explorer.written import Embed
+    from vitcapr.progress import Reporter
 
 
 def main(
@@ -16,6 +25,9 @@ def main(
         Path | None,
         typer.Option(help="The folder to write; results/NAME/explorer by default."),
     ] = None,
+    embed: Annotated[
+        bool, typer.Option("--embed/--no-embed", help="Embed the captions of the systems with the retrievers.")
+    ] = True,
     serve: Annotated[
         int | None,
         typer.Option(min=0, max=65535, help="Serve the folder at this port of 127.0.0.1 until Ctrl-C; 0 for any."),
@@ -30,13 +42,33 @@ def main(
     from vitcapr.explorer.writing import write_explorer
     from vitcapr.progress import Reporter, format_bytes
 
-    contents = Contents([read_results_of(folder, split) for folder in results], split)
+    report = Reporter()
+    embedder = (embedder_of(results, report),) if embed else ()
+    contents = Contents([read_results_of(folder, split) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
-    write_explorer(folder, contents, Reporter())
+    write_explorer(folder, contents, report)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
     if serve is not None:
         _serve(folder, serve)
+
+
+def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
+    """Embeds texts with the retrievers of the experiments. A retriever that cannot be loaded is one line."""
+
+    def embed(number: int, model: str, texts: Sequence[str]) -> "NDArray[np.float32] | None":
+        from vitcapr.api.retriever import load_retriever
+
+        retriever = folders[number] / "retrievers" / model
+        if not (retriever / CARD).is_file():  # A fine-tuned dual encoder, or scores corrected with a query bank.
+            return None
+        try:
+            return load_retriever(retriever, reporter=report).embed_texts(texts)
+        except UserError as error:
+            report.line(f"explore: the captions have no neighbours in {model}: {error}")
+            return None
+
+    return embed
 
 
 def _serve(folder: Path, port: int) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vitcapr.artefacts.captions import DecodedCaption
 from vitcapr.explorer.gallery import Numbers
 from vitcapr.explorer.results import Space, System
+from vitcapr.explorer.written import Written
 from vitcapr.metrics.claim_accuracy import KINDS_OF_CLAIM
 from vitcapr.metrics.columns import REFERENCES
 from vitcapr.metrics.known_scores import COLUMNS
@@ -83,15 +84,14 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     )
 
 
-def space_columns(name: str, space: Space, count: int, image_of_row: Numbers) -> Iterator[Column]:
+def space_columns(name: str, space: Space, count: int, images: Numbers) -> Iterator[Column]:
     """The columns of a retrieval model: ranks of the true matches of each of ``count`` images.
 
     Args:
         name: of the model in the explorer; the group.
-        image_of_row: of the model's experiment.
+        images: (N,) the numbers of the images of the space.
     """
     embedded, ranks = space.embedded, space.ranks
-    images = image_of_row[embedded.image_row]
     i2t, worst = np.full(count, np.nan), np.full(count, np.nan)
     i2t[images] = ranks.i2t
     owners = images[embedded.caption_image]
@@ -99,6 +99,13 @@ def space_columns(name: str, space: Space, count: int, image_of_row: Numbers) ->
     np.maximum.at(worst, owners, ranks.t2i)
     yield Column(f"{name}:i2t", "rank of the true caption for the image", name, "low", i2t, 0)
     yield Column(f"{name}:t2i", "rank of the image for its worst caption", name, "low", worst, 0)
+
+
+def written_column(system: str, space: str, written: Written, count: int, images: Numbers) -> Column:
+    """The rank of each image for the caption that a system wrote of it."""
+    ranks = np.full(count, np.nan)
+    ranks[images] = written.ranks
+    return Column(f"{system}:rank@{space}", f"rank of the image for this caption in {space}", system, "low", ranks, 0)
 
 
 def _scores(per_image: pd.DataFrame | None, numbers: Mapping[str, int]) -> dict[str, Floats]:

@@ -2,26 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from vitcapr.artefacts.captions import Candidate, DecodedCaption
 from vitcapr.artefacts.metrics import Score
-from vitcapr.explorer.columns import Column, plain, space_columns, system_columns
+from vitcapr.explorer.columns import Column, plain, space_columns, system_columns, written_column
+from vitcapr.explorer.details import attention_of, details_of, encoded
 from vitcapr.explorer.gallery import Gallery, gallery_of
 from vitcapr.explorer.map import map_of
-from vitcapr.explorer.neighbours import nearest, nearest_own
+from vitcapr.explorer.neighbours import Neighbours, pairs, short
 from vitcapr.explorer.results import Results, Space, System
+from vitcapr.explorer.written import Embed, Written, written_in
 from vitcapr.metrics.known_scores import COLUMNS
 
 PART = 100
 """Images whose details are in one file."""
-LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-"""A weight of attention is one of these characters: the share of the word's largest weight, from 0 to 1."""
-
 Json = dict[str, Any]
 
 
@@ -29,12 +26,16 @@ Json = dict[str, Any]
 class Contents:
     """Everything that the explorer shows of a split of some experiments.
 
+    Attributes:
+        embed: embeds the captions of the systems; without it, they have no neighbours.
+
     Raises:
         UserError: see :func:`gallery_of`.
     """
 
     experiments: Sequence[Results]
     split: str
+    embed: Embed = lambda _number, _model, _texts: None
 
     @cached_property
     def gallery(self) -> Gallery:
@@ -79,7 +80,8 @@ class Contents:
             "part": PART,
             "systems": systems,
             "spaces": [
-                {"name": name, "scores": _score_cells(space.scores)} for name, (_, space) in self.spaces.items()
+                {"name": name, "scores": _score_cells(space.scores), "written": list(self.written[name])}
+                for name, (_, space) in self.spaces.items()
             ],
             "columns": [
                 {"name": each.name, "label": each.label, "group": each.group, "better": each.better}
@@ -93,7 +95,10 @@ class Contents:
         for name, (number, system) in self.systems.items():
             found += system_columns(name, system, self._base(number, system), self._numbers)
         for name, (number, space) in self.spaces.items():
-            found += space_columns(name, space, len(self.gallery.images), self.gallery.image_of_row[number])
+            images = self.gallery.image_of_row[number][space.embedded.image_row]
+            found += space_columns(name, space, len(self.gallery.images), images)
+            for writer, written in self.written[name].items():
+                found.append(written_column(writer, name, written, len(self.gallery.images), images))
         return [column for column in found if not np.isnan(column.values).all()]
 
     def images(self) -> Json:
@@ -127,9 +132,39 @@ class Contents:
     def neighbours(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model and part: the neighbours of its images and of their references."""
         for place, (number, space) in enumerate(self.spaces.values()):
-            found = _Neighbours.of(space, self.gallery, number)
+            found = Neighbours.of(space, self.gallery, number)
             for part, images in self._parts():
                 yield f"neighbours-{place}-{part}", found.part(images)
+
+    def written_neighbours(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model, system and part: what the captions of the system are near to."""
+        systems = list(self.systems)
+        for place, (name, (number, space)) in enumerate(self.spaces.items()):
+            image_of = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+            for system, written in self.written[name].items():
+                near = {
+                    image: {
+                        "images": pairs(written.nearest.place[at], written.nearest.cosine[at], image_of),
+                        "own": [image, short(written.cosine[at])],
+                        "rank": int(written.ranks[at]),
+                    }
+                    for at, image in enumerate(image_of)
+                }
+                for part, images in self._parts():
+                    key = f"written-{place}-{systems.index(system)}-{part}"
+                    yield key, {"images": [near.get(image) for image in images]}
+
+    @cached_property
+    def written(self) -> dict[str, dict[str, Written]]:
+        """For each retrieval model, by their names, the systems of its experiment whose captions it embeds."""
+        found = {}
+        for name, (number, space) in self.spaces.items():
+            systems = {other: system for other, (place, system) in self.systems.items() if place == number}
+            data = self.experiments[number].data.images
+            ids = data["image_id"].iloc[space.embedded.image_row].tolist()
+            embedded = written_in(space, ids, list(systems.values()), partial(self.embed, number, space.model))
+            found[name] = {other: each for other, each in zip(systems, embedded, strict=True) if each is not None}
+        return found
 
     def maps(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model: the places of its images on a map, or none."""
@@ -166,113 +201,13 @@ class Contents:
         caption = system.captions.get(self.gallery.images[image].image_id)
         if caption is None or row is None:
             return None
-        first = caption.candidates[0]
-        added = sorted(first.__pydantic_extra__ or {})
-        shown: Json = {
-            "tokens": list(caption.tokens),
-            "log_probs": [round(value, 2) for value in first.token_log_probs[: len(caption.tokens)]],
-            "numbers": ["log_prob", "score", *added],
-            "candidates": [_candidate(each, added) for each in caption.candidates],
-        }
-        if claims := system.claims.get(caption.image_id):
-            shown["claims"] = [[claim.kind, _said(claim.claimed), _said(claim.true), claim.right] for claim in claims]
-        weights = _weights(system, caption, row)
+        shown, weights = details_of(caption, system), attention_of(system, caption, row)
         if weights is not None:
             shown["attention"] = encoded(weights)
-        elif (base := self._base(number, system)) and _weights(base, caption, row) is not None:
+        elif (base := self._base(number, system)) and attention_of(base, caption, row) is not None:
             # Equal words of one captioner for one image have equal attention: it is in the details of the base.
             shown["attention_of"] = [other for _, other in self.systems.values()].index(base)
         return shown
-
-
-def _weights(system: System, caption: DecodedCaption, row: int) -> NDArray[np.floating] | None:
-    """The attention of a system that wrote this caption, for the image of a row of the manifest."""
-    own = system.captions.get(caption.image_id)
-    if system.attention is None or own is None or own.tokens != caption.tokens:
-        return None
-    weights = system.attention.of_row(row)
-    return weights if weights is not None and len(weights) == len(caption.tokens) else None
-
-
-@dataclass(frozen=True, eq=False)
-class _Neighbours:
-    """Neighbours in one space, by the numbers of the gallery."""
-
-    images: Mapping[int, Json]
-    references: Mapping[int, Json]
-    references_of: Mapping[int, list[int]]
-
-    @classmethod
-    def of(cls, space: Space, gallery: Gallery, number: int) -> "_Neighbours":
-        embedded, ranks = space.embedded, space.ranks
-        image_of = gallery.image_of_row[number][embedded.image_row].tolist()
-        reference_of = gallery.reference_of_row[number][embedded.caption_row].tolist()
-        captions = nearest(embedded.images, embedded.captions)
-        others = nearest(embedded.images, embedded.images, without_itself=True)
-        found = nearest(embedded.captions, embedded.images)
-        own, own_cosine = nearest_own(embedded)
-        images = {}
-        for place, image in enumerate(image_of):
-            mine = int(own[place])
-            images[image] = {
-                "captions": _pairs(captions.place[place], captions.cosine[place], reference_of),
-                "images": _pairs(others.place[place], others.cosine[place], image_of),
-                "own": None if mine < 0 else [reference_of[mine], _short(own_cosine[mine])],
-                "rank": int(ranks.i2t[place]),
-            }
-        references: dict[int, Json] = {}
-        references_of: dict[int, list[int]] = {}
-        for place, reference in enumerate(reference_of):
-            image = image_of[embedded.caption_image[place]]
-            references[reference] = {
-                "images": _pairs(found.place[place], found.cosine[place], image_of),
-                "own": [image, _short(own_cosine[place])],
-                "rank": int(ranks.t2i[place]),
-            }
-            references_of.setdefault(image, []).append(reference)
-        return cls(images, references, references_of)
-
-    def part(self, images: range) -> Json:
-        """Lists by image, and references by their numbers."""
-        references = [reference for image in images for reference in self.references_of.get(image, ())]
-        return {
-            "images": [self.images.get(image) for image in images],
-            "references": {str(reference): self.references[reference] for reference in references},
-        }
-
-
-def encoded(weights: NDArray[np.floating]) -> Json:
-    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
-    spread."""
-    words, height, width = weights.shape
-    flat = weights.reshape(words, -1).astype(np.float64)
-    most = flat.max(axis=1, keepdims=True, initial=0)
-    levels = np.rint(flat / np.where(most > 0, most, 1) * (len(LEVELS) - 1)).astype(np.intp)
-    characters = np.array(list(LEVELS))
-    return {
-        "grid": [height, width],
-        "weights": ["".join(characters[row]) for row in levels],
-        "peaks": [round(float(value) * height * width, 2) for value in most[:, 0]],
-    }
-
-
-def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:
-    """The caption, its log-probability, its score, and the numbers that a stage added, such as a cosine."""
-    extra = candidate.__pydantic_extra__ or {}
-    numbers = [candidate.log_prob, candidate.score, *(extra.get(name) for name in added)]
-    return [candidate.caption, *(None if number is None else round(number, 3) for number in numbers)]
-
-
-def _said(claim: Any) -> str | None:
-    return " ".join(claim) if isinstance(claim, tuple) else claim if claim is None else str(claim)
-
-
-def _pairs(places: NDArray[np.intp], cosines: NDArray[np.float32], numbers: Sequence[int]) -> list[list[float]]:
-    return [[numbers[place], _short(cosine)] for place, cosine in zip(places.tolist(), cosines.tolist(), strict=True)]
-
-
-def _short(cosine: float) -> float:
-    return round(float(cosine), 3)
 
 
 def _score_cells(scores: Mapping[str, Score]) -> list[Json]:

@@ -1,11 +1,15 @@
 """What lies next to each image and each reference in the space of a retrieval model."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.artefacts.embeddings import Embeddings
+from vitcapr.explorer.gallery import Gallery
+from vitcapr.explorer.results import Space
 
 SHOWN = 6
 """Neighbours of each."""
@@ -57,3 +61,58 @@ def nearest_own(embedded: Embeddings) -> tuple[Near, Cosines]:
     order = np.argsort(cosines, kind="stable")
     place[owner[order]] = order  # The last one stays: the nearest.
     return place, cosines
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Neighbours in one space, by the numbers of the gallery."""
+
+    images: Mapping[int, dict[str, Any]]
+    references: Mapping[int, dict[str, Any]]
+    references_of: Mapping[int, list[int]]
+
+    @classmethod
+    def of(cls, space: Space, gallery: Gallery, number: int) -> "Neighbours":
+        embedded, ranks = space.embedded, space.ranks
+        image_of = gallery.image_of_row[number][embedded.image_row].tolist()
+        reference_of = gallery.reference_of_row[number][embedded.caption_row].tolist()
+        captions = nearest(embedded.images, embedded.captions)
+        others = nearest(embedded.images, embedded.images, without_itself=True)
+        found = nearest(embedded.captions, embedded.images)
+        own, own_cosine = nearest_own(embedded)
+        images = {}
+        for place, image in enumerate(image_of):
+            mine = int(own[place])
+            images[image] = {
+                "captions": pairs(captions.place[place], captions.cosine[place], reference_of),
+                "images": pairs(others.place[place], others.cosine[place], image_of),
+                "own": None if mine < 0 else [reference_of[mine], short(own_cosine[mine])],
+                "rank": int(ranks.i2t[place]),
+            }
+        references: dict[int, dict[str, Any]] = {}
+        references_of: dict[int, list[int]] = {}
+        for place, reference in enumerate(reference_of):
+            image = image_of[embedded.caption_image[place]]
+            references[reference] = {
+                "images": pairs(found.place[place], found.cosine[place], image_of),
+                "own": [image, short(own_cosine[place])],
+                "rank": int(ranks.t2i[place]),
+            }
+            references_of.setdefault(image, []).append(reference)
+        return cls(images, references, references_of)
+
+    def part(self, images: range) -> dict[str, Any]:
+        """Lists by image, and references by their numbers."""
+        references = [reference for image in images for reference in self.references_of.get(image, ())]
+        return {
+            "images": [self.images.get(image) for image in images],
+            "references": {str(reference): self.references[reference] for reference in references},
+        }
+
+
+def pairs(places: NDArray[np.intp], cosines: NDArray[np.float32], numbers: Sequence[int]) -> list[list[float]]:
+    return [[numbers[place], short(cosine)] for place, cosine in zip(places.tolist(), cosines.tolist(), strict=True)]
+
+
+def short(cosine: float) -> float:
+    return round(float(cosine), 3)

@@ -43,7 +43,7 @@ def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
         missing = images["pictures"].count(False)
         if missing:
             report.line(f"explore: {missing} pictures cannot be read; the page says so in their places")
-        for parts in (contents.details(), contents.neighbours(), contents.maps()):
+        for parts in (contents.details(), contents.neighbours(), contents.written_neighbours(), contents.maps()):
             for key, content in parts:
                 _write_data(new, key, content)
         _write_data(new, "images", images)
@@ -115,6 +115,8 @@ def _replaced(folder: Path) -> Iterator[Path]:
             folder.rename(old)
         new.rename(folder)
     finally:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
         for rest in (new, old):
             shutil.rmtree(rest, ignore_errors=True)
 

@@ -7,7 +7,7 @@ explorer.image = { number: null };
 
 explorer.image.show = (number) => {
   const { make, data, image, state } = explorer;
-  const key = explorer.address({ reference: null, space: "" });
+  const key = explorer.address({ reference: null, caption: "", space: "" });
   const same = image.key === key;
   image.key = key;
   image.number = number;
@@ -32,10 +32,13 @@ explorer.image.show = (number) => {
     );
   }
   showReferences(number);
+  showAsked(number);
   if (explorer.space()) {
-    const shown = explorer.neighbours.show(image.neighbours, number, ownReference(number, state.reference));
-    // A reference was chosen far from its neighbours.
-    shown.then(() => same && state.reference !== null && image.neighbours.scrollIntoView({ block: "nearest" })).catch(explorer.fail);
+    const system = explorer.systems.find(({ name }) => name === state.caption);
+    const asked = state.reference !== null || system;
+    const shown = explorer.neighbours.show(image.neighbours, number, ownReference(number, state.reference), system);
+    // The button that was pressed is far from the neighbours.
+    shown.then(() => same && asked && image.neighbours.scrollIntoView({ block: "nearest" })).catch(explorer.fail);
   }
   return !same;
 };
@@ -45,7 +48,7 @@ explorer.image.step = (by) => {
   const found = explorer.selection();
   const at = found.indexOf(explorer.image.number);
   const next = at < 0 ? found[0] : found[at + by];
-  if (next !== undefined) explorer.go({ image: explorer.data.images.ids[next], reference: null });
+  if (next !== undefined) explorer.go({ image: explorer.data.images.ids[next] });
 };
 
 const ownReference = (number, reference) => (explorer.referencesOf(number).includes(reference) ? reference : null);
@@ -58,7 +61,7 @@ const heading = (number) => {
   return make(
     "div",
     { class: "bar" },
-    make("a", { href: explorer.address({ image: null, reference: null }), class: "button" }, "← all images"),
+    make("a", { href: explorer.address({ image: null }), class: "button" }, "← all images"),
     make("h2", { tabindex: "-1", id: "image-title" }, data.images.ids[number]),
     make("span", { class: "note" }, place),
     make("button", { type: "button", disabled: at === 0, click: () => image.step(-1) }, "previous"),
@@ -71,7 +74,9 @@ const systemBlock = (system, number) => {
   const title = make("h3", {}, make("span", { class: `mark system-${system.colour}` }), system.name, system.oracle ? make("small", {}, " upper bound, chosen with the references") : null);
   const caption = make("p", { class: "words" }, explorer.captionOf(system, number));
   const more = make("div");
-  const block = make("section", { class: `system system-${system.colour}`, "aria-label": system.name }, title, caption, more);
+  const ask = make("p", { class: "ask" });
+  ask.system = system;
+  const block = make("section", { class: `system system-${system.colour}`, "aria-label": system.name }, title, caption, ask, more);
   if (data.images.captions[system.place][number] !== null)
     explorer
       .load(detailsKey(system.place, number))
@@ -166,7 +171,7 @@ const candidates = ({ numbers, candidates: all }) => {
 /** The columns of the systems side by side; the best of a row is marked. */
 const scoreTable = (systems, number) => {
   const { make } = explorer;
-  const labels = [...new Set(explorer.columns.filter(({ name }) => !/:(changed|wrong_(?!claims))/.test(name)).filter(({ group }) => systems.some(({ name }) => name === group)).map(({ label }) => label))];
+  const labels = [...new Set(explorer.columns.filter(({ name }) => !/:(changed|wrong_(?!claims)|rank@)/.test(name)).filter(({ group }) => systems.some(({ name }) => name === group)).map(({ label }) => label))];
   const rows = labels.map((label) => {
     const cells = systems.map(({ name }) => explorer.columns.find((column) => column.group === name && column.label === label));
     const values = cells.map((column) => column?.values[number] ?? null);
@@ -182,6 +187,22 @@ const scoreTable = (systems, number) => {
     make("summary", {}, "Scores of this image"),
     make("div", { class: "wide" }, make("table", {}, make("thead", {}, make("tr", {}, make("td"), systems.map(({ name }) => make("th", { scope: "col" }, name)))), make("tbody", {}, rows))),
   );
+};
+
+/** Under each caption that the retrieval model embedded: the rank of the image for it, and a button for its neighbours. */
+const showAsked = (number) => {
+  const { make, state } = explorer;
+  for (const place of explorer.find("image").querySelectorAll(".ask")) {
+    const { system } = place;
+    const focused = place.contains(document.activeElement);
+    const rank = explorer.space() && explorer.column(`${system.name}:rank@${explorer.space().name}`)?.values[number];
+    const chosen = state.caption === system.name;
+    const ask = () => explorer.go({ caption: chosen ? "" : system.name, reference: null }, true);
+    if (explorer.isWritten(system) && rank !== null)
+      place.replaceChildren(make("button", { type: "button", "aria-pressed": String(chosen), title: `rank of the image for this caption in ${explorer.space().name}`, click: ask }, `rank ${explorer.shown(rank)} · neighbours`));
+    else place.replaceChildren();
+    if (focused) place.querySelector("button")?.focus();
+  }
 };
 
 /** The references; those in further languages are folded. */
@@ -209,6 +230,6 @@ const referenceButton = (reference) => {
   const text = data.images.references.text[reference];
   if (!explorer.space()) return text;
   const chosen = reference === state.reference;
-  const ask = () => explorer.go({ reference: chosen ? null : reference }, true);
+  const ask = () => explorer.go({ reference: chosen ? null : reference, caption: "" }, true);
   return make("button", { type: "button", class: "reference", "aria-pressed": String(chosen), title: "show its neighbours", click: ask }, text);
 };

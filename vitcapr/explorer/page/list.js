@@ -10,7 +10,7 @@ explorer.list.show = () => {
   const found = explorer.selection();
   const pages = Math.max(1, Math.ceil(found.length / CARDS));
   const page = Math.min(Math.max(state.page, 1), pages);
-  const key = explorer.address({ image: null, reference: null });
+  const key = explorer.address({ image: null });
   if (list.shown === key) return;
   list.shown = key;
   const here = found.slice((page - 1) * CARDS, page * CARDS);
@@ -66,7 +66,7 @@ const card = (number) => {
     { class: "card" },
     make(
       "a",
-      { href: explorer.address({ image: id, reference: null }), class: "picture", "aria-label": `Open image ${id}: ${explorer.altOf(number)}` },
+      { href: explorer.address({ image: id }), class: "picture", "aria-label": `Open image ${id}: ${explorer.altOf(number)}` },
       explorer.picture(number, ""),
     ),
     make("div", { class: "under" }, make("span", { class: "id" }, id), value),

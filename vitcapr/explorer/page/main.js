@@ -18,7 +18,7 @@ const render = () => {
   const sections = { images: "list", map: "map", scores: "scores", image: "image" };
   for (const [name, id] of Object.entries(sections)) find(id).hidden = name !== view;
   for (const link of find("views").children) {
-    link.href = explorer.address({ view: link.view, image: null, reference: null });
+    link.href = explorer.address({ view: link.view, image: null });
     if (link.view === state.view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
@@ -44,7 +44,7 @@ const render = () => {
 /** Back from an image: its card has the focus again. */
 const returnTo = (number) => {
   const id = explorer.data.images.ids[number];
-  const link = [...document.querySelectorAll(".card > .picture")].find((one) => one.hash === explorer.address({ image: id, reference: null }));
+  const link = [...document.querySelectorAll(".card > .picture")].find((one) => one.hash === explorer.address({ image: id }));
   link?.focus({ preventScroll: true });
   link?.scrollIntoView({ block: "nearest" });
 };
@@ -55,7 +55,7 @@ const press = (event) => {
   const typing = event.target.closest?.("input, select, textarea");
   if (event.key === "Escape") {
     if (typing) typing.blur();
-    else if (state.image !== null) explorer.go({ image: null, reference: null });
+    else if (state.image !== null) explorer.go({ image: null });
     return;
   }
   if (typing) return;

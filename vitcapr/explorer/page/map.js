@@ -127,7 +127,7 @@ const pointAt = (place) => {
 
 const openPoint = () => {
   const { map, data } = explorer;
-  if (map.at !== null) explorer.go({ image: data.images.ids[map.content.images[map.at]], reference: null });
+  if (map.at !== null) explorer.go({ image: data.images.ids[map.content.images[map.at]] });
 };
 
 const zoomBy = (factor, x = 0, y = 0) => {

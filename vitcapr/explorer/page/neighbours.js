@@ -23,22 +23,25 @@ explorer.spaceMenu = () => {
   return menu;
 };
 
-/** Fill `place` with the neighbours of an image, or of one of its references. */
-explorer.neighbours.show = async (place, number, reference) => {
+/** The systems whose captions a retrieval model embedded. */
+explorer.isWritten = (system) => explorer.space()?.written.includes(system.name);
+
+/** Fill `place` with the neighbours of an image, of one of its references, or of the caption of a system. */
+explorer.neighbours.show = async (place, number, reference, system) => {
   const { make, data } = explorer;
   const space = explorer.space();
   const part = Math.floor(number / data.overview.part);
   const content = await explorer.load(`neighbours-${space.place}-${part}`);
-  const of_image = content.images[number % data.overview.part];
-  const of_reference = reference === null ? null : content.references[reference];
-  const asked = reference === null ? "the image" : `“${data.images.references.text[reference]}”`;
-  const back = reference === null ? null : [" ", make("button", { type: "button", click: () => explorer.go({ reference: null }, true) }, "ask with the image")];
+  const ofWritten = system && explorer.isWritten(system) ? await explorer.load(`written-${space.place}-${system.place}-${part}`) : null;
+  const here = number % data.overview.part;
+  const text = system ? data.images.captions[system.place][number] : reference === null ? null : data.images.references.text[reference];
+  const back = text === null ? null : [" ", make("button", { type: "button", click: () => explorer.go({ reference: null, caption: "" }, true) }, "ask with the image")];
   place.replaceChildren(
-    make("h3", { tabindex: "-1" }, "Neighbours of ", make("span", {}, asked), " in the space of ", explorer.spaceMenu(), back),
+    make("h3", { tabindex: "-1" }, "Neighbours of ", make("span", {}, text === null ? "the image" : `“${text}”`), " in the space of ", explorer.spaceMenu(), back),
   );
-  if (reference === null && of_image) place.append(...ofImage(number, of_image));
-  else if (of_reference) place.append(...ofReference(of_reference));
-  else place.append(make("p", { class: "note" }, "This model did not embed it."));
+  const found = system ? ofWritten?.images[here] : reference === null ? content.images[here] : content.references[reference];
+  if (!found) place.append(make("p", { class: "note" }, "This model did not embed it."));
+  else place.append(...(text === null ? ofImage(number, found) : ofText(found)));
 };
 
 /** The other references and images that are near to an image. */
@@ -67,8 +70,8 @@ const ofImage = (number, { captions, images, own, rank }) => {
   ];
 };
 
-/** The images that are near to a reference. */
-const ofReference = ({ images, own, rank }) => {
+/** The images that are near to a reference or a caption. */
+const ofText = ({ images, own, rank }) => {
   const { make } = explorer;
   const wrong = images.find(([image]) => image !== own[0]);
   const facts = [match(own[0], own, rank, true, null)];

@@ -1,7 +1,7 @@
 "use strict";
 // What is shown is in the address behind '#', so that every view has a link and the browser's "back" works.
 
-const START = { image: null, view: "images", words: "", where: "all", sort: "", down: false, page: 1, conditions: [], hidden: [], space: "", reference: null, colour: "" };
+const START = { image: null, view: "images", words: "", where: "all", sort: "", down: false, page: 1, conditions: [], hidden: [], space: "", reference: null, caption: "", colour: "" };
 
 explorer.state = { ...START };
 
@@ -21,6 +21,7 @@ explorer.readState = () => {
     hidden: given.getAll("without"),
     space: given.get("space") ?? "",
     reference: number("reference", null),
+    caption: given.get("caption") ?? "",
     colour: given.get("colour") ?? "",
   };
 };
@@ -32,11 +33,12 @@ const readCondition = (text) => {
   return { low: bound(low), high: bound(high), name: name.join("~") };
 };
 
-/** The address of the present state with some changes. */
+/** The address of the present state with some changes. What was asked of an image ends with it. */
 explorer.address = (changes) => {
-  const state = { ...explorer.state, ...changes };
+  const asked = "image" in changes ? { reference: null, caption: "" } : {};
+  const state = { ...explorer.state, ...asked, ...changes };
   const given = new URLSearchParams();
-  for (const name of ["image", "view", "words", "where", "sort", "page", "space", "reference", "colour"])
+  for (const name of ["image", "view", "words", "where", "sort", "page", "space", "reference", "caption", "colour"])
     if (state[name] !== START[name] && state[name] !== null) given.set(name, state[name]);
   if (state.down) given.set("down", "");
   for (const { low, high, name } of state.conditions) given.append("if", `${low ?? ""}~${high ?? ""}~${name}`);
