@@ -83,7 +83,7 @@ explorer.filters.makePresets = () => {
     ["reranking hurt", gain, null, -0.01],
     ["a claim is wrong", first("wrong_claims"), 1, null],
     ["the true match is not first", space ? `${space.name}:i2t` : null, 2, null],
-    ["its caption finds other images first", space ? first(`rank@${space.name}`) : null, 2, null],
+    ["its caption finds others first", space ? first(`rank@${space.name}`) : null, 2, null],
   ];
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
