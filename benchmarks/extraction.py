@@ -18,41 +18,36 @@ import torch
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.features.encoders.backbones import Backbone, model_image_size
 from vitcapr.features.encoders.checkpoints import locate
+from vitcapr.features.encoders.image_encoders import ImageEncoder, image_size_of, load_image_encoder
 from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.features.extraction.extract import Photograph, extract_chunks
+from vitcapr.features.extraction.extract import Photograph, extract_chunks, layouts_of
 from vitcapr.features.store.known_rows import KnownRows
-from vitcapr.features.store.layout import ArrayLayout
 from vitcapr.features.store.seal import seal, write_part
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.progress import Reporter
 
 
-def bare_forward(backbone: Backbone, batch: int, batches: int) -> float:
+def bare_forward(backbone: ImageEncoder, size: tuple[int, int], batch: int, batches: int) -> float:
     """Images a second of the model alone, on one batch of pixels that is ready in memory."""
-    pixels = torch.randn(batch, 3, *backbone.size).to(backbone.device, backbone.dtype)
+    pixels = torch.randn(batch, 3, *size).to(backbone.device, backbone.dtype)
     start = time.perf_counter()
     for _ in range(batches):
-        cls, _ = backbone(pixels)
+        cls = backbone.features(pixels)["cls"]
     cls.sum().item()
     return batch * batches / (time.perf_counter() - start)
 
 
 def whole_extraction(
-    data: Manifest, backbone: Backbone, preprocessing: Preprocessing, images: int, batch: int, chunk: int
+    data: Manifest, backbone: ImageEncoder, preprocessing: Preprocessing, images: int, batch: int, chunk: int
 ) -> float:
     """Images a second from files to a sealed store, the model already loaded."""
     table = data.images.head(images)
     photographs = [
         Photograph(i, p, w * h, d) for i, p, w, h, d in table[["image_id", "path", "width", "height", "sha256"]].values
     ]
-    grid = backbone.grid
-    layouts = {
-        "patches": ArrayLayout((images, grid[0] * grid[1], backbone.dim), chunk, "float16", ("image", "patch", "c")),
-        "cls": ArrayLayout((images, backbone.dim), chunk, "float16", ("image", "c")),
-    }
+    layouts = layouts_of(backbone, images, chunk, "float16")
     with tempfile.TemporaryDirectory() as folder, ImageSource(data.image_root) as source:
         quiet = Reporter(Path(folder) / "log", interval=1e9)
         quiet.console.quiet = True
@@ -60,7 +55,7 @@ def whole_extraction(
         fingerprint = fingerprint_of({"benchmark": images})
         writer = StoreWriter(store_folder(Path(folder), fingerprint), layouts)
         ids = table["image_id"].tolist()
-        writer.begin({"fingerprint": fingerprint, "grid": list(grid)}, ids)
+        writer.begin({"fingerprint": fingerprint, "grid": list(backbone.grid)}, ids)
         chunks = range(-(-images // chunk))
         with quiet.track("extract", images, "images") as tracker:
             extract_chunks(
@@ -95,15 +90,15 @@ def main() -> None:
     device = resolve_device("auto")
     dtype = resolve_dtype(options.dtype, device)
     checkpoint = locate(options.backbone, "main")
-    preprocessing, _ = read_preprocessing(checkpoint.folder, model_image_size(checkpoint.folder))
-    backbone = Backbone(checkpoint.folder, preprocessing.size, dtype, device)
+    preprocessing, _ = read_preprocessing(checkpoint.folder, image_size_of(checkpoint.folder))
+    backbone = load_image_encoder(checkpoint.folder, size=preprocessing.size, dtype=dtype, device=device)
     data = read_manifest(options.manifest)
     images = min(options.images, len(data.images))
     measures: dict[str, Callable[[], float]] = {
-        "forward": lambda: bare_forward(backbone, options.batch, -(-images // options.batch)),
+        "forward": lambda: bare_forward(backbone, preprocessing.size, options.batch, -(-images // options.batch)),
         "extraction": lambda: whole_extraction(data, backbone, preprocessing, images, options.batch, options.chunk),
     }
-    bare_forward(backbone, options.batch, 2)
+    bare_forward(backbone, preprocessing.size, options.batch, 2)
     turns: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(options.turns):
         for name, measure in measures.items():

@@ -25,7 +25,7 @@ from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.loader import PAD, CaptionBatch
 from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.features.store.reader import FeatureArray
-from vitcapr.models import captioners
+from vitcapr.models import lstm_captioners
 from vitcapr.models.attention import Scoring, patch_scores
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
@@ -163,7 +163,7 @@ def attention_ratio(turns: int, batch_images: int) -> float:
     seconds: list[list[float]] = [[], []]
     for turn in range(turns + 1):
         for place, form in enumerate([plain_scores, patch_scores]):
-            with patch.object(captioners, "patch_scores", form):
+            with patch.object(lstm_captioners, "patch_scores", form):
                 own = steps(task, optimizer, batches)
             if turn:
                 seconds[place].append(own)
