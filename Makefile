@@ -8,6 +8,7 @@
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
+# make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 #
 # Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
 
@@ -23,7 +24,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench bench-gpu venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -70,6 +71,9 @@ lint: venv-test
 
 bench: venv-test
 	$(BIN)/python -m benchmarks
+
+bench-gpu: venv-test
+	$(BIN)/python -m benchmarks.gpu
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test

@@ -12,33 +12,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-from transformers import ViTConfig, ViTModel
+from benchmarks.inputs import VIT_TINY, measured, render, write_vit
 
 RESULTS = Path("results")
 PICTURES = 512
 
 
-def measured(*arguments: str) -> Any:
-    """What a command prints as JSON."""
-    done = subprocess.run([sys.executable, "-m", *arguments], check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
-
-
 def extraction(folder: Path) -> Any:
-    settings = json.dumps({"scenes": {"images": PICTURES, "size": 224}})
-    render = [sys.executable, "-m", "vitcapr", "stage", "data_scenes", "--settings", settings, "--folder", str(folder)]
-    subprocess.run(render, check=True, stderr=subprocess.DEVNULL)
-    torch.manual_seed(0)
-    shape = ViTConfig(hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768)
-    ViTModel(shape, add_pooling_layer=False).save_pretrained(folder / "vit")
-    processor = {"image_processor_type": "ViTImageProcessor", "do_resize": True, "do_rescale": True}
-    processor |= {"do_normalize": True, "rescale_factor": 1 / 255, "resample": 3, "size": {"height": 224, "width": 224}}
-    processor |= {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-    (folder / "vit" / "preprocessor_config.json").write_text(json.dumps(processor))
+    manifest, vit = render(folder, PICTURES, 224), write_vit(folder / "vit", VIT_TINY)
     return measured(
         "benchmarks.extraction",
-        *("--manifest", str(folder / "manifest.json"), "--backbone", str(folder / "vit"), "--images", str(PICTURES)),
+        *("--manifest", str(manifest), "--backbone", str(vit), "--images", str(PICTURES)),
     )
 
 

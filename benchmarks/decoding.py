@@ -37,7 +37,7 @@ class EndingCaptioner(PatchAttentionCaptioner):
 
     def initial_state(self, memory: Memory) -> State:
         state = super().initial_state(memory)
-        return {**state, "words": torch.zeros(state["hidden"].shape[:2])}
+        return {**state, "words": state["hidden"].new_zeros(state["hidden"].shape[:2])}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
         step = super().step(memory, state, tokens)
