@@ -3,7 +3,7 @@
 import itertools
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -192,29 +192,6 @@ def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable
     shortfall, captions = task.loss(drawn)
     assert -10 <= float(shortfall.detach()) <= 0
     assert captions == 4
-
-
-def test_cross_entropy_in_a_self_critical_phase_adds_its_gradient_and_keeps_the_value(
-    vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
-) -> None:
-    task = two_phases(vocabulary, tokens, store)
-    drawn = next(iter(task.batches(1, 2, 0)))
-    assert isinstance(drawn, SelfCriticalBatch)
-    task.model.eval()
-
-    def value_and_gradient(loss: Callable[[], tuple[torch.Tensor, int]]) -> tuple[float, torch.Tensor]:
-        torch.manual_seed(5)
-        task.model.zero_grad()
-        value = loss()[0]
-        value.backward()
-        return float(value.detach()), torch.cat([weight.grad.flatten() for weight in task.model.parameters()])  # type: ignore[union-attr]
-
-    plain, reward = value_and_gradient(lambda: task.loss(drawn))
-    _, human = value_and_gradient(lambda: task._cross_entropy(drawn))
-    drawn.objective.cross_entropy = 0.25
-    mixed, both = value_and_gradient(lambda: task.loss(drawn))
-    assert mixed == pytest.approx(plain)
-    torch.testing.assert_close(both, reward + 0.25 * human)
 
 
 @pytest.mark.parametrize("stop_before", [1, 3, 6])

@@ -28,7 +28,6 @@ def self_critical(
             reward,
             samples=phase.samples,
             temperature=phase.temperature,
-            cross_entropy=phase.cross_entropy,
             max_length=phase.max_length,
             start=vocabulary.start,
             end=vocabulary.end,

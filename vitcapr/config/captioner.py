@@ -45,9 +45,6 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Captions sampled per image (self_critical only)."""
     temperature: float = Field(1.0, gt=0)
     """Sampling temperature (self_critical only). Below 1, samples are closer to the captions of beam search."""
-    cross_entropy: float = Field(0.0, ge=0)
-    """Weight of the cross-entropy of the human captions, added to the reward (self_critical only). It keeps more
-    different words in the captions, at a price in CIDEr."""
 
 
 class CaptionerTrainingConfig(SharedTrainingConfig):

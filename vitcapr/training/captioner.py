@@ -21,7 +21,7 @@ Scorer = Callable[[Captioner], dict[str, float]]
 
 @dataclass(frozen=True)
 class SelfCriticalBatch(CaptionBatch):
-    """A batch of a self-critical phase; its captions are read for the weighted cross-entropy alone."""
+    """A batch of a self-critical phase; its captions are not read."""
 
     objective: SelfCritical
 
@@ -104,16 +104,8 @@ class CaptionerTask:
         """
         if not len(batch.rows):
             return distributed.nothing(self.model), 0
-        if not isinstance(batch, SelfCriticalBatch):
-            return self._cross_entropy(batch)
-        loss, captions = batch.objective.loss(self.model, self._features(batch), batch.rows)
-        if batch.objective.cross_entropy:
-            words = self._cross_entropy(batch)[0]
-            loss = loss + batch.objective.cross_entropy * (words - words.detach())  # The value stays the reward.
-        return loss, captions
-
-    def _cross_entropy(self, batch: CaptionBatch) -> tuple[Tensor, int]:
-        """The mean a word, and the number of words."""
+        if isinstance(batch, SelfCriticalBatch):
+            return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)
         return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
 

@@ -27,8 +27,6 @@ class SelfCritical:
         forbidden: tokens that are never drawn, such as ``<unk>``, besides ``start`` and ``pad``.
         temperature: what the logits are divided by. The policy that is drawn from and that is improved is this
             sharpened one: below 1 it is nearer to what greedy decoding and a beam will write.
-        cross_entropy: weight of the cross-entropy of the human captions, which :class:`CaptionerTask` adds (Wu et al.
-            2016, "Google's Neural Machine Translation System", equation 9). It keeps words that the reward forgets.
     """
 
     def __init__(
@@ -42,12 +40,10 @@ class SelfCritical:
         pad: int,
         forbidden: Sequence[int],
         temperature: float = 1.0,
-        cross_entropy: float = 0.0,
     ) -> None:
         self._reward, self._samples, self._words = reward, samples, max_length - 1
         self._start, self._end, self._pad = start, end, pad
         self._temperature = temperature
-        self.cross_entropy = cross_entropy
         self._never = sorted({start, pad, *forbidden})
 
     def loss(self, model: Captioner, features: dict[str, Tensor], rows: Tensor) -> tuple[Tensor, int]:
