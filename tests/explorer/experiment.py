@@ -41,6 +41,8 @@ CIDER = {"greedy": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "beam": (1.0, 2.0, 3.0, 0.5, 
 CIDER["reranked"] = (3.5, *CIDER["beam"][1:])
 GRID = (2, 3)
 IMAGES = len(TRUTH)
+IDS = [*(f"i{number}" for number in range(IMAGES - 1)), "i/<b>5 &#%\"'"]
+"""Of the test split."""
 
 
 def write_experiment(folder: Path, shade: int = 0) -> Path:
@@ -49,13 +51,14 @@ def write_experiment(folder: Path, shade: int = 0) -> Path:
     Args:
         shade: of the pictures; another one makes other pictures.
     """
-    data, ids = folder / "data", [f"i{number}" for number in range(IMAGES + 1)]
+    data = folder / "data"
     data.mkdir(parents=True)
-    for number, name in enumerate(ids):
-        Image.new("RGB", (60, 40), (40 * number % 256, 120, shade)).save(data / f"{name}.png")
+    ids, names = [*IDS, "train"], [f"{number}.png" for number in range(IMAGES + 1)]
+    for number, name in enumerate(names):
+        Image.new("RGB", (60, 40), (40 * number % 256, 120, shade)).save(data / name)
     splits = ["test"] * IMAGES + ["train"]
-    images = {"image_id": ids, "path": [f"{name}.png" for name in ids], "split": splits, "width": 60, "height": 40}
-    digests = [sha256_file(data / f"{name}.png") for name in ids]
+    images = {"image_id": ids, "path": names, "split": splits, "width": 60, "height": 40}
+    digests = [sha256_file(data / name) for name in names]
     owners = np.repeat(np.arange(IMAGES + 1), 2)
     texts = [text for truth in (*TRUTH, "a train") for text in (f"{truth}.", f"there is {truth}.")]
     captions = {
@@ -74,7 +77,7 @@ def write_experiment(folder: Path, shade: int = 0) -> Path:
         rejected=[],
     )
     for decoding, written in (("greedy", BEAM), ("beam", BEAM), ("reranked", RERANKED)):
-        _write_system(folder, ids[:IMAGES], decoding, written)
+        _write_system(folder, IDS, decoding, written)
     beam, reranked = ({"model": "attention", "decoding": name, "protocol": ""} for name in ("beam", "reranked"))
     content = {"dataset": "scenes", "split": "test", "images": IMAGES, "changed": 1, "before": beam, "after": reranked}
     comparison = folder / "comparisons/attention/reranked/test/comparison.json"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.browser import chromium, size
-from tests.explorer.experiment import BEAM, HOSTILE, IMAGES, RERANKED, embed, write_experiment
+from tests.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, write_experiment
 from vitcapr.explorer.contents import Contents
 from vitcapr.explorer.results import read_results_of
 from vitcapr.explorer.serving import server_of
@@ -109,7 +109,7 @@ def page(driver: Any, folder: Path) -> Iterator[Page]:
 
 
 def test_all_images_with_their_captions(page: Page) -> None:
-    page.shows(*(f"i{number}" for number in range(IMAGES)))
+    page.shows(*IDS)
     assert page.one(".count").text == f"{IMAGES} of {IMAGES} images"
     first = [element.text for element in page.all(".card:first-child .caption .words")]
     assert first == [BEAM[0], RERANKED[0]]  # beam and greedy wrote the same
@@ -131,9 +131,9 @@ def test_text_of_the_data_is_never_markup(page: Page) -> None:
 def test_filter_by_words(page: Page) -> None:
     words = page.one("#words")
     words.send_keys("wat")
-    page.shows("i2", "i5")
+    page.shows("i2", IDS[5])
     words.send_keys("er -fish")
-    page.shows("i5")
+    page.shows(IDS[5])
     words.clear()
     words.send_keys('"on the grass"')
     page.shows("i1")
@@ -162,10 +162,10 @@ def test_filter_by_numbers_and_link_to_it(page: Page) -> None:
 def test_sort(page: Page) -> None:
     menu = page.one("select[aria-label='Sort by']")
     page.run("arguments[0].value = 'attention/beam:cider'; arguments[0].dispatchEvent(new Event('change'))", menu)
-    page.shows("i4", "i3", "i0", "i1", "i2", "i5")
+    page.shows("i4", "i3", "i0", "i1", "i2", IDS[5])
     assert page.one(".badge").text == "CIDEr 25"
     next(button for button in page.all(".bar button") if "lowest first" in button.text).click()
-    page.shows("i5", "i2", "i1", "i0", "i3", "i4")
+    page.shows(IDS[5], "i2", "i1", "i0", "i3", "i4")
 
 
 def test_hide_a_system(page: Page) -> None:
@@ -230,6 +230,16 @@ def test_deep_link_and_back(page: Page) -> None:
     page.until(lambda: page.one("#image").is_displayed())
     page.open("#image=nothing")
     assert "There is no image nothing here." in page.one("[role=alert]").text
+
+
+def test_a_link_to_an_id_with_odd_characters(page: Page) -> None:
+    page.run("arguments[0].click()", page.all(".card > .picture")[5])
+    page.until(lambda: page.one("#image-title").text == IDS[5])
+    address = page.driver.current_url
+    page.driver.get("about:blank")
+    page.driver.get(address)
+    page.until(lambda: page.one("#image-title").text == IDS[5])
+    page.one("#neighbours .match")
 
 
 def test_keys(page: Page) -> None:

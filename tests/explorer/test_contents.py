@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.explorer.experiment import BEAM, CIDER, IMAGES, RERANKED, TRUTH, embed, write_experiment
+from tests.explorer.experiment import BEAM, CIDER, IDS, IMAGES, RERANKED, TRUTH, embed, write_experiment
 from vitcapr.errors import UserError
 from vitcapr.explorer.contents import Contents
 from vitcapr.explorer.details import LEVELS, encoded
@@ -48,7 +48,7 @@ def test_systems_stand_before_their_rerankings(contents: Contents) -> None:
 
 def test_captions_and_references_by_image(contents: Contents) -> None:
     images = contents.images()
-    assert images["ids"] == [f"i{number}" for number in range(IMAGES)]
+    assert images["ids"] == IDS
     assert images["captions"] == [list(BEAM), list(BEAM), list(RERANKED)]
     references = images["references"]
     assert references["image"] == np.repeat(np.arange(IMAGES), 2).tolist()

@@ -105,8 +105,8 @@ def test_an_error_leaves_the_earlier_folder(results: Path, tmp_path: Path) -> No
 
 def test_a_picture_that_has_gone_is_said(tmp_path: Path) -> None:
     folder = write_experiment(tmp_path / "toy")
-    (folder / "data/i2.png").unlink()
-    (folder / "data/i3.png").write_bytes(b"no picture")
+    (folder / "data/2.png").unlink()
+    (folder / "data/3.png").write_bytes(b"no picture")
     explore(folder)
     images = json.loads((folder / "explorer/data/images.js").read_text()[len('explorer.receive("images",') : -3])
     assert images["pictures"] == [True, True, False, False, True, True]

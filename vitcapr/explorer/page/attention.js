@@ -26,7 +26,10 @@ explorer.attention.draw = (canvas, attention, word) => {
   const most = weights.indexOf(Math.max(...weights));
   const [wide, high] = [canvas.width / width, canvas.height / height];
   const frame = [(most % width) * wide, Math.floor(most / width) * high, wide, high];
-  for (const [colour, line] of [["#000", 5], ["#fff", 2]]) {
+  for (const [colour, line] of [
+    ["#000", 5],
+    ["#fff", 2],
+  ]) {
     brush.strokeStyle = colour;
     brush.lineWidth = line;
     brush.strokeRect(...frame);

@@ -37,7 +37,9 @@ explorer.make = (tag, attributes = {}, ...children) => {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 };
 
@@ -52,11 +54,20 @@ explorer.picture = (number, alt) => {
   const { images } = explorer.data;
   if (!images.pictures[number]) return explorer.make("span", { class: "no-picture" }, "no picture");
   const [width, height] = images.sizes[number];
-  return explorer.make("img", { src: `pictures/${number}.webp`, alt, width, height, loading: "lazy", decoding: "async" });
+  return explorer.make("img", {
+    src: `pictures/${number}.webp`,
+    alt,
+    width,
+    height,
+    loading: "lazy",
+    decoding: "async",
+  });
 };
 
 /** What an image shows in words: its first reference, or its id. */
 explorer.altOf = (number) => {
   const first = explorer.referencesOf(number)[0];
-  return first === undefined ? `image ${explorer.data.images.ids[number]}` : explorer.data.images.references.text[first];
+  return first === undefined
+    ? `image ${explorer.data.images.ids[number]}`
+    : explorer.data.images.references.text[first];
 };

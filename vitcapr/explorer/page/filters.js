@@ -25,19 +25,25 @@ explorer.filters.make = () => {
   parts.presets = make("div", { class: "chips" });
   parts.conditions = make("div", { class: "conditions" });
   parts.systems = make("div", { class: "systems" });
-  explorer.find("controls").append(
-    make("label", { for: "words" }, "Words"),
-    parts.words,
-    make("p", { id: "words-note", class: "note" }, "All of them; -word for none; “several words” in quotation marks."),
-    parts.where,
-    make("h2", {}, "Only images where"),
-    parts.presets,
-    parts.conditions,
-    explorer.columnMenu("", filters.add, "Add a range of …", "Add a range"),
-    make("h2", { hidden: !explorer.systems.length }, "Systems"),
-    parts.systems,
-    make("button", { type: "button", class: "reset", click: filters.reset }, "Reset"),
-  );
+  explorer
+    .find("controls")
+    .append(
+      make("label", { for: "words" }, "Words"),
+      parts.words,
+      make(
+        "p",
+        { id: "words-note", class: "note" },
+        "All of them; -word for none; “several words” in quotation marks.",
+      ),
+      parts.where,
+      make("h2", {}, "Only images where"),
+      parts.presets,
+      parts.conditions,
+      explorer.columnMenu("", filters.add, "Add a range of …", "Add a range"),
+      make("h2", { hidden: !explorer.systems.length }, "Systems"),
+      parts.systems,
+      make("button", { type: "button", class: "reset", click: filters.reset }, "Reset"),
+    );
   explorer.find("controls").addEventListener("submit", (event) => event.preventDefault());
   explorer.find("filters").open = window.matchMedia("(min-width: 60rem)").matches;
   filters.makePresets();
@@ -51,7 +57,10 @@ explorer.filters.update = () => {
   if (document.activeElement !== parts.words) parts.words.value = words;
   parts.where.value = where;
   for (const button of parts.presets.children)
-    button.setAttribute("aria-pressed", conditions.some((condition) => sameCondition(condition, button.condition)));
+    button.setAttribute(
+      "aria-pressed",
+      conditions.some((condition) => sameCondition(condition, button.condition)),
+    );
   for (const box of parts.systems.querySelectorAll("input")) box.checked = !hidden.includes(box.value);
   updateConditions();
 };
@@ -62,7 +71,8 @@ explorer.filters.reset = () => {
 };
 
 explorer.filters.add = (name) => {
-  if (name) explorer.refine({ conditions: [...explorer.state.conditions, { name, low: null, high: null }], image: null });
+  if (name)
+    explorer.refine({ conditions: [...explorer.state.conditions, { name, low: null, high: null }], image: null });
   explorer.find("controls").querySelector("select[aria-label='Add a range']").value = "";
 };
 
@@ -71,8 +81,7 @@ explorer.filters.makePresets = () => {
   const { make, systems, column, filters } = explorer;
   const honest = systems.filter((system) => !system.oracle).reverse();
   const first = (...keys) => {
-    for (const key of keys)
-      for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
+    for (const key of keys) for (const { name } of honest) if (column(`${name}:${key}`)) return `${name}:${key}`;
     return null;
   };
   const gain = first("cider_gain", "bleu_4_gain", "meteor_gain");
@@ -105,7 +114,14 @@ explorer.filters.makeSystems = () => {
     const box = make("input", { type: "checkbox", value: system.name, change: choose });
     const oracle = system.oracle ? " (an upper bound: chosen with the references)" : "";
     filters.parts.systems.append(
-      make("label", {}, box, make("span", { class: `mark system-${system.colour}` }), system.name, make("small", {}, oracle)),
+      make(
+        "label",
+        {},
+        box,
+        make("span", { class: `mark system-${system.colour}` }),
+        system.name,
+        make("small", {}, oracle),
+      ),
     );
     function choose() {
       const others = explorer.state.hidden.filter((name) => name !== system.name);
@@ -138,12 +154,24 @@ const conditionBlock = (name, number) => {
   };
   const bound = (which, label) => {
     const read = () => change({ [which]: field.value === "" ? null : Number(field.value) });
-    const field = make("input", { type: "number", step: "any", placeholder: label, "aria-label": `${label}, ${title}`, change: read });
+    const field = make("input", {
+      type: "number",
+      step: "any",
+      placeholder: label,
+      "aria-label": `${label}, ${title}`,
+      change: read,
+    });
     return field;
   };
   const low = bound("low", "at least");
   const high = bound("high", "at most");
-  const bars = make("canvas", { class: "histogram", width: 480, height: 72, role: "img", "aria-label": `Histogram of ${title}; drag to choose a range` });
+  const bars = make("canvas", {
+    class: "histogram",
+    width: 480,
+    height: 72,
+    role: "img",
+    "aria-label": `Histogram of ${title}; drag to choose a range`,
+  });
   const remove = () =>
     explorer.refine({ conditions: explorer.state.conditions.filter((_, place) => place !== number) });
   const block = make(
@@ -179,7 +207,7 @@ const drawBars = (canvas, values, least, most, { low, high }) => {
     const [from, to] = [least + bar * width, least + (bar + 1) * width];
     const inside = (low === null || to > low || bar === BARS - 1) && (high === null || from <= high);
     brush.fillStyle = style.getPropertyValue(inside ? "--accent" : "--line");
-    const height = count ? Math.max(2, (Math.sqrt(count / tallest)) * canvas.height) : 0;
+    const height = count ? Math.max(2, Math.sqrt(count / tallest) * canvas.height) : 0;
     brush.fillRect(bar * each + 1, canvas.height - height, each - 2, height);
   });
 };

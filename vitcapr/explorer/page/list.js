@@ -28,15 +28,27 @@ explorer.list.turn = (step) => {
 
 const bar = (count) => {
   const { make, state } = explorer;
-  const sort = explorer.columnMenu(state.sort, (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }), "the data set's order", "Sort by");
+  const sort = explorer.columnMenu(
+    state.sort,
+    (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }),
+    "the data set's order",
+    "Sort by",
+  );
   const turn = () => explorer.refine({ down: !state.down });
   const total = explorer.data.images.ids.length;
   return make(
     "div",
     { class: "bar" },
-    make("p", { role: "status", class: "count" }, make("b", {}, explorer.shown(count)), ` of ${explorer.shown(total)} images`),
+    make(
+      "p",
+      { role: "status", class: "count" },
+      make("b", {}, explorer.shown(count)),
+      ` of ${explorer.shown(total)} images`,
+    ),
     make("label", {}, "Sort by ", sort),
-    state.sort ? make("button", { type: "button", click: turn }, state.down ? "↓ highest first" : "↑ lowest first") : null,
+    state.sort
+      ? make("button", { type: "button", click: turn }, state.down ? "↓ highest first" : "↑ lowest first")
+      : null,
   );
 };
 
@@ -44,29 +56,50 @@ const bar = (count) => {
 const firstIsWorst = (name) => explorer.column(name)?.better === "low";
 
 const nothing = () =>
-  explorer.make("p", { class: "empty" }, "No image fits. ", explorer.make("button", { type: "button", click: explorer.filters.reset }, "Reset the filters"));
+  explorer.make(
+    "p",
+    { class: "empty" },
+    "No image fits. ",
+    explorer.make("button", { type: "button", click: explorer.filters.reset }, "Reset the filters"),
+  );
 
 const card = (number) => {
   const { make, state, data } = explorer;
   const id = data.images.ids[number];
   const column = explorer.column(state.sort);
-  const value = column && make("span", { class: "badge", title: explorer.columnTitle(column) }, `${column.label} ${explorer.shown(column.values[number])}`);
+  const value =
+    column &&
+    make(
+      "span",
+      { class: "badge", title: explorer.columnTitle(column) },
+      `${column.label} ${explorer.shown(column.values[number])}`,
+    );
   const captions = sameCaptions(number).map((systems) =>
     make(
       "p",
       { class: "caption" },
-      make("span", { class: "system" }, systems.map((system) => [mark(system), system.name, " "]), wrongClaims(systems[0], number)),
+      make(
+        "span",
+        { class: "system" },
+        systems.map((system) => [mark(system), system.name, " "]),
+        wrongClaims(systems[0], number),
+      ),
       make("span", { class: "words" }, explorer.captionOf(systems[0], number)),
     ),
   );
   const first = explorer.referencesOf(number)[0];
-  const reference = captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
+  const reference =
+    captions.length || first === undefined ? null : make("p", { class: "caption" }, data.images.references.text[first]);
   return make(
     "li",
     { class: "card" },
     make(
       "a",
-      { href: explorer.address({ image: id }), class: "picture", "aria-label": `Open image ${id}: ${explorer.altOf(number)}` },
+      {
+        href: explorer.address({ image: id }),
+        class: "picture",
+        "aria-label": `Open image ${id}: ${explorer.altOf(number)}`,
+      },
       explorer.picture(number, ""),
     ),
     make("div", { class: "under" }, make("span", { class: "id" }, id), value),

@@ -44,7 +44,9 @@ const render = () => {
 /** Back from an image: its card has the focus again. */
 const returnTo = (number) => {
   const id = explorer.data.images.ids[number];
-  const link = [...document.querySelectorAll(".card > .picture")].find((one) => one.hash === explorer.address({ image: id }));
+  const link = [...document.querySelectorAll(".card > .picture")].find(
+    (one) => one.hash === explorer.address({ image: id }),
+  );
   link?.focus({ preventScroll: true });
   link?.scrollIntoView({ block: "nearest" });
 };
@@ -78,7 +80,10 @@ const press = (event) => {
 
 const start = () => {
   const { find, make, data } = explorer;
-  find("title").replaceChildren(data.overview.title, make("small", {}, ` ${data.overview.data}, ${data.overview.split}`));
+  find("title").replaceChildren(
+    data.overview.title,
+    make("small", {}, ` ${data.overview.data}, ${data.overview.split}`),
+  );
   for (const [view, label] of Object.entries(VIEWS)) {
     const link = make("a", { href: "#" }, label);
     link.view = view;

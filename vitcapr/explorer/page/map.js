@@ -13,11 +13,16 @@ explorer.map.show = async () => {
   const place = explorer.find("map");
   if (!space) return place.replaceChildren(make("p", { class: "empty" }, "No embeddings of this split were stored."));
   const content = await explorer.load(`map-${space.place}`);
-  if (!content.places) return place.replaceChildren(make("p", { class: "empty" }, "There are too few images for a map."));
+  if (!content.places)
+    return place.replaceChildren(make("p", { class: "empty" }, "There are too few images for a map."));
   if (map.space !== space.name) {
     map.space = space.name;
     map.content = content;
-    map.canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": `Map of ${content.images.length} images; arrows move among them, Enter opens one` });
+    map.canvas = make("canvas", {
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Map of ${content.images.length} images; arrows move among them, Enter opens one`,
+    });
     map.tip = make("div", { class: "tip", "aria-live": "polite", hidden: true });
     map.legend = make("p", { class: "legend" });
     const button = (label, title, act) => make("button", { type: "button", "aria-label": title, click: act }, label);
@@ -26,18 +31,30 @@ explorer.map.show = async () => {
         "div",
         { class: "bar" },
         data.overview.spaces.length > 1 ? explorer.spaceMenu() : make("b", {}, space.name),
-        make("label", {}, "Colour ", explorer.columnMenu(state.colour, (name) => explorer.go({ colour: name }, true), "none", "Colour")),
+        make(
+          "label",
+          {},
+          "Colour ",
+          explorer.columnMenu(state.colour, (name) => explorer.go({ colour: name }, true), "none", "Colour"),
+        ),
         button("+", "Enlarge", () => zoomBy(1.5)),
         button("−", "Reduce", () => zoomBy(1 / 1.5)),
         button("all", "Show all", zoomOut),
       ),
       map.legend,
       make("div", { class: "sheet" }, map.canvas, map.tip),
-      make("p", { class: "note" }, "t-SNE of the images' embeddings: near points are near in the space, far distances mean nothing. Images that the filters leave out are pale."),
+      make(
+        "p",
+        { class: "note" },
+        "t-SNE of the images' embeddings: near points are near in the space, far distances mean nothing. Images that the filters leave out are pale.",
+      ),
     );
     listen(map.canvas);
   }
-  for (const [menu, value] of [["Colour", state.colour], ["Retrieval model", space.name]]) {
+  for (const [menu, value] of [
+    ["Colour", state.colour],
+    ["Retrieval model", space.name],
+  ]) {
     const shown = place.querySelector(`select[aria-label="${menu}"]`);
     if (shown) shown.value = value;
   }
@@ -67,7 +84,13 @@ const drawMap = () => {
     content.images.forEach((image, place) => {
       if (chosen.has(image) !== wanted) return;
       const value = column?.values[image];
-      brush.fillStyle = !wanted ? style.getPropertyValue("--line") : !column ? style.getPropertyValue("--accent") : value === null ? style.getPropertyValue("--faint") : colourOf(value, range, scale);
+      brush.fillStyle = !wanted
+        ? style.getPropertyValue("--line")
+        : !column
+          ? style.getPropertyValue("--accent")
+          : value === null
+            ? style.getPropertyValue("--faint")
+            : colourOf(value, range, scale);
       brush.beginPath();
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
       brush.fill();
@@ -195,16 +218,26 @@ const listen = (canvas) => {
   });
   canvas.addEventListener("pointercancel", () => (from = null));
   canvas.addEventListener("pointerleave", () => from ?? pointAt(null));
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const [x, y] = offset(event);
-    zoomBy(Math.exp(-event.deltaY / 500), x - canvas.clientWidth / 2, y - canvas.clientHeight / 2);
-  }, { passive: false });
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const [x, y] = offset(event);
+      zoomBy(Math.exp(-event.deltaY / 500), x - canvas.clientWidth / 2, y - canvas.clientHeight / 2);
+    },
+    { passive: false },
+  );
   canvas.addEventListener("keydown", (event) => {
     const towards = TOWARDS[event.key];
     if (towards) {
-      const [x, y] = map.at === null ? [canvas.clientWidth / 2, canvas.clientHeight / 2] : toScreen(map.content.places[map.at]);
-      const next = nearestPoint(x, y, Infinity, (across, up, number) => number !== map.at && (map.at === null || towards(across, up)));
+      const [x, y] =
+        map.at === null ? [canvas.clientWidth / 2, canvas.clientHeight / 2] : toScreen(map.content.places[map.at]);
+      const next = nearestPoint(
+        x,
+        y,
+        Infinity,
+        (across, up, number) => number !== map.at && (map.at === null || towards(across, up)),
+      );
       if (next !== null) pointAt(next);
     } else if (event.key === "Enter") openPoint();
     else if (event.key === "+" || event.key === "=") zoomBy(1.5);

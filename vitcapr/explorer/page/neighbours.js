@@ -7,7 +7,10 @@ explorer.neighbours = {};
 /** The retrieval model that is shown: its place and name. */
 explorer.space = () => {
   const { spaces } = explorer.data.overview;
-  const place = Math.max(0, spaces.findIndex(({ name }) => name === explorer.state.space));
+  const place = Math.max(
+    0,
+    spaces.findIndex(({ name }) => name === explorer.state.space),
+  );
   return spaces.length ? { ...spaces[place], place } : null;
 };
 
@@ -32,14 +35,41 @@ explorer.neighbours.show = async (place, number, reference, system) => {
   const space = explorer.space();
   const part = Math.floor(number / data.overview.part);
   const content = await explorer.load(`neighbours-${space.place}-${part}`);
-  const ofWritten = system && explorer.isWritten(system) ? await explorer.load(`written-${space.place}-${system.place}-${part}`) : null;
+  const ofWritten =
+    system && explorer.isWritten(system) ? await explorer.load(`written-${space.place}-${system.place}-${part}`) : null;
   const here = number % data.overview.part;
-  const text = system ? data.images.captions[system.place][number] : reference === null ? null : data.images.references.text[reference];
-  const back = text === null ? null : [" ", make("button", { type: "button", click: () => explorer.go({ reference: null, caption: "" }, true) }, "ask with the image")];
+  const text = system
+    ? data.images.captions[system.place][number]
+    : reference === null
+      ? null
+      : data.images.references.text[reference];
+  const back =
+    text === null
+      ? null
+      : [
+          " ",
+          make(
+            "button",
+            { type: "button", click: () => explorer.go({ reference: null, caption: "" }, true) },
+            "ask with the image",
+          ),
+        ];
   place.replaceChildren(
-    make("h3", { tabindex: "-1" }, "Neighbours of ", make("span", {}, text === null ? "the image" : `“${text}”`), " in the space of ", explorer.spaceMenu(), back),
+    make(
+      "h3",
+      { tabindex: "-1" },
+      "Neighbours of ",
+      make("span", {}, text === null ? "the image" : `“${text}”`),
+      " in the space of ",
+      explorer.spaceMenu(),
+      back,
+    ),
   );
-  const found = system ? ofWritten?.images[here] : reference === null ? content.images[here] : content.references[reference];
+  const found = system
+    ? ofWritten?.images[here]
+    : reference === null
+      ? content.images[here]
+      : content.references[reference];
   if (!found) place.append(make("p", { class: "note" }, "This model did not embed it."));
   else place.append(...(text === null ? ofImage(number, found) : ofText(found)));
 };
@@ -51,7 +81,8 @@ const ofImage = (number, { captions, images, own, rank }) => {
   const wrong = captions.find(([reference]) => owner(reference) !== number);
   const facts = [];
   if (own) facts.push(match(owner(own[0]), own, rank, true, data.images.references.text[own[0]]));
-  if (wrong) facts.push(match(owner(wrong[0]), wrong, rank === 1 ? null : 1, false, data.images.references.text[wrong[0]]));
+  if (wrong)
+    facts.push(match(owner(wrong[0]), wrong, rank === 1 ? null : 1, false, data.images.references.text[wrong[0]]));
   if (rank > 1) facts.reverse();
   const lines = captions.map(([reference, cosine]) =>
     make(
@@ -88,7 +119,11 @@ const match = (image, [, cosine], rank, right, text) => {
     "figure",
     { class: `match ${right ? "right" : "wrong"}` },
     make("p", { class: "verdict" }, right ? "✓ " : "✗ ", title, make("span", { class: "cosine" }, cosine.toFixed(3))),
-    make("a", { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` }, explorer.picture(image, explorer.altOf(image))),
+    make(
+      "a",
+      { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
+      explorer.picture(image, explorer.altOf(image)),
+    ),
     text === null ? null : make("figcaption", {}, text),
   );
 };
@@ -102,7 +137,11 @@ const thumbnails = (images, own) => {
       make(
         "li",
         { class: own === null ? "" : image === own ? "right" : "wrong" },
-        make("a", { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` }, explorer.picture(image, explorer.altOf(image))),
+        make(
+          "a",
+          { href: addressOf(image, null), "aria-label": `Open image ${data.images.ids[image]}` },
+          explorer.picture(image, explorer.altOf(image)),
+        ),
         make("span", { class: "cosine" }, own === null ? "" : image === own ? "✓ " : "✗ ", cosine.toFixed(3)),
       ),
     ),

@@ -9,7 +9,11 @@ explorer.scores.show = () => {
   const groups = [...new Set(rows.flatMap(({ scores }) => scores.map(({ group }) => group)))];
   const tables = groups.map((group) => {
     const here = rows.filter(({ scores }) => scores.some((score) => score.group === group));
-    const scores = new Map(here.flatMap((row) => row.scores.filter((score) => score.group === group).map(({ name, label }) => [name, label])));
+    const scores = new Map(
+      here.flatMap((row) =>
+        row.scores.filter((score) => score.group === group).map(({ name, label }) => [name, label]),
+      ),
+    );
     const cell = (row, name) => row.scores.find((score) => score.name === name)?.shown ?? "";
     return make(
       "div",
@@ -18,11 +22,36 @@ explorer.scores.show = () => {
         "table",
         {},
         make("caption", {}, group),
-        make("thead", {}, make("tr", {}, make("td"), [...scores.values()].map((label) => make("th", { scope: "col" }, label)))),
-        make("tbody", {}, here.map((row) => make("tr", {}, make("th", { scope: "row" }, row.name), [...scores.keys()].map((name) => make("td", {}, cell(row, name)))))),
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            make("td"),
+            [...scores.values()].map((label) => make("th", { scope: "col" }, label)),
+          ),
+        ),
+        make(
+          "tbody",
+          {},
+          here.map((row) =>
+            make(
+              "tr",
+              {},
+              make("th", { scope: "row" }, row.name),
+              [...scores.keys()].map((name) => make("td", {}, cell(row, name))),
+            ),
+          ),
+        ),
       ),
     );
   });
   const note = "Of the whole split; in parentheses 95 % intervals over the images.";
-  explorer.find("scores").replaceChildren(make("p", { class: "note" }, groups.length ? note : "The experiments have no scores of this split."), ...tables);
+  explorer
+    .find("scores")
+    .replaceChildren(
+      make("p", { class: "note" }, groups.length ? note : "The experiments have no scores of this split."),
+      ...tables,
+    );
 };

@@ -12,7 +12,11 @@ const searched = () => {
   texts = {
     captions: ids.map((_, number) => of(number, shown).join("\n").toLowerCase()),
     references: ids.map((_, number) =>
-      explorer.referencesOf(number).map((reference) => references.text[reference]).join("\n").toLowerCase(),
+      explorer
+        .referencesOf(number)
+        .map((reference) => references.text[reference])
+        .join("\n")
+        .toLowerCase(),
     ),
   };
   return texts;

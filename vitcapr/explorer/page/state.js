@@ -1,7 +1,21 @@
 "use strict";
 // What is shown is in the address behind '#', so that every view has a link and the browser's "back" works.
 
-const START = { image: null, view: "images", words: "", where: "all", sort: "", down: false, page: 1, conditions: [], hidden: [], space: "", reference: null, caption: "", colour: "" };
+const START = {
+  image: null,
+  view: "images",
+  words: "",
+  where: "all",
+  sort: "",
+  down: false,
+  page: 1,
+  conditions: [],
+  hidden: [],
+  space: "",
+  reference: null,
+  caption: "",
+  colour: "",
+};
 
 explorer.state = { ...START };
 

@@ -23,14 +23,22 @@ explorer.newWords = (before, after) => {
   const common = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1));
   for (let i = before.length - 1; i >= 0; i--)
     for (let j = after.length - 1; j >= 0; j--)
-      common[i][j] =
-        before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
+      common[i][j] = before[i] === after[j] ? common[i + 1][j + 1] + 1 : Math.max(common[i + 1][j], common[i][j + 1]);
   const found = new Set();
-  for (let i = 0, j = 0; j < after.length; )
+  for (let i = 0, j = 0; j < after.length;)
     if (i < before.length && before[i] === after[j]) (i++, j++);
     else if (i < before.length && common[i + 1][j] >= common[i][j + 1]) i++;
     else found.add(j++);
   return found;
+};
+
+/** The places of the words that a reranking added to the caption of its base; none in a language without spaces. */
+explorer.addedWords = (system, number) => {
+  const { captions } = explorer.data.images;
+  const base = explorer.systems.find((other) => other.name === system.base);
+  const before = base && captions[base.place][number];
+  const after = captions[system.place][number];
+  return before && after?.includes(" ") ? explorer.newWords(before.split(" "), after.split(" ")) : new Set();
 };
 
 /** The caption of a system in elements; words that its reranking added are marked. */
@@ -39,10 +47,7 @@ explorer.captionOf = (system, number) => {
   const caption = data.images.captions[system.place][number];
   if (caption === null) return [make("span", { class: "faint" }, "no caption")];
   if (caption === "") return [make("span", { class: "faint" }, "an empty caption")];
-  const base = explorer.systems.find((other) => other.name === system.base);
-  const before = base && data.images.captions[base.place][number];
-  if (!base || before === null || before === caption) return [caption];
-  const words = caption.split(" ");
-  const added = explorer.newWords(before.split(" "), words);
-  return words.map((word, place) => [place ? " " : "", added.has(place) ? make("ins", {}, word) : word]);
+  const added = explorer.addedWords(system, number);
+  if (!added.size) return [caption];
+  return caption.split(" ").map((word, place) => [place ? " " : "", added.has(place) ? make("ins", {}, word) : word]);
 };
