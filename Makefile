@@ -8,6 +8,7 @@
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
+# make bench-peers   the same tasks with CLIP_benchmark and WebDataset, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 #
 # Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
@@ -24,7 +25,7 @@ SMALL := extract train_captioner train_retriever embed decode decode_attentively
 REPORT := results/demo/report.html
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench bench-gpu venv venv-test venv-docs check-python check-disk clean-venv
+.PHONY: demo test test-network test-browser test-slurm torture pages docs lint bench bench-peers bench-gpu venv venv-test venv-docs check-python check-disk clean-venv
 
 demo: venv
 	$(BIN)/snakemake --cores $(CORES) --set-threads $(SMALL:%=%=1)
@@ -71,6 +72,11 @@ lint: venv-test
 
 bench: venv-test
 	$(BIN)/python -m benchmarks
+
+bench-peers: venv-test
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \
+	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7
+	PYTHONPATH=.peers $(BIN)/python -m benchmarks.peers
 
 bench-gpu: venv-test
 	$(BIN)/python -m benchmarks.gpu
