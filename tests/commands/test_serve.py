@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ from vitcapr.serving.server import CaptionServer, Limits
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
 PHOTOGRAPH = "photos/photo 03.png"
-SMALL = Limits(max_bytes=20_000, max_pixels=10_000, seconds=0.5, uploads=3)
+SMALL = Limits(max_bytes=20_000, max_pixels=10_000, seconds=60, uploads=3)
+HURRIED = replace(SMALL, seconds=1.0)
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def ask(
     server: CaptionServer, path: str, body: bytes | None = None, *, method: str | None = None, **headers: str
 ) -> tuple[HTTPResponse, Any]:
     """The response and its content; headers with ``_`` for ``-``."""
-    with closing(HTTPConnection("127.0.0.1", server.server_port, timeout=20)) as connection:
+    with closing(HTTPConnection("127.0.0.1", server.server_port, timeout=120)) as connection:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method or ("GET" if body is None else "POST"), path, body, given)
         response = connection.getresponse()
@@ -168,8 +170,9 @@ def test_what_is_no_sound_request_is_refused(
     assert reason in answer["error"]
 
 
-def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer) -> None:
+def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but all of them would not."""
+    monkeypatch.setattr(server, "limits", HURRIED)
     begun = time.monotonic()
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
         connection.sendall(upload("Content-Length: 1000"))
@@ -180,9 +183,9 @@ def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer) -> None:
             try:
                 answer = connection.recv(10_000)
             except TimeoutError:
-                assert time.monotonic() - begun < 10
+                assert time.monotonic() - begun < 60
     assert b" 408 " in answer.splitlines()[0]
-    assert time.monotonic() - begun >= SMALL.seconds
+    assert time.monotonic() - begun >= HURRIED.seconds
 
 
 def test_a_connection_that_says_nothing_is_closed(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +239,7 @@ def test_several_at_once_and_more_are_asked_to_wait(
 
     def gated(picture: Image.Image) -> dict[str, Any]:
         waiting.release()
-        assert gate.wait(10)
+        assert gate.wait(60)
         return plain(picture)
 
     expected = ask(server, "/caption", photograph)[1]
@@ -244,9 +247,11 @@ def test_several_at_once_and_more_are_asked_to_wait(
     with ThreadPoolExecutor(SMALL.uploads) as pool:
         first = pool.submit(ask, server, "/caption", photograph)
         assert waiting.acquire(timeout=60)
-        others = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads - 1)]
-        # These wait for their turn as long as a turn may take, and are then asked to come again.
-        assert [each.result()[0].status for each in others] == [503] * len(others)
+        with monkeypatch.context() as hurried:
+            hurried.setattr(server, "limits", HURRIED)
+            others = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads - 1)]
+            # These wait for their turn as long as a turn may take, and are then asked to come again.
+            assert [each.result()[0].status for each in others] == [503] * len(others)
         gate.set()
         assert first.result()[1] == expected
         assert [each[1] for each in pool.map(lambda _: ask(server, "/caption", photograph), range(3))] == [expected] * 3
@@ -263,7 +268,7 @@ def test_several_at_once_and_more_are_asked_to_wait(
 
 
 def wait_until(happens: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not happens():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -285,8 +290,8 @@ def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
 def test_a_picture_on_which_the_decoder_hangs_or_crashes_harms_no_other() -> None:
     good = io.BytesIO()
     Image.new("RGB", (3, 2), (10, 20, 30)).save(good, "PNG")
-    with closing(Decoder(10_000, 1.0)) as decoder:
-        for crashes, reason in ((False, "not decoded in 1 s"), (True, "the decoder crashed on it")):
+    with closing(Decoder(10_000, 3.0)) as decoder:
+        for crashes, reason in ((False, "not decoded in 3 s"), (True, "the decoder crashed on it")):
             assert decoder.decode(good.getvalue()).tobytes() == decode(good.getvalue(), 100).tobytes()
             process = decoder._process
             assert process is not None
