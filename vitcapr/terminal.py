@@ -5,6 +5,7 @@ plugin of Snakemake could do the same, but a profile that names it is an error w
 the Snakefile calls :func:`show_steps`.
 """
 
+import io
 import logging
 import os
 import re
@@ -86,6 +87,7 @@ class StepHandler(logging.Handler):
         self._steps: dict[int, _Step] = {}
         self._done = self._total = 0
         self._ran: set[str] = set()
+        self._before: dict[Path, bytes] = {}
         self._began = time.time()
         self._failed = self._closed = self._nothing = False
         self._console: Console | None = None
@@ -118,6 +120,8 @@ class StepHandler(logging.Handler):
         event, told = getattr(record, "event", None), record.__dict__
         if event is LogEvent.RUN_INFO:
             self._total = told["stats"].get("total", 0)
+            summaries = [folder / "summary.csv" for folder in self.results]
+            self._before = {file: file.read_bytes() for file in summaries if file.is_file()}
         elif event is LogEvent.JOB_INFO:
             wildcards = [str(value) for name, value in told["wildcards"].items() if name != "experiment"]
             log = Path(told["log"][0]) if told["log"] else None
@@ -175,17 +179,26 @@ class StepHandler(logging.Handler):
         for folder in self.results:
             summary, page = folder / "summary.csv", folder / "index.html"
             if summary.is_file() and (self._nothing or (finished and self._ran & _WITH_SCORES)):
-                from vitcapr.artefacts.summary import read_summary
-                from vitcapr.metrics.score_tables import score_tables
-                from vitcapr.tables.terminal import to_rich
-
-                for table in score_tables(read_summary(summary)):
-                    self._print("")
-                    self._print(table.title)
-                    self._rich.print(to_rich(table))
+                self._show_scores(summary)
                 self._print(f"Scores: {summary}")
                 if page.is_file():
                     self._print(f"Page:   {page}")
+
+    def _show_scores(self, summary: Path) -> None:
+        """The tables, and what this run changed in them."""
+        from vitcapr.artefacts.summary import read_summary
+        from vitcapr.metrics.new_scores import new_scores
+        from vitcapr.metrics.score_tables import score_tables
+        from vitcapr.tables.terminal import to_rich
+
+        after = read_summary(summary)
+        for table in score_tables(after):
+            self._print("")
+            self._print(table.title)
+            self._rich.print(to_rich(table))
+        if summary in self._before:
+            for line in new_scores(read_summary(io.BytesIO(self._before[summary])), after):
+                self._print(line)
 
     @property
     def _rich(self) -> "Console":

@@ -1,6 +1,7 @@
 """``summary.csv``: the scores of experiments in one tidy table, a row a score."""
 
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ def write_summary(path: Path, table: pd.DataFrame) -> None:
     write_text(path, frame_to_csv(table))
 
 
-def read_summary(path: Path) -> pd.DataFrame:
+def read_summary(path: Path | BinaryIO) -> pd.DataFrame:
     """The columns ``COLUMNS``; NaN where there is no value or no interval.
 
     Raises:
