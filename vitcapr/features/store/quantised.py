@@ -9,7 +9,7 @@ from vitcapr.artefacts.feature_manifest import SCALE
 from vitcapr.features.eight_bits import dequantise
 from vitcapr.features.store.reader import FeatureArray
 
-_TOGETHER = 16
+_TOGETHER = 4
 """Rows that are multiplied at a time: few enough for the processor's cache."""
 
 
