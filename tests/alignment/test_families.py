@@ -13,7 +13,7 @@ from vitcapr.alignment.asif import asif, relative
 from vitcapr.alignment.cca import canonical, cosine_of, fit_cca, fit_csa, weighted_cosine_of
 from vitcapr.alignment.cka import likeness, linear_cka, local_cka
 from vitcapr.alignment.families import FAMILIES
-from vitcapr.alignment.heads import RECIPES, configured, start_from_cca
+from vitcapr.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.alignment.interface import Pairs
 from vitcapr.alignment.procrustes import procrustes
 from vitcapr.alignment.ridge import coefficients, ridge_both_ways
@@ -181,7 +181,7 @@ def test_the_validation_pairs_choose(fit: Callable[..., object]) -> None:
 
 def test_few_pairs_train_as_many_steps() -> None:
     for images in (64, 100, 1000, 4000):
-        phase = configured(RECIPES["linear"], images).training.phases[0]
+        phase = configured(HEADS["linear"], images).training.phases[0]
         assert phase.epochs * -(-images // phase.batch_images) >= 75
 
 
@@ -191,7 +191,7 @@ def test_a_head_from_cca_starts_with_its_scores() -> None:
     cause = draw.normal(size=(500, 20))
     x, y = (np.float32(cause @ draw.normal(size=(20, n)) + 0.3 * draw.normal(size=(500, n))) for n in (48, 40))
     pairs = Pairs(x, y, np.arange(500))
-    architecture = architecture_of(configured(RECIPES["cca_head"], 500), 48, text_dim=40) | {"embedding_dim": 40}
+    architecture = architecture_of(configured(HEADS["cca_head"], 500), 48, text_dim=40) | {"embedding_dim": 40}
     encoder = build_dual_encoder(architecture).eval()
     for tower, rows in ((encoder.image, x), (encoder.text, y)):
         tower.standardise.measure([torch.from_numpy(rows)])  # type: ignore[union-attr, operator]

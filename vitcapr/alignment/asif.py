@@ -13,17 +13,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vitcapr.alignment.interface import Alignment, Candidate, Float32s, Pairs, unit
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Pairs, unit
 
 KEPT = (100, 800)
 POWERS = (1, 8)
 
 
-def fit_asif(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_asif(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """For every number of entries kept and every power."""
     for kept in sorted({min(kept, len(train.texts)) for kept in KEPT}):
         for power in POWERS:
-            yield Candidate({"kept": kept, "power": power}, asif(train.image_of_text, train.texts, kept, power))
+            yield Fitted({"kept": kept, "power": power}, asif(train.image_of_text, train.texts, kept, power))
 
 
 def asif(images: Float32s, texts: Float32s, kept: int, power: int) -> Alignment:

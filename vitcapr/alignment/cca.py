@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular, svd
 
-from vitcapr.alignment.interface import Alignment, Candidate, Float32s, Float64s, Pairs, unit
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs, unit
 
 RIDGES = (0.01, 0.1, 0.3, 1.0, 3.0)
 POWERS = (0.0, 0.5, 1.0, 1.5)
@@ -70,20 +70,20 @@ def canonical(images: Float32s, texts: Float32s, ridge: float) -> Canonical:
     return Canonical(image_mean, text_mean, of_images, of_texts, correlations)
 
 
-def fit_cca(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_cca(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """The cosine in canonical space, for every ridge and power."""
     for ridge in RIDGES:
         found = canonical(train.image_of_text, train.texts, ridge)
         for power in POWERS:
-            yield Candidate({"ridge": ridge, "power": power}, cosine_of(found, power))
+            yield Fitted({"ridge": ridge, "power": power}, cosine_of(found, power))
 
 
-def fit_csa(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_csa(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """The weighted cosine of CSA, for every ridge and number of dimensions."""
     for ridge in RIDGES:
         found = canonical(train.image_of_text, train.texts, ridge)
         for dimensions in sorted({max(1, round(share * len(found.correlations))) for share in SHARES}):
-            yield Candidate({"ridge": ridge, "dimensions": dimensions}, weighted_cosine_of(found, dimensions))
+            yield Fitted({"ridge": ridge, "dimensions": dimensions}, weighted_cosine_of(found, dimensions))
 
 
 def cosine_of(found: Canonical, power: float) -> Alignment:

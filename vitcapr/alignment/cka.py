@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.alignment.interface import Alignment, Candidate, Float32s, Float64s, Pairs
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs
 
 
 class Likeness(NamedTuple):
@@ -51,9 +51,9 @@ def likeness(base: Pairs, held_out: Pairs) -> Likeness:
     return Likeness(linear_cka(base.image_of_text, base.texts), matched)
 
 
-def fit_local_cka(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_local_cka(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """Matching by local CKA; there is nothing to choose."""
-    yield Candidate({}, local_cka(train.image_of_text, train.texts))
+    yield Fitted({}, local_cka(train.image_of_text, train.texts))
 
 
 def local_cka(images: Float32s, texts: Float32s) -> Alignment:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from vitcapr.alignment.asif import fit_asif
 from vitcapr.alignment.cca import fit_cca, fit_csa
 from vitcapr.alignment.cka import fit_local_cka
-from vitcapr.alignment.heads import RECIPES, fit_head
+from vitcapr.alignment.heads import HEADS, fit_head
 from vitcapr.alignment.interface import Fit
 from vitcapr.alignment.procrustes import fit_procrustes
 from vitcapr.alignment.ridge import fit_ridge
@@ -22,7 +22,7 @@ class Family(NamedTuple):
 
 
 FAMILIES: Mapping[str, Family] = {
-    **{name: Family(fit_head(name), seeded=True) for name in RECIPES},
+    **{name: Family(fit_head(name), seeded=True) for name in HEADS},
     "cca": Family(fit_cca),
     "csa": Family(fit_csa),
     "ridge": Family(fit_ridge),

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from vitcapr.alignment.cca import canonical
-from vitcapr.alignment.interface import Alignment, Candidate, Fit, Pairs
+from vitcapr.alignment.interface import Alignment, Fit, Fitted, Pairs
 from vitcapr.artefacts.model_folder import read_model
 from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.config.base import parse
@@ -41,7 +41,7 @@ _STEPS = 75
 """Fewest steps of a training: with 5,000 pairs, the linear head's five epochs."""
 
 
-class Recipe(NamedTuple):
+class HeadSettings(NamedTuple):
     """Attributes:
     model: settings of the retriever, ``image`` and ``text`` among them.
     training: those of its training; the phase apart.
@@ -75,30 +75,30 @@ _RESIDUAL = (
     {"head": "residual", "hidden_dim": 512, "dropout": 0.3},
 )
 
-_CCA_HEAD = Recipe(
+_CCA_HEAD = HeadSettings(
     {**_REGULARISED, **_sides(*[{"head": "residual", "hidden_dim": 768, "dropout": 0.5}] * 2)},
     {"optimizer": "adamw", "weight_decay": 0.05},
     {"epochs": 20, "batch_images": 400, "learning_rate": 0.0005, "mixup": 0.4, **_COSINE},
     from_cca=True,
 )
 
-RECIPES: Mapping[str, Recipe] = {
-    "linear": Recipe(
+HEADS: Mapping[str, HeadSettings] = {
+    "linear": HeadSettings(
         {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
         {},
         {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant"},
     ),
-    "mlp": Recipe(
+    "mlp": HeadSettings(
         {**_PLAIN, **_sides(_MLP, _MLP)},
         {"sweep": {"learning_rate": [0.0003, 0.0006, 0.001]}},
         {"epochs": 8, "batch_images": 256, "learning_rate": 0.0006, "schedule": "constant"},
     ),
-    "residual": Recipe(
+    "residual": HeadSettings(
         {**_REGULARISED, **_sides(*_RESIDUAL)},
         _DECAYED,
         {"epochs": 12, "batch_images": 100, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
     ),
-    "fusemix": Recipe(
+    "fusemix": HeadSettings(
         {**_REGULARISED, **_sides(*({**side, "depth": 2} for side in _RESIDUAL))},
         _DECAYED,
         {"epochs": 20, "batch_images": 250, "learning_rate": 0.001, "mixup": 1.0, **_COSINE},
@@ -110,14 +110,14 @@ RECIPES: Mapping[str, Recipe] = {
 
 def fit_head(name: str) -> Fit:
     """The training of a recipe."""
-    return partial(_fit, RECIPES[name])
+    return partial(_fit, HEADS[name])
 
 
-def _fit(recipe: Recipe, train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:
+def _fit(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
     """One training for each member; the score of an image and a text is the mean over the members."""
     trained = [_trained(recipe, train, validation, seed * recipe.members + member) for member in range(recipe.members)]
     epochs = "/".join(str(epoch) for _, epoch in trained)
-    yield Candidate({"epoch": epochs}, mean_of([_aligned_by(model) for model, _ in trained]))
+    yield Fitted({"epoch": epochs}, mean_of([_aligned_by(model) for model, _ in trained]))
 
 
 def mean_of(members: Sequence[Alignment]) -> Alignment:
@@ -129,7 +129,7 @@ def mean_of(members: Sequence[Alignment]) -> Alignment:
     )
 
 
-def _trained(recipe: Recipe, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoder, int]:
+def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoder, int]:
     """A trained dual encoder and its best epoch."""
     images = np.concatenate([train.images, validation.images])
     texts = np.concatenate([train.texts, validation.texts])
@@ -180,7 +180,7 @@ def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
                 parameter.zero_()
 
 
-def configured(recipe: Recipe, images: int) -> RetrieverConfig:
+def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
     """The retriever of a recipe for so many training images.
 
     Few images make small batches and more epochs, so that a training has at least 75 steps.

@@ -44,14 +44,14 @@ class Alignment:
     texts: Map
 
 
-class Candidate(NamedTuple):
+class Fitted(NamedTuple):
     """An alignment, and the settings that distinguish it from the others of its fit."""
 
     settings: dict[str, Setting]
     alignment: Alignment
 
 
-Fit = Callable[[Pairs, Pairs, int], Iterator[Candidate]]
+Fit = Callable[[Pairs, Pairs, int], Iterator[Fitted]]
 """From training pairs, validation pairs and a seed to the candidates among which the validation pairs choose.
 
 A closed form does not read the validation pairs; a trained head chooses its epoch by them.

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
-from vitcapr.alignment.interface import Alignment, Candidate, Float32s, Float64s, Pairs, unit
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs, unit
 
 
-def fit_procrustes(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_procrustes(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """The one rotation; there is nothing to choose."""
-    yield Candidate({}, procrustes(train.image_of_text, train.texts))
+    yield Fitted({}, procrustes(train.image_of_text, train.texts))
 
 
 def procrustes(images: Float32s, texts: Float32s) -> Alignment:

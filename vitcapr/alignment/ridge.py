@@ -12,15 +12,15 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import solve
 
-from vitcapr.alignment.interface import Alignment, Candidate, Float32s, Float64s, Pairs, unit
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs, unit
 
 RIDGES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-def fit_ridge(train: Pairs, validation: Pairs, seed: int) -> Iterator[Candidate]:  # noqa: ARG001
+def fit_ridge(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001
     """The regressions of both ways, for every ridge."""
     for ridge in RIDGES:
-        yield Candidate({"ridge": ridge}, ridge_both_ways(train.image_of_text, train.texts, ridge))
+        yield Fitted({"ridge": ridge}, ridge_both_ways(train.image_of_text, train.texts, ridge))
 
 
 def ridge_both_ways(images: Float32s, texts: Float32s, ridge: float) -> Alignment:

@@ -24,7 +24,7 @@ _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True)
-class Run:
+class StudyRun:
     """One fit and its scores on the test pairs.
 
     Attributes:
@@ -74,7 +74,7 @@ class Study:
         inputs = self.families.get(BASELINE)
         return self._named(BASELINE, inputs[0]) if inputs else None
 
-    def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[Run]:
+    def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[StudyRun]:
         """Every system on every number of pairs, with every seed.
 
         The seed draws the pairs and, for a trained head, the first weights. A closed form on all pairs has one run.
@@ -100,22 +100,22 @@ class Study:
 
     def _scored(
         self, system: str, pairs: int, seed: int, chosen: Chosen, train: Pairs, held_out: Mapping[str, Pairs]
-    ) -> Iterator[Run]:
+    ) -> Iterator[StudyRun]:
         found = embedded(chosen.alignment, held_out["test"])
         common = chosen.validation_rsum, chosen.cpu_seconds
-        yield Run(system, pairs, seed, chosen.settings, *common, measures_of(found))
+        yield StudyRun(system, pairs, seed, chosen.settings, *common, measures_of(found))
         if self.query_bank:
             bank = embedded(chosen.alignment, train)
             weight = weigh(embedded(chosen.alignment, held_out["validation"]), bank, _INVERSE_TEMPERATURES, _WEIGHTS)
             settings = {**chosen.settings, "weight": weight.weight, "inverse_temperature": weight.inverse_temperature}
             scored = measures_of(corrected(found, bank, weight))
-            yield Run(f"{system}, query bank", pairs, seed, settings, *common, scored)
+            yield StudyRun(f"{system}, query bank", pairs, seed, settings, *common, scored)
 
     def _named(self, family: str, inputs: str) -> str:
         return family if len(self.inputs) == 1 else f"{family} ({inputs})"
 
 
-def score_frame(runs: Sequence[Run]) -> pd.DataFrame:
+def score_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
     """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, cpu_seconds, settings``.
 
     Recalls are fractions; ``settings`` is JSON.
@@ -136,7 +136,7 @@ def score_frame(runs: Sequence[Run]) -> pd.DataFrame:
     )
 
 
-def difference_frame(runs: Sequence[Run], baseline: str | None, samples: int) -> pd.DataFrame:
+def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:
     """A row for each system, number of pairs and score: the difference to the baseline on the same test images.
 
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
@@ -145,7 +145,7 @@ def difference_frame(runs: Sequence[Run], baseline: str | None, samples: int) ->
     Args:
         samples: bootstrap samples.
     """
-    groups: dict[tuple[str, int], list[Run]] = {}
+    groups: dict[tuple[str, int], list[StudyRun]] = {}
     for run in runs:
         groups.setdefault((run.system, run.pairs), []).append(run)
     rows = []
@@ -160,13 +160,13 @@ def difference_frame(runs: Sequence[Run], baseline: str | None, samples: int) ->
     return pd.DataFrame(rows, columns=columns)
 
 
-def seed_mean(runs: Sequence[Run], score: str) -> Measure:
+def seed_mean(runs: Sequence[StudyRun], score: str) -> Measure:
     """The measure whose value is the mean over runs on the same test images."""
     each = [run.measures[score] for run in runs]
     statistics = np.mean([measure.statistics for measure in each], axis=0)
     return Measure(statistics, each[0].aggregate, each[0].n)
 
 
-def _line(run: Run) -> str:
+def _line(run: StudyRun) -> str:
     recalls = ", ".join(f"{name} {100 * run.measures[name].value:.1f}" for name in ("i2t_recall_1", "t2i_recall_1"))
     return f"{run.system}, {run.pairs:,} pairs, seed {run.seed}: {recalls}, {run.cpu_seconds:.1f} CPU seconds"

@@ -14,7 +14,7 @@ from vitcapr.metrics.bootstrap import LEVEL, Array
 VARIANTS = ("b", "c")
 
 
-class Candidates(NamedTuple):
+class JudgedCaptions(NamedTuple):
     """Judged captions, and what they are scored against. Keys are numbers of judgments, as text.
 
     Attributes:
@@ -32,7 +32,7 @@ class Candidates(NamedTuple):
 
 def candidates_of(
     judgments: Sequence[Judgment], captions: Mapping[str, str], image_of: Mapping[str, str]
-) -> Candidates:
+) -> JudgedCaptions:
     """Look up the texts of judged captions.
 
     Args:
@@ -56,7 +56,7 @@ def candidates_of(
         raise UserError("every candidate is one of its image's references", remedy="give judgments of other captions")
     texts = {str(number): captions[one.caption_id] for number, one in enumerate(kept)}
     references = {str(number): of_image[one.image_id] for number, one in enumerate(kept)}
-    return Candidates(kept, texts, references, len(judgments) - len(kept))
+    return JudgedCaptions(kept, texts, references, len(judgments) - len(kept))
 
 
 def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], samples: int, seed: int) -> pd.DataFrame:
