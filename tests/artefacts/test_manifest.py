@@ -48,6 +48,7 @@ def objects() -> pd.DataFrame:
             "label": [1, 2],
             "kind": ["ball", "cube"],
             "color": ["red", "blue"],
+            "texture": ["plain", "dotted"],
         }
     )
 

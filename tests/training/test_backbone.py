@@ -75,14 +75,16 @@ def test_targets_by_hand(tmp_path: Path) -> None:
             "label": [1, 2, 3],
             "kind": ["ball", "box", "ball"],
             "color": ["red", "blue", "green"],
+            "texture": ["plain", "dotted", "dotted"],
             "mask": ["mask.png"] * 3,
         }
     )
     captions = pd.DataFrame({"image_id": ["a"] * 3, "text": ["A red ball.", "Two balls, one red!", "一个红色小球。"]})
-    names = ObjectNames(["ball", "box"], ["blue", "green", "red"], ["ball", "red"], most=4)
+    names = ObjectNames(["ball", "box"], ["blue", "green", "red"], ["dotted", "plain"], ["ball", "red"], most=4)
     targets = build_targets(["a", "b"], objects, captions, names, image_root=tmp_path, grid=2, size=4)
     assert targets.kind[0].tolist() == [1, IGNORED, 1, 0]
     assert targets.color[0].tolist() == [3, IGNORED, 2, 0]
+    assert targets.texture[0].tolist() == [2, IGNORED, 1, 0]
     assert targets.count[0].tolist() == [2, IGNORED, 2, IGNORED]
     assert targets.numbers.tolist() == [[2, 1], [0, 0]]
     assert targets.present[0].tolist() == [0, 1, 1, 1, 0, 0]
@@ -94,8 +96,9 @@ def test_words_that_are_rare_or_everywhere_are_not_learnt() -> None:
     texts = ["a red ball"] * 100 + ["a blue ball"] * 100 + ["a green ball"]
     captions = pd.DataFrame({"image_id": [str(number) for number in range(201)], "text": texts})
     objects = pd.DataFrame({"image_id": ["0", "0", "1"], "kind": ["ball"] * 3, "color": ["red", "red", "blue"]})
+    objects["texture"] = "plain"
     names = collect_names(objects, captions, images=201)
-    assert names == ObjectNames(["ball"], ["blue", "red"], ["blue", "red"], most=2)
+    assert names == ObjectNames(["ball"], ["blue", "red"], ["plain"], ["blue", "red"], most=2)
 
 
 def test_words_of_a_caption_are_those_in_latin_letters() -> None:
@@ -111,12 +114,13 @@ def tiny(names: ObjectNames) -> SceneReader:
 
 
 def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
-    names = ObjectNames(["ball", "box"], ["red"], ["a", "b", "c"], most=2)
+    names = ObjectNames(["ball", "box"], ["red"], ["dotted", "plain"], ["a", "b", "c"], most=2)
     torch.manual_seed(1)
     outputs = tiny(names)(torch.randn(2, 3, 16, 16))
     targets = {
         "kind": torch.tensor([[0, 1, 2, IGNORED], [0, 0, 1, 1]]),
         "color": torch.tensor([[0, 1, 1, IGNORED], [0, 0, 1, 1]]),
+        "texture": torch.tensor([[0, 2, 1, IGNORED], [0, 0, 1, 2]]),
         "count": torch.tensor([[IGNORED, 1, 2, IGNORED], [IGNORED, IGNORED, 1, 1]]),
         "numbers": torch.tensor([[1, 2], [1, 0]]),
         "present": torch.tensor([[1.0, 1.0], [1.0, 0.0]]),
@@ -139,12 +143,13 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
         true = targets[target].double()
         return -float((true * share.log() + (1 - true) * (1 - share).log()).sum()) / 2
 
-    expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + choice("count", 1.0) + choice("numbers", 1.0)
+    expected = 2 * choice("kind", 0.2) + choice("color", 0.2) + 0.5 * choice("texture", 0.2)
+    expected += choice("count", 1.0) + choice("numbers", 1.0)
     expected += several("present", "present") / 5
     expected += (several("patch_words", "words") + several("cls_words", "words")) / 40
     shares = torch.sigmoid(outputs["around"].double())
     surprise = -(targets["around"] * shares.log() + (1 - targets["around"]) * (1 - shares).log()).sum(-1)
-    expected += float(surprise[targets["kind"] > 0].sum()) / 4
+    expected += 1.5 * float(surprise[targets["kind"] > 0].sum()) / 4
     for name, place in (("row", (0, 0, 1, 1)), ("column", (0, 1, 0, 1))):
         chances = torch.log_softmax(outputs[name].double(), -1)
         expected -= 0.5 * float(torch.stack([chances[:, patch, right] for patch, right in enumerate(place)]).mean())
@@ -153,11 +158,12 @@ def test_the_loss_is_the_sum_of_its_naive_parts() -> None:
 
 def test_pictures_without_a_clear_object_give_a_number() -> None:
     """The last batch of an epoch may hold a single picture whose objects fill too little of any patch."""
-    model = tiny(ObjectNames(["ball"], ["red"], ["a"], most=1))
+    model = tiny(ObjectNames(["ball"], ["red"], ["plain"], ["a"], most=1))
     nothing = torch.zeros(1, 4, dtype=torch.int64)
     targets = {
         "kind": nothing,
         "color": nothing,
+        "texture": nothing,
         "count": torch.full((1, 4), IGNORED),
         "numbers": torch.tensor([[1]]),
         "present": torch.ones(1, 1),
@@ -189,12 +195,14 @@ def test_directions_of_the_other_groups() -> None:
 def test_scores_by_hand() -> None:
     logits = torch.tensor([[[9.0, 0, 0], [0, 9, 0], [0, 9, 0], [0, 0, 9]]])
     outputs = {"kind": logits, "color": logits, "count": logits, "numbers": torch.tensor([[[9.0, 0], [0, 9]]])}
+    outputs["texture"] = logits
     outputs |= {name: torch.tensor([[1.0, -1.0, 1.0]]) for name in ("present", "cls_words", "patch_words")}
     outputs["around"] = torch.full((1, 4, 9), -1.0)
     targets = {
         "around": torch.tensor([[[0.0] * 9, [0.0] * 9, [1.0] * 9, [0.0] * 9]]),
         "kind": torch.tensor([[0, 1, 2, 2]]),
         "color": torch.tensor([[0, 1, 1, 1]]),
+        "texture": torch.tensor([[0, 1, 2, 1]]),
         "count": torch.tensor([[IGNORED, 1, 1, 1]]),
         "covered": torch.tensor([[0.0, 1.0, 0.6, 0.4]]),
         "numbers": torch.tensor([[1, 1]]),
@@ -207,6 +215,7 @@ def test_scores_by_hand() -> None:
         {
             "kind": 1 / 2,
             "color": 1,
+            "texture": 1 / 2,
             "count": 1,
             "background": 1,
             "around": 1 / 2,
@@ -221,7 +230,7 @@ def test_scores_by_hand() -> None:
 def test_the_first_filters_whiten_patches() -> None:
     """Of the patches they are made from, their outputs have mean 0, are uncorrelated, and have variance 1 or less."""
     pixels = np.random.default_rng(0).integers(0, 256, (300, 16, 16, 3), dtype=np.uint8)
-    vit = tiny(ObjectNames(["ball"], ["red"], [], 1)).vit
+    vit = tiny(ObjectNames(["ball"], ["red"], ["plain"], [], 1)).vit
     start_from_patches(vit, pixels)
     images = (torch.from_numpy(pixels[:256]).permute(0, 3, 1, 2) / 255 - 0.5) / 0.5
     with torch.no_grad():

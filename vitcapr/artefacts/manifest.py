@@ -55,6 +55,7 @@ OBJECTS = pa.schema(
         ("label", pa.int32()),
         ("kind", pa.string()),
         ("color", pa.string()),
+        ("texture", pa.string()),
     ]
 )
 SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, "objects.parquet": OBJECTS}

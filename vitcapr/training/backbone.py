@@ -1,8 +1,8 @@
 """A small ViT trained from scratch on pictures whose objects are known patch by patch.
 
-Dense supervision is what lets so small a set of pictures do: every patch says what it shows, of what colour and how
-many of the kind there are; the words of the captions are found by the CLS vector, and by the patches together, each
-word needing only the patches that show it.
+Dense supervision is what lets so small a set of pictures do: every patch says what it shows, of what colour and
+texture, and how many of the kind there are; the words of the captions are found by the CLS vector, and by the patches
+together, each word needing only the patches that show it.
 """
 
 import math
@@ -41,7 +41,8 @@ class SceneReader(nn.Module):
         kinds, colors, words, counts = len(names.kinds), len(names.colors), len(names.words), names.most + 1
         self.vit = vit
         self.grid = vit.config.image_size // vit.config.patch_size
-        self.of_patches = {"kind": kinds + 1, "color": colors + 1, "count": counts, "around": len(AROUND)}
+        self.of_patches = {"kind": kinds + 1, "color": colors + 1, "texture": len(names.textures) + 1}
+        self.of_patches |= {"count": counts, "around": len(AROUND)}
         self.of_patches |= {"row": self.grid, "column": self.grid, "patch_words": words}
         self.of_cls = {"cls_words": words, "present": kinds * colors, "numbers": kinds * counts}
         self.counts = counts
@@ -50,8 +51,9 @@ class SceneReader(nn.Module):
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
         """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
-        ``count (B, P, n)``, ``around (B, P, 9)``, ``row`` and ``column (B, P, grid)``, ``patch_words`` and
-        ``cls_words (B, W)``, ``present (B, K * C)``, ``numbers (B, K, n)``."""
+        ``texture (B, P, T + 1)``, ``count (B, P, n)``, ``around (B, P, 9)``, ``row`` and
+        ``column (B, P, grid)``, ``patch_words`` and ``cls_words (B, W)``, ``present (B, K * C)``,
+        ``numbers (B, K, n)``."""
         hidden = self.vit(pixel_values=pixels).last_hidden_state
         cls, patches = self.cls(hidden[:, 0]).float(), self.patches(hidden[:, 1:]).float()
         outputs = dict(zip(self.of_patches, patches.split(list(self.of_patches.values()), dim=-1), strict=True))
@@ -89,10 +91,10 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
     around = functional.binary_cross_entropy_with_logits(
         outputs["around"], targets["around"], is_object[..., None].float().expand_as(targets["around"]), reduction="sum"
     ) / is_object.sum().clamp(min=1)
-    patches = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + choice("count")
+    looks = 2 * choice("kind", BACKGROUND) + choice("color", BACKGROUND) + 0.5 * choice("texture", BACKGROUND)
     words = several("patch_words", "words") + several("cls_words", "words")
     whole = several("present", "present") / 5 / images + choice("numbers")
-    return patches + around + 0.5 * where() + words / 40 / images + whole
+    return looks + choice("count") + 1.5 * around + 0.5 * where() + words / 40 / images + whole
 
 
 @dataclass
@@ -115,12 +117,12 @@ class ValidationScores:
 
 
 def add_scores(scores: ValidationScores, outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> None:
-    """Accuracies: of patches at least half covered by an object (kind, colour, count, where the
-    other groups lie), of background patches, of the
+    """Accuracies: of patches at least half covered by an object (kind, colour, texture, count, where
+    the other groups lie), of background patches, of the
     kinds in the picture (their number) and of kind-colour pairs present or wrongly seen (Jaccard index), and of words
     that are in most captions of the picture (recall)."""
     well = targets["covered"] >= WELL_COVERED
-    for name in ("kind", "color", "count"):
+    for name in ("kind", "color", "texture", "count"):
         scores.add(name, outputs[name].argmax(-1) == targets[name], well)
     scores.add("background", outputs["kind"].argmax(-1) == 0, targets["kind"] == 0)
     told = (outputs["around"] > 0) == (targets["around"] > 0.5)

@@ -25,10 +25,11 @@ Array = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ObjectNames:
-    """What the numbers of the targets mean; 0 stands for no object among kinds and colours."""
+    """What the numbers of the targets mean; 0 stands for no object among kinds, colours and textures."""
 
     kinds: list[str]
     colors: list[str]
+    textures: list[str]
     words: list[str]
     most: int
     """The largest number of objects of one kind that is told apart; more count as this many."""
@@ -40,7 +41,7 @@ class Targets:
 
     Attributes:
         kind: (N, P) what the patch shows: 0 background, else 1 + number of the kind; IGNORED where undecided.
-        color: (N, P) the same for its colour.
+        color, texture: (N, P) the same for its colour and its texture.
         count: (N, P) how many of that kind the picture has; IGNORED where no object is.
         covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
@@ -51,6 +52,7 @@ class Targets:
 
     kind: Array
     color: Array
+    texture: Array
     count: Array
     covered: npt.NDArray[np.float32]
     numbers: Array
@@ -65,13 +67,14 @@ def caption_words(text: str) -> set[str]:
 
 
 def collect_names(objects: pd.DataFrame, captions: pd.DataFrame, images: int) -> ObjectNames:
-    """The kinds, colours and words to learn, from the captions and objects of ``images`` training images."""
+    """The kinds, colours, textures and words to learn, from the captions and objects of ``images`` training images."""
     seen: Counter[str] = Counter()
     for _, texts in captions.groupby("image_id", sort=False)["text"]:
         seen.update(set().union(*(caption_words(text) for text in texts)))
     words = sorted(word for word, number in seen.items() if COMMON_WORD <= number / images <= EVERYWHERE_WORD)
     most = int(objects.groupby(["image_id", "kind"]).size().max())
-    return ObjectNames(sorted(objects["kind"].unique()), sorted(objects["color"].unique()), words, most)
+    kinds, colors, textures = (sorted(objects[name].unique()) for name in ("kind", "color", "texture"))
+    return ObjectNames(kinds, colors, textures, words, most)
 
 
 def build_targets(
@@ -92,10 +95,12 @@ def build_targets(
     number, patches = len(image_ids), grid * grid
     kinds = {name: place for place, name in enumerate(names.kinds)}
     colors = {name: place for place, name in enumerate(names.colors)}
+    textures = {name: place for place, name in enumerate(names.textures)}
     words = {name: place for place, name in enumerate(names.words)}
     targets = Targets(
         kind=np.zeros((number, patches), np.int64),
         color=np.zeros((number, patches), np.int64),
+        texture=np.zeros((number, patches), np.int64),
         count=np.full((number, patches), IGNORED, np.int64),
         covered=np.zeros((number, patches), np.float32),
         numbers=np.zeros((number, len(kinds)), np.int64),
@@ -108,10 +113,13 @@ def build_targets(
         for word, times in Counter(word for told in heard for word in told & words.keys()).items():
             targets.words[image, words[word]] = times / len(heard)
 
-    known = objects[objects["image_id"].isin(rows) & objects["kind"].isin(kinds) & objects["color"].isin(colors)]
+    known = objects[objects["image_id"].isin(rows)]
+    for column, of in (("kind", kinds), ("color", colors), ("texture", textures)):
+        known = known[known[column].isin(of)]
     row: Array = np.asarray(known["image_id"].map(rows), np.int64)
     kind: Array = np.asarray(known["kind"].map(kinds), np.int64)
     color: Array = np.asarray(known["color"].map(colors), np.int64)
+    texture: Array = np.asarray(known["texture"].map(textures), np.int64)
     np.add.at(targets.numbers, (row, kind), 1)
     np.minimum(targets.numbers, names.most, out=targets.numbers)
     group = kind * len(colors) + color
@@ -128,8 +136,8 @@ def build_targets(
         shown = cover.max(axis=0)
         undecided = (shown < COVERED) & (cover.sum(axis=0) >= EMPTY)
         is_object = shown >= COVERED
-        targets.kind[image] = np.where(is_object, 1 + kind[best], np.where(undecided, IGNORED, 0))
-        targets.color[image] = np.where(is_object, 1 + color[best], np.where(undecided, IGNORED, 0))
+        for target, value in ((targets.kind, kind), (targets.color, color), (targets.texture, texture)):
+            target[image] = np.where(is_object, 1 + value[best], np.where(undecided, IGNORED, 0))
         targets.count[image] = np.where(is_object, targets.numbers[image, kind[best]], IGNORED)
         targets.covered[image] = shown
         around = surroundings(labels, label[own], group[own])

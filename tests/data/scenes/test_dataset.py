@@ -76,9 +76,9 @@ def test_the_manifest_lists_the_rendered_objects(tmp_path: Path) -> None:
     for index in range(20):
         scene = make_picture(1, index, 64).scene
         row = data.images.iloc[index]
-        expected = [(group.kind, group.color) for group in scene.groups for _ in group.things]
+        expected = [(group.kind, group.color, group.texture) for group in scene.groups for _ in group.things]
         found = data.objects[data.objects["image_id"] == row["image_id"]]
-        assert list(zip(found["kind"], found["color"], strict=True)) == expected
+        assert list(zip(found["kind"], found["color"], found["texture"], strict=True)) == expected
         picture = Image.open(data.image_root / row["path"])
         assert (picture.mode, picture.size) == ("RGB", (row["width"], row["height"]))
         labels = np.asarray(Image.open(data.image_root / found["mask"].iloc[0]))

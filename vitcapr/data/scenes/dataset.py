@@ -199,6 +199,7 @@ def _write_picture(
             "label": number + 1,
             "kind": group.kind,
             "color": group.color,
+            "texture": group.texture,
         }
         for number, group in enumerate(groups)
     ]
