@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     )
     named = [("one.png", 0, ["dog", "dogs"], 1), ("two.png", 0, ["cat", "cats"], 1), ("two.png", 1, ["cat", "cats"], 2)]
     objects = pd.DataFrame(named, columns=["image_id", "object_id", "words", "label"])
-    objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown")
+    objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown", texture="plain")
     write_manifest(
         tmp_path,
         dataset="toys",
