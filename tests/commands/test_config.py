@@ -52,6 +52,7 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     (tmp_path / "vit" / "config.json").write_text('{"hidden_size": 192, "patch_size": 16, "image_size": 224}')
     file = write(
         tmp_path / "mine.yaml",
+        experiment="not_yet_run",
         data={"dataset": "table", "table": {"images": f"{tmp_path}/images", "captions": f"{tmp_path}/t.csv"}},
         backbones={"small": {"source": f"{tmp_path}/vit"}},
         captioners={"mine": {"backbone": "small"}},
@@ -61,7 +62,7 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     data, backbone, last = done.stdout.splitlines()
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 0.2 MB of features"  # 2 x 197 x 192 x 2 bytes
-    assert last == "demo: 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
+    assert last == "not_yet_run: 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:
