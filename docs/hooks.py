@@ -1,4 +1,4 @@
-"""What MkDocs does for this site besides reading ``docs/``: it adds pages and keeps links right.
+"""Hooks of MkDocs for this site: they add pages and keep links right.
 
 The README, the configuration page and others lie where GitHub and people without the site look for them, and the
 notebooks are code. Each becomes a page of the site, and so do the commands with their options. A link to any other

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from snakemake.logging import logger
 from snakemake.settings.types import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from vitcapr.errors import UserError
 from vitcapr.progress import PROGRESS, format_seconds
 
 if TYPE_CHECKING:
@@ -197,8 +199,9 @@ class StepHandler(logging.Handler):
             self._print(table.title)
             self._rich.print(to_rich(table))
         if summary in self._before:
-            for line in new_scores(read_summary(io.BytesIO(self._before[summary])), after):
-                self._print(line)
+            with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
+                for line in new_scores(read_summary(io.BytesIO(self._before[summary])), after):
+                    self._print(line)
 
     @property
     def _rich(self) -> "Console":

@@ -37,7 +37,7 @@ SPIN_COUNT = "10000"
 """How often a thread of torch's OpenMP looks for work before it sleeps (GNU's default: 300,000).
 
 On a busy machine, the other threads of an operation wait for one that has no core. With the default, they use up what
-the others need: two threads took 4 to 9 times as long. On an idle machine, this count costs 1 to 2 percent of time.
+the others need: two threads took three times as long. On an idle machine, this count costs 1 to 2 percent of time.
 """
 
 

@@ -1,8 +1,10 @@
 """The mean patch, computed once, trains the same retriever as the patches."""
 
 import numpy as np
+import pytest
 import torch
 
+from vitcapr.errors import UserError
 from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures, with_mean_patch
 from vitcapr.models.image_towers import ImageTower
 
@@ -22,3 +24,8 @@ def test_the_mean_patch_in_memory_gives_the_bits_of_the_patches() -> None:
         for features in (store, once)
     ]
     assert torch.equal(*seen)
+
+
+def test_features_without_patches_are_one_line() -> None:
+    with pytest.raises(UserError, match="these features have no 'patches'"):
+        with_mean_patch(MemoryFeatures(cls=MemoryArray(np.zeros((2, 8), np.float16))))

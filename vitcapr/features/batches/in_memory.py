@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from vitcapr.features.batches.loader import FeatureSource
+from vitcapr.features.batches.loader import FeatureSource, array_of
 
 _ROWS = 256
 """Images whose patches are in memory at a time."""
@@ -32,13 +32,18 @@ def with_mean_patch(store: FeatureSource) -> MemoryFeatures:
     """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again.
 
     Batches are drawn in the order in which they are drawn from ``store``.
+
+    Raises:
+        UserError: the features have no patches.
     """
-    images = len(store["cls"])
+    cls, all_patches = array_of(store, "cls"), array_of(store, "patches")
+    images = len(cls)
     means = []
     for first in range(0, images, _ROWS):
-        patches = store["patches"].gather(np.arange(first, min(first + _ROWS, images)))
+        patches = all_patches.gather(np.arange(first, min(first + _ROWS, images)))
         means.append(torch.from_numpy(patches).mean(1, keepdim=True, dtype=torch.float32).numpy())
-    cls = store["cls"].gather(np.arange(images))
-    features = MemoryFeatures(cls=MemoryArray(cls), patches=MemoryArray(np.concatenate(means)))
+    features = MemoryFeatures(
+        cls=MemoryArray(cls.gather(np.arange(images))), patches=MemoryArray(np.concatenate(means))
+    )
     features.block = store.block
     return features

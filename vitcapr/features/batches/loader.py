@@ -38,7 +38,10 @@ class FeatureSource(Protocol):
     def __getitem__(self, name: str) -> GatheredArray: ...
 
 
-def _array(store: FeatureSource, name: str) -> GatheredArray:
+def array_of(store: FeatureSource, name: str) -> GatheredArray:
+    """Raises:
+    UserError: the features have no such array.
+    """
     try:
         return store[name]
     except KeyError as error:
@@ -118,7 +121,7 @@ class CaptionBatches:
         share: tuple[int, int] = (0, 1),
         depth: int = 2,
     ) -> None:
-        self._arrays = {name: _array(store, name) for name in arrays}
+        self._arrays = {name: array_of(store, name) for name in arrays}
         self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
         image_row = np.asarray(tokens["image_row"])
         images = min(len(array) for array in self._arrays.values())
