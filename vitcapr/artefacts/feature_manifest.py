@@ -12,6 +12,8 @@ from vitcapr.files import read_json, write_json
 FORMAT = "vitcapr-features-1"
 SCALE = "_scale"
 """Ends the name of the array that holds the scales of an int8 array."""
+LAYERS = "layers"
+"""The attribute with the numbers of the hidden layers that a store holds beside the last layer."""
 IDENTITIES = ("image_id", "caption_id")
 """The array that says what a row is: a store has one of them."""
 
@@ -56,6 +58,11 @@ class Sealed(TypedDict, total=False):
 
 _REQUIRED = ("fingerprint", "store", "chunk", "arrays", "attributes")
 _SEALED = TypeAdapter(Sealed)
+
+
+def arrays_of_layer(layer: int) -> tuple[str, str]:
+    """The arrays of hidden layer ``layer``, counted from 1: of CLS and of the patches."""
+    return f"cls_{layer}", f"patches_{layer}"
 
 
 def write_sealed(path: Path, content: dict[str, Any]) -> None:

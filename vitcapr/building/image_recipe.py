@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from vitcapr.artefacts.feature_manifest import LAYERS
 from vitcapr.config.features import BackboneConfig
 from vitcapr.features.encoders.checkpoints import Checkpoint, locate, weights_digest
 from vitcapr.features.encoders.image_encoders import image_size_of
@@ -43,7 +44,7 @@ def image_recipe(wanted: BackboneConfig, source: str, device: torch.device) -> I
         checkpoint.folder, image_size_of(checkpoint.folder), wanted.image_size, wanted.interpolation, wanted.mirror
     )
     dtype = resolve_dtype(wanted.dtype, device)
-    attributes = {
+    attributes: dict[str, Any] = {
         "backbone": source_name(wanted.source),
         "revision": checkpoint.revision,
         "weights_sha256": weights_digest(checkpoint.folder),
@@ -53,6 +54,12 @@ def image_recipe(wanted: BackboneConfig, source: str, device: torch.device) -> I
         "dtype": dtype_name(dtype),
         "store_dtype": wanted.store_dtype,
     }
+    if wanted.layers:
+        attributes[LAYERS] = wanted.layers
+        attributes["hidden_layers"] = (
+            "cls_K and patches_K are the output of layer K, counted from 1, before any final normalisation; "
+            "cls and patches are the output of the network"
+        )
     if wanted.store_dtype == "int8":
         attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
     return ImageRecipe(checkpoint, preprocessing, note, dtype, attributes)

@@ -65,13 +65,14 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
 
 
 def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -> int | None:
-    """The numbers that are stored for an image: of a ViT CLS and its patches; None for other networks."""
+    """The numbers that are stored for an image: of a ViT CLS and its patches, for its output and each hidden layer that
+    is stored; None for other networks."""
     vision = checkpoint.get("vision_config", checkpoint)
     width, patch = vision.get("hidden_size"), vision.get("patch_size")
     size = backbone.image_size or vision.get("image_size")
     if backbone.output != "hidden" or not all(isinstance(value, int) for value in (width, patch, size)):
         return None
-    return int(((size // patch) ** 2 + 1) * width)
+    return int(((size // patch) ** 2 + 1) * width) * (1 + len(backbone.layers or ()))
 
 
 def _trained(experiment: Experiment) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Configuration of backbones, of feature extraction and of the small backbone that the workflow trains."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -31,6 +31,9 @@ class BackboneConfig(Section):
     """Pooling of the query tokens into one vector (output: qformer only)."""
     dtype: Dtype = "auto"
     """Data type of the forward pass; auto: bfloat16 if the hardware supports it, else float32."""
+    layers: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
+    """Hidden layers of a ViT to store beside its output, counted from 1, such as [6, 9]: arrays cls_6, patches_6, cls_9
+    and patches_9, from the same forward pass (output: hidden only). null: none."""
     store_dtype: Literal["float16", "float32", "int8"] = "float16"
     """Data type of the stored features; int8: patches in half the bytes of float16, which are read as float16."""
     image_size: int | None = Field(None, ge=16)
@@ -45,6 +48,16 @@ class BackboneConfig(Section):
     def _a_store_is_as_it_is(self) -> Self:
         if self.mirror and self.is_adopted:
             raise ValueError(f"mirror needs pictures, but {self.source} holds features")
+        if self.layers is not None and self.is_adopted:
+            raise ValueError(f"layers needs pictures, but {self.source} holds features")
+        return self
+
+    @model_validator(mode="after")
+    def _layers_are_those_of_a_network(self) -> Self:
+        if self.layers is not None and self.output != "hidden":
+            raise ValueError(f"layers needs output: hidden, not {self.output}")
+        if self.layers is not None and self.layers != sorted(set(self.layers)):
+            raise ValueError(f"layers has to increase: {sorted(set(self.layers))}")
         return self
 
     @property

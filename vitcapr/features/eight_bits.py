@@ -2,7 +2,7 @@
 
 An array ``patches`` of ``store_dtype: int8`` has a second array beside it, ``patches_scale``: a number for each channel
 of each image. A stored number times the scale of its channel is the feature. Each image has its own scales, so a row
-depends on nothing but its image.
+depends on nothing but its image. Patches of hidden layers are kept in the same way.
 """
 
 import torch
@@ -15,7 +15,7 @@ _LEAST = 2.0**-24
 
 def dtype_of(array: str, store_dtype: str) -> str:
     """The dtype of an array of a store: only patches are int8; beside them, the rest is float16."""
-    return "float16" if store_dtype == "int8" and array != "patches" else store_dtype
+    return "float16" if store_dtype == "int8" and not array.startswith("patches") else store_dtype
 
 
 def quantise(features: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,7 @@
 A plain ViT is loaded without transformers, which takes seconds to import.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -96,6 +96,7 @@ def load_image_encoder(
     size: tuple[int, int],
     dtype: torch.dtype,
     device: torch.device,
+    layers: Sequence[int] = (),
 ) -> ImageEncoder:
     """Load only the image encoder of the checkpoint in ``folder``.
 
@@ -112,14 +113,23 @@ def load_image_encoder(
     Args:
         pool: pooling of the query tokens; not used for other outputs.
         size: height and width of the images.
+        layers: hidden layers of a ViT to return as well, counted from 1, increasing; output ``hidden`` only.
 
     Raises:
-        UserError: the checkpoint is of another kind, has no such output, lacks weights or does not run on this size.
+        UserError: the checkpoint is of another kind, has no such output or layer, lacks weights or does not run on this
+            size.
     """
     named = kind_of(folder, kind, output)
-    plain = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
-    if plain is not None:
-        return plain
-    from vitcapr.features.encoders.image_towers import load_with_transformers
+    if layers and named == "cnn":
+        remedy = "leave out layers, or use a ViT"
+        raise UserError("a convolutional network has no layers of patches to choose from", where=folder, remedy=remedy)
+    tower: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
+    if tower is None:
+        from vitcapr.features.encoders.image_towers import load_with_transformers
 
-    return load_with_transformers(folder, named, output, pool, size, dtype, device)
+        tower = load_with_transformers(folder, named, output, pool, size, dtype, device)
+    if not layers:
+        return tower
+    from vitcapr.features.encoders.hidden_layers import WithHiddenLayers
+
+    return WithHiddenLayers(tower, layers, folder)

@@ -1,5 +1,6 @@
 """Features that other programs computed, as a sealed store that says so."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,7 +16,8 @@ from vitcapr.features.store.seal import write_sealed
 from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 
-OURS = ("patches", "cls", "text")
+_OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")
+"""The names of our arrays; a number is that of a hidden layer."""
 _CHUNK_OF_GRIDS, _CHUNK_OF_VECTORS = 64, 1024
 
 
@@ -50,7 +52,7 @@ def import_features(
     order = range(len(source.ids)) if ids is None else _order(source, ids)
     named = list(source.ids) if ids is None else list(ids)
     arrays, shapes, found_grid = _arrays(source, order, grid, identity)
-    patches = "patches" in arrays
+    patches = any(name.startswith("patches") for name in arrays)
     chunk = _CHUNK_OF_GRIDS if patches else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     axes = {2: (axis, "channel"), 3: (axis, "patch", "channel")}
@@ -117,13 +119,13 @@ def _arrays(
         if first.dtype.kind != "f" or first.ndim not in (1, 2, 3):
             raise UserError(f"'{name}' is {first.dtype} of shape {first.shape}, not features", where=where)
         vectors = "text" if identity == "caption_id" else "cls"
-        ours = name if name in OURS else {1: vectors}.get(first.ndim, "patches")
+        ours = name if _OURS.fullmatch(name) else {1: vectors}.get(first.ndim, "patches")
         if ours in arrays:
             raise UserError(f"'{name}' is a second array of {ours}", where=where, remedy="choose one with --array")
         shape = first.shape
         if first.ndim == 3:
             found, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
-        if ours == "patches" and found != (0, 0) and found[0] * found[1] != shape[0]:
+        if ours.startswith("patches") and found != (0, 0) and found[0] * found[1] != shape[0]:
             raise UserError(f"{shape[0]} patches are not {found[0]} x {found[1]}", where=where, remedy="correct --grid")
         arrays[ours] = row
         shapes[ours] = (tuple(shape), "float16" if first.dtype.itemsize == 2 else "float32")

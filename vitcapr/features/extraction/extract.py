@@ -141,25 +141,28 @@ class _Decoder:
 
 def layouts_of(backbone: ImageEncoder, images: int, chunk: int, dtype: str) -> dict[str, ArrayLayout]:
     """The arrays of a store of a backbone's features, by name."""
-    axes = {"patches": ("image", "patch", "channel"), "cls": ("image", "channel")}
-    layouts = {
-        name: ArrayLayout((images, *shape), chunk, dtype_of(name, dtype), axes[name])
-        for name, shape in sorted(backbone.shapes.items())
-    }
-    if "patches" in layouts and layouts["patches"].dtype == "int8":
-        width = backbone.shapes["patches"][-1]
-        layouts["patches" + SCALE] = ArrayLayout((images, width), chunk, "float16", axes["cls"])
-    return layouts
+    axes = {2: ("image", "patch", "channel"), 1: ("image", "channel")}
+    layouts = {}
+    for name, shape in backbone.shapes.items():
+        layouts[name] = ArrayLayout((images, *shape), chunk, dtype_of(name, dtype), axes[len(shape)])
+        if layouts[name].dtype == "int8":
+            layouts[name + SCALE] = ArrayLayout((images, shape[-1]), chunk, "float16", axes[1])
+    return dict(sorted(layouts.items()))
 
 
-def shape_of(backbone: ImageEncoder) -> str:
-    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``."""
+def shape_of(backbone: ImageEncoder, layers: Sequence[int] = ()) -> str:
+    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``.
+
+    Args:
+        layers: the hidden layers that are stored as well.
+    """
     if "patches" not in backbone.shapes:
         return f"a vector of {backbone.shapes['cls'][0]}"
     tokens, width = backbone.shapes["patches"]
     if backbone.grid == NO_GRID:
         return f"{tokens} tokens of {width}"
-    return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}"
+    more = f" from the output and layers {', '.join(map(str, layers))}" if layers else ""
+    return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}{more}"
 
 
 def spans_of(chunks: Sequence[int], known: KnownRows, batch: int) -> list[Span]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from vitcapr.artefacts.feature_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.errors import UserError
 from vitcapr.features.store.layout import GROUP, ArrayLayout, chunk_path
 from vitcapr.features.store.writer import StoreWriter, finished, read_layouts
@@ -203,15 +204,23 @@ class KnownRows:
 
 
 def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> Iterator[tuple[_Source, dict[str, int]]]:
-    """The stores of this recipe, with the row of each digest that a finished chunk holds."""
+    """The stores of this recipe, with the row of each digest that a finished chunk holds.
+
+    A store may hold more hidden layers than the recipe has; their arrays are left out.
+    """
+    layers = set(recipe.get(LAYERS, ()))
+    exact = {key: value for key, value in recipe.items() if key != LAYERS}
     for path in stores.glob(f"*/{GROUP}/zarr.json"):
         other = path.parent.parent
         if other == except_for:
             continue
         attributes = read_json(path).get("attributes", {})
-        if any(key not in attributes or attributes[key] != value for key, value in recipe.items()):
+        if any(key not in attributes or attributes[key] != value for key, value in exact.items()):
             continue
-        layouts, digests = read_layouts(other), _read_row_digests(other)
+        held = set(attributes.get(LAYERS, ()))
+        if not layers <= held:
+            continue
+        layouts, digests = _without(read_layouts(other), held - layers), _read_row_digests(other)
         if not layouts or any(layout.shape[0] != len(digests) for layout in layouts.values()):
             continue
         size = next(iter(layouts.values())).chunk
@@ -220,6 +229,12 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
             digests[row]: row for index in chunks for row in range(index * size, min((index + 1) * size, len(digests)))
         }
         yield _Source(other, layouts), rows
+
+
+def _without(layouts: Mapping[str, ArrayLayout] | None, layers: set[int]) -> dict[str, ArrayLayout]:
+    """The arrays of a store but those of some hidden layers."""
+    left_out = {name for layer in layers for array in arrays_of_layer(layer) for name in (array, array + SCALE)}
+    return {name: layout for name, layout in (layouts or {}).items() if name not in left_out}
 
 
 def _same_arrays(one: _Source, other: _Source) -> bool:
