@@ -33,6 +33,17 @@ class SentenceSimilarityConfig(Section):
     """A text encoder of sentences, for example a Sentence-BERT model with pool: mean."""
 
 
+class BertScoreConfig(Section):
+    """BERTScore, without rescaling by a baseline."""
+
+    text_encoder: str
+    """A text encoder with output: hidden, for example BERT or RoBERTa."""
+    layer: int | None = Field(None, ge=1)
+    """The hidden layer whose vectors are compared, counted from 1; null: the last one."""
+    idf: bool = False
+    """Weigh tokens by their inverse document frequency in the references of the split."""
+
+
 class MetricsConfig(Section):
     metrics: list[Annotated[str, AfterValidator(_known)]] = [
         "bleu",
@@ -46,6 +57,8 @@ class MetricsConfig(Section):
     """null: no CLIPScore."""
     sentence_similarity: SentenceSimilarityConfig | None = None
     """null: no similarity of sentences."""
+    bert_score: BertScoreConfig | None = None
+    """null: no BERTScore."""
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
     retrieval use the whole split."""
@@ -61,7 +74,7 @@ class MetricsConfig(Section):
         return next((count for name, count in self.sampled_images.items() if name == split), None)
 
 
-ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity"})
+ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
 SCORERS = ENCODERS | {"metrics.scorer_timeout", "metrics.metrics", "metrics.sampled_images", "metrics.sampling_seed"}
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""

@@ -48,7 +48,8 @@ class MetricStages:
     def encoders(self) -> list[str]:
         """The text encoders that score captions."""
         metrics = self.selection.config.metrics
-        return [each.text_encoder for each in (metrics.clip_score, metrics.sentence_similarity) if each is not None]
+        wanted = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
+        return [each.text_encoder for each in wanted if each is not None]
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """The sealed image features of CLIPScore, where it is wanted."""
