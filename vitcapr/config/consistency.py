@@ -131,6 +131,8 @@ def _of_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterat
 
 
 def _of_metrics(config: "ExperimentConfig") -> Iterator[str]:
+    if ("chair" in config.metrics.metrics) != bool(config.metrics.instances):
+        yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
     clip, sentences, bert = config.metrics.clip_score, config.metrics.sentence_similarity, config.metrics.bert_score
     for key, wanted in (("clip_score", clip), ("sentence_similarity", sentences), ("bert_score", bert)):
         if wanted is not None:

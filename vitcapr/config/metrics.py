@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.dataset import find_data
+from vitcapr.config.paths import UserPath, one_spelling
 from vitcapr.modules import modules_in
 
 
@@ -53,6 +55,8 @@ class MetricsConfig(Section):
         "diversity",
     ]
     """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score."""
+    instances: list[UserPath] = []
+    """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
     clip_score: ClipScoreConfig | None = None
     """null: no CLIPScore."""
     sentence_similarity: SentenceSimilarityConfig | None = None
@@ -69,6 +73,10 @@ class MetricsConfig(Section):
     scorer_timeout: int = Field(300, ge=1)
     """Seconds without output after which a scorer is stopped with an error."""
 
+    def located(self) -> Self:
+        """A copy with the paths of this machine."""
+        return self.model_copy(update={"instances": [one_spelling(str(find_data(path))) for path in self.instances]})
+
     def sample_of(self, split: str) -> int | None:
         """Number of images of a split whose captions are scored; None: all."""
         return next((count for name, count in self.sampled_images.items() if name == split), None)
@@ -76,7 +84,10 @@ class MetricsConfig(Section):
 
 ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
-SCORERS = ENCODERS | {"metrics.scorer_timeout", "metrics.metrics", "metrics.sampled_images", "metrics.sampling_seed"}
+SCORERS = ENCODERS | {
+    *("metrics.scorer_timeout", "metrics.metrics", "metrics.instances", "metrics.sampled_images"),
+    "metrics.sampling_seed",
+}
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 
@@ -88,7 +99,7 @@ class ScoreSettings(StageSettings):
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        return cls(metrics=config.metrics, language=config.text.language)
+        return cls(metrics=config.metrics.located(), language=config.text.language)
 
 
 class IntervalSettings(StageSettings):
