@@ -31,6 +31,7 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"text": {"kind": "bag", "standardise": True}}, "standardise needs kind features or features_and_words"),
         ({"text": {"kind": "bag", "head": "none"}}, "bag learns word embeddings"),
         ({"training": {"phases": [{"epochs": 1, "mixup": 0.2}]}}, "mixup needs text kind features"),
+        ({"training": {"phases": [{"epochs": 1, "structure": 10.0}]}}, "structure needs text kind features"),
         (
             {
                 "text": {"kind": "features_and_words", "encoder": "bert"},

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.models.heads import PerceptronHead, RawHead, ResidualHead, Standardise, build_head
+from vitcapr.models.heads import GatedHead, PerceptronHead, RawHead, ResidualHead, Standardise, build_head
 
 BATCH, WIDTH, SPACE = 4, 6, 3
 
@@ -48,6 +48,20 @@ def test_perceptron_is_linear_gelu_linear() -> None:
     hidden = nn.functional.gelu(features() @ weights["widen.weight"].T + weights["widen.bias"])
     expected = hidden @ weights["narrow.weight"].T + weights["narrow.bias"]
     torch.testing.assert_close(head(features()), expected)
+
+
+def test_a_gated_head_is_layer_norm_a_gate_and_linear() -> None:
+    head = build_head("gated", WIDTH, SPACE, 5, dropout=0.4).eval()
+    assert isinstance(head, GatedHead)
+    weights = {name: weight + 0.1 for name, weight in head.state_dict().items()}
+    head.load_state_dict(weights)
+    rows = 9 * features()
+    normed = (rows - rows.mean(1, keepdim=True)) / (rows.var(1, keepdim=True, correction=0) + 1e-5).sqrt()
+    normed = normed * weights["norm.weight"] + weights["norm.bias"]
+    gate = (normed @ weights["gate.weight"].T + weights["gate.bias"]).clamp(0, 6)
+    hidden = gate * (normed @ weights["widen.weight"].T + weights["widen.bias"])
+    torch.testing.assert_close(head(rows), hidden @ weights["narrow.weight"].T + weights["narrow.bias"])
+    assert ((gate == 0) | (gate == 6)).any()
 
 
 def test_a_residual_head_of_depth_one_has_the_names_it_always_had() -> None:

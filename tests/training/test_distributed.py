@@ -20,7 +20,7 @@ import torch._dynamo  # the optimiser's first step imports it, which every forke
 from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.errors import Preempted
 from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.pairs import WordTexts
+from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
@@ -110,14 +110,19 @@ def captioner(dropout: float = 0.0) -> CaptionerTask:
 def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
     torch.manual_seed(0)
     table = tokens()
-    text = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
+    text: dict[str, Any] = {"kind": "words", "vocabulary": WORDS, "word_dim": 3, "hidden_dim": 4, "dropout": 0.0}
+    texts: Any = WordTexts({"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}, 20)
+    if "structure" in phase:
+        vectors = np.random.default_rng(2).normal(size=(len(table.image_row), WIDTH)).astype(np.float32)
+        text = {"kind": "features", "feature_dim": WIDTH}
+        texts = FeatureTexts(MemoryArray(vectors), np.arange(len(vectors)), table.image_row)
     shared = {"embedding_dim": SPACE, "temperature": 0.1, "learn_temperature": True}
     encoder = build_dual_encoder({**shared, "image": {"feature_dim": WIDTH, "head": image_head}, "text": text})
     mined = phase.get("hard_negatives") is not None
     return RetrieverTask(
         encoder,
         [store()],
-        WordTexts({"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}, 20),
+        texts,
         train=TRAIN,
         validation=VALIDATION,
         phases=[PairPhase(batch_images=4, **phase)],
@@ -132,6 +137,7 @@ TASKS = {
     "info_nce": retriever,
     "drawn captions": lambda: retriever(captions_per_image=1),
     "max_hinge": lambda: retriever(objective="max_hinge"),
+    "structure": lambda: retriever(structure=2.0, structure_levels=2),
     "frozen images": lambda: retriever("none"),
     "mined": lambda: retriever(hard_negatives="hardest", hard_negative_weight=0.5),
 }

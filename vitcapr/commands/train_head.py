@@ -23,7 +23,9 @@ def main(
     images: Annotated[Path, typer.Option(help="Sealed manifest.json of image features with cls, or its folder.")],
     texts: Annotated[Path, typer.Option(help="Sealed manifest.json of text features, or its folder.")],
     output: Annotated[Path, typer.Option(help="Folder for the weights, the card and the history.")],
-    head: Annotated[Literal["none", "linear", "mlp", "residual"], typer.Option(help="Head of both sides.")] = "mlp",
+    head: Annotated[
+        Literal["none", "linear", "mlp", "gated", "residual"], typer.Option(help="Head of both sides.")
+    ] = "mlp",
     pairs: Annotated[
         Path | None,
         typer.Option(

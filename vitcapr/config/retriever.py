@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from vitcapr.config.base import Section
 from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
 
-Head = Literal["none", "matrix", "linear", "mlp", "residual"]
+Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
 
 def _check_depth(head: Head, depth: int) -> None:
@@ -22,17 +22,17 @@ class ImageTowerConfig(Section):
     queries: int = Field(4, ge=1)
     """Number of learned queries that pool the patches (attention and attention_mean only)."""
     head: Head = "residual"
-    """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; residual: layer norm, a
-    linear layer and residual two-layer perceptrons; none: nothing is learned, and a fixed rotation changes the width to
-    embedding_dim if they differ."""
+    """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; gated: a gated linear unit
+    (SAIL); residual: layer norm, a linear layer and residual two-layer perceptrons; none: nothing is learned, and a
+    fixed rotation changes the width to embedding_dim if they differ."""
     hidden_dim: int = Field(512, ge=1)
-    """Hidden width of the perceptrons of an mlp or residual head."""
+    """Hidden width of an mlp, gated or residual head."""
     depth: int = Field(1, ge=1)
     """Number of residual perceptrons in sequence (head residual only)."""
     standardise: bool = False
     """Standardise every dimension with the mean and standard deviation of the training images (pool cls only)."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    """Dropout on the pooled features and inside an mlp or residual head."""
+    """Dropout on the pooled features and inside an mlp, gated or residual head."""
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
@@ -59,14 +59,15 @@ class TextTowerConfig(Section):
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated (not for features)."""
     hidden_dim: int = Field(256, ge=1)
-    """Width of the LSTM state, or hidden width of the perceptrons of an mlp or residual head."""
+    """Width of the LSTM state, or hidden width of an mlp, gated or residual head."""
     depth: int = Field(1, ge=1)
     """Number of residual perceptrons in sequence (not for lstm and bilstm)."""
     standardise: bool = False
     """Standardise every dimension of the text features with the mean and standard deviation of the training
     captions."""
     dropout: float = Field(0.3, ge=0, lt=1)
-    """Dropout on word vectors and pooled states, or on text features and inside an mlp or residual head."""
+    """Dropout on word vectors and pooled states, or on text features and inside an mlp, gated or residual
+    head."""
 
     @model_validator(mode="after")
     def _encoder_goes_with_features(self) -> Self:
@@ -121,6 +122,12 @@ class RetrieverPhaseConfig(PhaseConfig):
     mixup: float = Field(0.0, ge=0)
     """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
     kind features only."""
+
+    structure: float = Field(0.0, ge=0)
+    """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
+    frozen encoders; 0: none. Text kinds features and features_and_words only."""
+    structure_levels: int = Field(1, ge=1)
+    """Number of levels of neighbours that it compares: 1 is the neighbours, 2 also those of the neighbours."""
 
     @model_validator(mode="after")
     def _mines_by_cosine(self) -> Self:
@@ -200,6 +207,8 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("queue does not work with text kind features_and_words")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup needs text kind features, not {self.text.kind}")
+        if not self.text.reads_features and any(phase.structure for phase in phases):
+            raise ValueError(f"structure needs text kind features or features_and_words, not {self.text.kind}")
         return self
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-HeadKind = Literal["none", "matrix", "linear", "mlp", "residual"]
+HeadKind = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
 _TURN_SEED = 0
 _FLAT = 1e-6
@@ -58,6 +58,39 @@ class PerceptronHead(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         hidden = nn.functional.gelu(self.widen(self.dropout(features)))
+        return self.narrow(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
+class GatedHead(nn.Module):
+    """Layer norm, then a gated linear unit, then a linear layer: the alignment layer of SAIL. (B, D) -> (B, E).
+
+    Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models: a head after the GLU of
+    Dauphin et al. 2017,
+
+        G(ReLU6(F1 x) * (F2 x)),    * by element
+
+    with biases, weights drawn as in Glorot and Bengio 2010 and biases that start at 0. The details are those of the
+    authors' public code (``width_factor`` 8: H is 8 D); the paper gives no number to this equation that this build
+    could check. Their head has no dropout.
+
+    Args:
+        hidden_dim: H, the width of F1 and F2.
+    """
+
+    def __init__(self, features: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+        self.dropout = nn.Dropout(dropout)
+        self.gate = nn.Linear(features, hidden_dim)
+        self.widen = nn.Linear(features, hidden_dim)
+        self.narrow = nn.Linear(hidden_dim, embedding_dim)
+        for layer in (self.gate, self.widen, self.narrow):
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, features: Tensor) -> Tensor:
+        features = self.dropout(self.norm(features))
+        hidden = nn.functional.relu6(self.gate(features)) * self.widen(features)
         return self.narrow(self.dropout(hidden))  # type: ignore[no-any-return]
 
 
@@ -142,11 +175,13 @@ class Standardise(nn.Module):
 def build_head(
     kind: HeadKind, features: int, embedding_dim: int, hidden_dim: int, dropout: float, depth: int = 1
 ) -> nn.Module:
-    """The head of a kind. ``hidden_dim`` is for ``mlp`` and ``residual``, ``depth`` only for ``residual``."""
+    """The head of a kind. ``hidden_dim`` is for ``mlp``, ``gated`` and ``residual``, ``depth`` for ``residual``."""
     if kind == "none":
         return RawHead(features, embedding_dim)
     if kind in ("matrix", "linear"):
         return LinearHead(features, embedding_dim, dropout, bias=kind == "linear")
     if kind == "mlp":
         return PerceptronHead(features, embedding_dim, hidden_dim, dropout)
+    if kind == "gated":
+        return GatedHead(features, embedding_dim, hidden_dim, dropout)
     return ResidualHead(features, embedding_dim, hidden_dim, dropout, depth)

@@ -36,7 +36,7 @@ class ImageTower(nn.Module):
         pool: ``cls``: CLS; ``cls_mean``: CLS and the mean patch; ``attention``: CLS and attention-pooled patches;
             ``attention_mean``: CLS and both.
         queries: number of attention-pooled vectors; only for ``attention`` and ``attention_mean``.
-        hidden_dim: width of the head's perceptrons; only for ``mlp`` and ``residual``.
+        hidden_dim: width of the head's hidden layer; only for ``mlp``, ``gated`` and ``residual``.
         depth: number of perceptrons in the head; only for ``residual``.
         standardise: standardise each dimension with the mean and deviation of the training rows; only for ``cls``.
     """

@@ -17,6 +17,7 @@ from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_ca
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
 from vitcapr.training.mixup import mix
 from vitcapr.training.recall import recalls
+from vitcapr.training.structure import structure_loss
 
 _VALIDATION_IMAGES = 64
 """In a batch of the validation loss, where no phase of training says how many."""
@@ -32,6 +33,8 @@ class PairPhase:
         hard_negatives: the rule by which wrong captions are mined; None mines none.
         hard_negative_weight: of the mined loss, which is added to the objective.
         mixup: of the Beta distribution that pairs are mixed by; 0 mixes none.
+        structure: weight of the STRUCTURE loss; 0 leaves it out.
+        structure_levels: how many levels of neighbours it compares.
         batch_pairs: pairs in a batch, where an epoch is every pair once; None draws images.
     """
 
@@ -42,6 +45,8 @@ class PairPhase:
     hard_negatives: Rule | None = None
     hard_negative_weight: float = 0.0
     mixup: float = 0.0
+    structure: float = 0.0
+    structure_levels: int = 1
     batch_pairs: int | None = None
 
 
@@ -161,12 +166,27 @@ class RetrieverTask:
             if phase.hard_negatives is not None:
                 mined = self._mined(batch, similarity, images, index, temperature, phase.hard_negatives)
                 loss = loss + phase.hard_negative_weight * mined
+            if phase.structure:
+                frozen = map(distributed.gather, self._frozen(batch))
+                pairs_of_spaces = zip(frozen, (images, captions), strict=True)
+                moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
+                loss = loss + phase.structure * (moved[0] + moved[1]) / 2
         return loss, pairs
 
     def _embedded_nothing(self) -> tuple[Tensor, Tensor]:
         """The embeddings of an empty share, (0, E) twice; gradients flow back through them as through any other."""
         nothing = distributed.nothing(self.model).expand(0, self.model.encoder.embedding_dim)
         return nothing, nothing
+
+    def _frozen(self, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
+        """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
+
+        Of an image: CLS and, if the tower reads patches, their mean.
+        """
+        arrays = [array.float() for array in batch.features.values()]
+        images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
+        texts = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
+        return torch.cat(images, dim=1).to(self._device), texts.to(self._device).float()
 
     def _mined(
         self, batch: PhaseBatch, similarity: Tensor, images: Tensor, index: Tensor, temperature: Tensor, rule: Rule
