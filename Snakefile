@@ -47,6 +47,7 @@ include: "rules/pairs.smk"
 include: "rules/training.smk"
 include: "rules/decoding.smk"
 include: "rules/retrieval.smk"
+include: "rules/alignment.smk"
 include: "rules/finetuning.smk"
 include: "rules/reranking.smk"
 include: "rules/metrics.smk"
@@ -66,6 +67,7 @@ rule all:
         experiment.metrics.spreads,
         experiment.metrics.ablations,
         experiment.metrics.paper_pages,
+        experiment.alignment.files,
         experiment.pairs.files,
         experiment.store_reports,
         experiment.first_page.page,

@@ -17,6 +17,7 @@ wildcard_constraints:
     tokenizer=one_of(experiment.finetuning.tokenizers),
     finetuned=one_of(experiment.finetuning.needed),
     language=one_of(experiment.finetuning.languages),
+    alignment=one_of(experiment.selection.alignments),
     loss_curves=one_of(list(experiment.config.run.loss_curves)),
     scored=one_of(experiment.selection.scored),
     querybank_scores=one_of(list(experiment.selection.querybank_scores.values())),

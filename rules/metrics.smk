@@ -45,10 +45,7 @@ rule score:
         mem_mb=4000,
         runtime=60,
     params:
-        **stages.score(
-            model=lambda wildcards: wildcards.captioner,
-            sources=experiment.metrics.instance_files,
-        ),
+        **stages.score(model=lambda wildcards: wildcards.captioner),
     shell:
         "{params.command} --log {log:q}"
 

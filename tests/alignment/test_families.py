@@ -11,7 +11,7 @@ from sklearn.linear_model import Ridge
 
 from vitcapr.alignment.asif import asif, relative
 from vitcapr.alignment.cca import canonical, cosine_of, fit_cca, fit_csa, weighted_cosine_of
-from vitcapr.alignment.cka import likeness, linear_cka, local_cka
+from vitcapr.alignment.cka import likeness, linear_cka, local_cka, mutual_neighbours
 from vitcapr.alignment.families import FAMILIES
 from vitcapr.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.alignment.interface import Pairs
@@ -152,11 +152,22 @@ def test_local_cka_is_the_cka_with_the_pair_added() -> None:
     np.testing.assert_allclose(alignment.images(new_x) @ alignment.texts(new_y).T, expected, rtol=1e-4)
 
 
+def test_mutual_neighbours_are_the_shared_ones() -> None:
+    x, y = views(40, 6, 5)
+    same = 0
+    for row in range(40):
+        near = [sorted(set(range(40)) - {row}, key=lambda other: -cosines(z, z)[row, other])[:3] for z in (x, y)]
+        same += len(set(near[0]) & set(near[1]))
+    assert mutual_neighbours(x, y, 3) == pytest.approx(same / 120)
+    assert mutual_neighbours(x, 2 * x, 3) == 1
+
+
 def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
     base, held_out = pairs_of(200, 1, seed=0), pairs_of(40, 2, seed=1)
     alike = likeness(base, held_out)
     unlike = likeness(base, Pairs(held_out.images, held_out.texts[::-1].copy(), held_out.caption_image))
     assert alike.matched > unlike.matched + 0.3
+    assert 0.3 < alike.mutual_neighbours <= 1
     assert 0 < alike.cka < 1
 
 

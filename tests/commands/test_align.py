@@ -25,7 +25,8 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     patches = cause[:, None, WIDTH:] + draw.normal(size=(IMAGES, PATCHES, WIDTH))
     texts = np.repeat(cause @ draw.normal(size=(2 * WIDTH, 12)), 2, axis=0)
     texts = (texts + 0.05 * draw.normal(size=texts.shape)).astype(np.float32)
-    arrays = {"cls": cls, "patches": patches.astype(np.float32)}
+    noise = draw.normal(size=(2, IMAGES, WIDTH)).astype(np.float32)
+    arrays = {"cls": cls, "patches": patches.astype(np.float32), "cls_3": noise[0], "cls_6": cls + noise[1]}
     return (
         write_store(root / "images", arrays, NAMES, "image_id"),
         write_store(root / "texts", {"text": texts}, CAPTIONS, "caption_id"),
@@ -53,7 +54,7 @@ def test_it_compares_families_inputs_and_sizes(
         query_bank=True,
     )
     printed = capsys.readouterr().out
-    assert "cls: CKA of the training pairs 0." in printed
+    assert "mutual kNN" in printed
     assert "40 test images with 80 captions" in printed
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")
     systems = [f"{f} ({i}){b}" for i in ("cls", "cls+patches") for f in ("linear", "cca", "procrustes")
@@ -90,10 +91,24 @@ def test_a_family_can_have_inputs_of_its_own(stores: tuple[Path, Path], tmp_path
     assert systems == ["linear (cls)", "ridge (cls)", "cca (cls+patches)", "ridge (cls+patches)"]
 
 
+def test_the_inputs_with_most_mutual_neighbours_are_chosen(
+    stores: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = ["cls_3", "cls_6+patches", "cls_6"]
+    align.main(*stores, tmp_path / "out", inputs=inputs, choose_inputs=True, families="cca", sizes="all")
+    assert "inputs cls_6+patches: the largest mutual kNN" in capsys.readouterr().err
+    assert list(pd.read_csv(tmp_path / "out" / "scores.csv")["system"]) == ["cca"]
+    page = (tmp_path / "out" / "tables.md").read_text()
+    lines = {line.split(" | ")[0]: line.split(" | ")[2] for line in page.splitlines() if line.startswith("| cls_")}
+    mutual = [float(lines[f"| {name}"]) for name in inputs]
+    assert mutual[1] == max(mutual)
+    assert mutual[0] == min(mutual)
+
+
 def test_the_same_seed_gives_the_same_scores(stores: tuple[Path, Path], tmp_path: Path) -> None:
     for name in ("one", "two"):
         align.main(*stores, tmp_path / name, families="linear,asif", sizes="100", seeds=1)
-    one, two = (pd.read_csv(tmp_path / name / "scores.csv").drop(columns="cpu_seconds") for name in ("one", "two"))
+    one, two = (pd.read_csv(tmp_path / name / "scores.csv") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -102,9 +117,12 @@ def test_the_same_seed_gives_the_same_scores(stores: tuple[Path, Path], tmp_path
     [
         ({"families": "cca,pca"}, "no family 'pca'"),
         ({"families": "cca@patches"}, "no inputs 'patches'"),
-        ({"sizes": "100,5"}, "'5' is no number of pairs"),
+        ({"families": "cca@cls", "choose_inputs": True}, "write it without @cls"),
+        ({"sizes": "100,5"}, "sizes.1"),
+        ({"sizes": "100,many"}, "sizes.1"),
         ({"sizes": "100000", "families": "cca"}, "100,000 pairs of"),
         ({"inputs": ["cls+depth"]}, r"no image input 'cls\+depth'"),
+        ({"inputs": ["cls_9"]}, "the store has no 'cls_9'"),
         ({"inputs": ["cls+views"]}, "there is one view alone"),
     ],
 )

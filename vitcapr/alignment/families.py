@@ -1,4 +1,5 @@
-"""The families of alignments by name. A new family is a module with a ``Fit`` and a line here."""
+"""The families of alignments by name. A new family is a module with a ``Fit``, a line here and its name in
+``vitcapr/config/alignment.py``."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from vitcapr.alignment.heads import HEADS, fit_head
 from vitcapr.alignment.interface import Fit
 from vitcapr.alignment.procrustes import fit_procrustes
 from vitcapr.alignment.ridge import fit_ridge
+from vitcapr.config.alignment import FAMILIES as NAMES
 
 
 class Family(NamedTuple):
@@ -21,7 +23,7 @@ class Family(NamedTuple):
     seeded: bool = False
 
 
-FAMILIES: Mapping[str, Family] = {
+_FITS: Mapping[str, Family] = {
     **{name: Family(fit_head(name), seeded=True) for name in HEADS},
     "cca": Family(fit_cca),
     "csa": Family(fit_csa),
@@ -30,5 +32,6 @@ FAMILIES: Mapping[str, Family] = {
     "asif": Family(fit_asif),
     "local_cka": Family(fit_local_cka),
 }
+FAMILIES: Mapping[str, Family] = {name: _FITS[name] for name in NAMES}
 BASELINE = "linear"
 """The family that the others are compared with."""

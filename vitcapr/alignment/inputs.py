@@ -10,32 +10,28 @@ from vitcapr.features.batches.pairing import Pairing
 from vitcapr.features.batches.pairs import draw_pairs
 from vitcapr.features.store.reader import FeatureStore
 
-ARRAYS = ("cls", "patches")
-"""Of an image store, those that inputs are made of."""
 _BLOCK = 256
 """Images whose patches are read at a time."""
 
 
 def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32s:
-    """One vector an image: CLS, the mean of the patches, or both side by side.
+    """One vector an image: CLS, the mean of the patches, or several of them side by side.
 
     Args:
         views: stores of the same images, the plain one first.
-        parts: ``cls``, ``patches`` or both, and ``views`` for the mean over all views instead of the first view.
+        parts: arrays of the stores, ``cls``, ``patches`` or those of a layer, and ``views`` for the mean over all views
+            instead of the first view.
 
     Returns:
         (N, sum of the widths) float32.
 
     Raises:
-        UserError: a part is unknown, a store lacks it, or the views are of other images.
+        UserError: a store lacks an array, or the views are of other images.
     """
     arrays = [part for part in parts if part != "views"]
     seen = views if "views" in parts else views[:1]
-    if not arrays or not set(arrays) <= set(ARRAYS):
-        remedy = "give cls, patches or cls+patches, and +views for the mean over the views"
-        raise UserError(f"no image input '{'+'.join(parts)}'", where="--inputs", remedy=remedy)
     if "views" in parts and len(views) < 2:
-        raise UserError("there is one view alone", where="--inputs", remedy="give the others with --view")
+        raise UserError("there is one view alone", where="+".join(parts), remedy="give the others with --view")
     for view in seen:
         if view.ids != views[0].ids:
             remedy = "give stores of the same data set"

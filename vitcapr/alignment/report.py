@@ -1,27 +1,27 @@
-"""The tables and the figure of a study."""
+"""The tables of a study."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from vitcapr.alignment.cka import Likeness
 from vitcapr.alignment.study import COMPARED, Study
-from vitcapr.figures.learning_curve import TrainedRetriever
 from vitcapr.metrics.known_scores import COLUMNS as SCORES
 from vitcapr.tables.table import NOTHING, Cell, Table, row
 
 _TESTED = ("i2t_recall_1", "t2i_recall_1")
 
 
-def tables(scores: pd.DataFrame, differences: pd.DataFrame, baseline: str | None) -> list[Table]:
+def tables(scores: pd.DataFrame, differences: pd.DataFrame, seconds: pd.DataFrame, baseline: str | None) -> list[Table]:
     """A table for each number of pairs: recalls in percent, differences to the baseline and processor time.
 
     Args:
-        scores, differences: of :mod:`vitcapr.alignment.study`.
+        scores, differences, seconds: of :mod:`vitcapr.alignment.study`.
     """
     against = {(one["system"], one["pairs"], one["score"]): one for one in differences.to_dict("records")}
+    scores = scores.merge(seconds, on=["system", "pairs", "seed"])
     return [_table(int(pairs), part, against, baseline) for pairs, part in scores.groupby("pairs", sort=True)]  # type: ignore[arg-type]
 
 
@@ -61,29 +61,19 @@ def chosen_settings(scores: pd.DataFrame, seed: int = 0) -> Table:
     return Table(f"Settings chosen on validation, seed {seed}", ("system", *(f"{s:,}" for s in sizes)), tuple(rows))
 
 
-def curves(scores: pd.DataFrame) -> dict[str, Sequence[TrainedRetriever]]:
-    """Recall@1 of every run by system, as :func:`vitcapr.figures.learning_curve.learning_curve` draws it."""
-    return {
-        str(system): [
-            TrainedRetriever(pairs, i2t, t2i)
-            for pairs, i2t, t2i in runs[["pairs", *_TESTED]].itertuples(index=False, name=None)
-        ]
-        for system, runs in scores.groupby("system", sort=False)
-    }
-
-
-def searched(study: Study) -> dict[str, str]:
-    """What is asked and what is searched, by direction, for the figure."""
-    images, captions = _test_pool(study)
-    return {
-        "i2t": f"{images:,} images among {captions:,} captions",
-        "t2i": f"{captions:,} captions among {images:,} images",
-    }
+def likeness_table(fits: Mapping[str, Likeness]) -> Table:
+    """How well the encoders fit each other before anything is fitted, for each image input."""
+    rows = [
+        row(name, f"{found.cka:.3f}", f"{found.mutual_neighbours:.3f}", f"{100 * found.matched:.1f}")
+        for name, found in fits.items()
+    ]
+    columns = ("inputs", "CKA", "mutual kNN", "matched by local CKA, %")
+    return Table("Before anything is fitted", columns, tuple(rows))
 
 
 def protocol(study: Study, samples: int) -> str:
     """How the numbers were made, in a paragraph."""
-    images, captions = _test_pool(study)
+    images, captions = study.test_pool
     validation = len(study.pairing.splits["validation"])
     differences = (
         f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {samples:,} bootstrap "
@@ -97,8 +87,3 @@ def protocol(study: Study, samples: int) -> str:
         f"{validation:,} validation images. {differences}CPU seconds include the choice of the settings, "
         "but not a query bank."
     )
-
-
-def _test_pool(study: Study) -> tuple[int, int]:
-    rows = study.pairing.splits["test"]
-    return len(rows), int(np.isin(study.pairing.image_row, rows).sum())

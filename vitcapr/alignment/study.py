@@ -69,6 +69,12 @@ class Study:
         return int(np.isin(self.pairing.image_row, self.pairing.splits["train"]).sum())
 
     @property
+    def test_pool(self) -> tuple[int, int]:
+        """Numbers of test images and of their captions."""
+        rows = self.pairing.splits["test"]
+        return len(rows), int(np.isin(self.pairing.image_row, rows).sum())
+
+    @property
     def baseline(self) -> str | None:
         """The system that the others are compared with: the linear head on its first inputs; None without one."""
         inputs = self.families.get(BASELINE)
@@ -115,11 +121,13 @@ class Study:
         return family if len(self.inputs) == 1 else f"{family} ({inputs})"
 
 
-def score_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
-    """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, cpu_seconds, settings``.
+def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
+    """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, settings, images,
+    captions``.
 
-    Recalls are fractions; ``settings`` is JSON.
+    Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
     """
+    images, captions = study.test_pool
     return pd.DataFrame(
         [
             {
@@ -128,12 +136,19 @@ def score_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
                 "seed": run.seed,
                 **{name: measure.value for name, measure in run.measures.items()},
                 "validation_rsum": run.validation_rsum,
-                "cpu_seconds": run.cpu_seconds,
                 "settings": canonical_json(run.settings),
+                "images": images,
+                "captions": captions,
             }
             for run in runs
         ]
     )
+
+
+def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
+    """A row for each run: ``system, pairs, seed, cpu_seconds``, as measured."""
+    columns = ["system", "pairs", "seed", "cpu_seconds"]
+    return pd.DataFrame([[getattr(run, column) for column in columns] for run in runs], columns=columns)
 
 
 def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:

@@ -9,7 +9,7 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 }
 """Definitions that every experiment has. An experiment that names one of them changes only the keys that it gives."""
 
-LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings")
+LISTED = ("captioners", "retrievers", "finetuned_dual_encoders", "rerankings", "alignments")
 """The sections whose definitions are run unless ``run`` lists others."""
 
 

@@ -16,6 +16,7 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
         *_undefined("run.decodings", run.decodings, config.decodings),
         *_undefined("run.rerankings", run.rerankings, config.rerankings),
         *_undefined("run.retrievers", run.retrievers, config.retrievers),
+        *_undefined("run.alignments", run.alignments, config.alignments),
         *_undefined("run.finetuned_dual_encoders", run.finetuned_dual_encoders, config.finetuned_dual_encoders),
         *(
             problem
@@ -29,6 +30,7 @@ def contradictions(config: "ExperimentConfig") -> Iterator[str]:
     yield from _of_captioners(config)
     yield from _of_rerankings(config)
     yield from _of_retrievers(config)
+    yield from _of_alignments(config)
     yield from _of_finetuned(config)
     scored = [*run.retrievers, *run.finetuned_dual_encoders]
     yield from _undefined("run.compared", run.compared, scored)
@@ -89,21 +91,35 @@ def _of_retrievers(config: "ExperimentConfig") -> Iterator[str]:
         if name not in config.retrievers:
             continue
         retriever = config.retrievers[name]
-        unknown = [
-            *_undefined(f"retrievers.{name}.backbone", [retriever.backbone], config.backbones),
-            *_undefined(f"retrievers.{name}.augmented_views", retriever.augmented_views, config.backbones),
-        ]
-        yield from unknown
-        for view in () if unknown else retriever.augmented_views:
-            if not config.backbones[view].same_network(config.backbones[retriever.backbone]):
-                yield (
-                    f"retrievers.{name}.augmented_views: '{view}' does not use the network and size of "
-                    f"'{retriever.backbone}'"
-                )
+        yield from _undefined(f"retrievers.{name}.backbone", [retriever.backbone], config.backbones)
+        yield from _of_views(
+            config, f"retrievers.{name}.augmented_views", retriever.augmented_views, retriever.backbone
+        )
         yield from _undefined(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), config.text_encoders)
         yield from _undefined(
             f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), config.word_vectors
         )
+
+
+def _of_alignments(config: "ExperimentConfig") -> Iterator[str]:
+    for name in dict.fromkeys(config.run.alignments):
+        alignment = config.alignments[name]
+        yield from _of_backbone(config, f"alignments.{name}.image", alignment.image)
+        for backbone in (alignment.image, *alignment.views):
+            made = config.backbones.get(backbone)
+            missing = set() if made is None or made.is_adopted else alignment.layers - set(made.layers or [])
+            if missing:
+                yield f"alignments.{name}.inputs reads layer {min(missing)}; name it in backbones.{backbone}.layers"
+        yield from _of_views(config, f"alignments.{name}.views", alignment.views, alignment.image)
+        yield from _undefined(f"alignments.{name}.text", [alignment.text], config.text_encoders)
+
+
+def _of_views(config: "ExperimentConfig", key: str, views: Iterable[str], backbone: str) -> Iterator[str]:
+    for view in views:
+        if unknown := list(_undefined(key, [view], config.backbones)):
+            yield from unknown
+        elif backbone in config.backbones and not config.backbones[view].same_network(config.backbones[backbone]):
+            yield f"{key}: '{view}' does not use the network and size of '{backbone}'"
 
 
 def _of_finetuned(config: "ExperimentConfig") -> Iterator[str]:
@@ -131,10 +147,8 @@ def _of_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterat
 
 
 def _of_metrics(config: "ExperimentConfig") -> Iterator[str]:
-    if ("chair" in config.metrics.metrics) != bool(config.metrics.instances):
-        yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
-    clip, sentences, bert = config.metrics.clip_score, config.metrics.sentence_similarity, config.metrics.bert_score
-    for key, wanted in (("clip_score", clip), ("sentence_similarity", sentences), ("bert_score", bert)):
+    clip, sentences = config.metrics.clip_score, config.metrics.sentence_similarity
+    for key, wanted in (("clip_score", clip), ("sentence_similarity", sentences)):
         if wanted is not None:
             yield from _undefined(f"metrics.{key}.text_encoder", [wanted.text_encoder], config.text_encoders)
     if clip is not None:
@@ -142,9 +156,6 @@ def _of_metrics(config: "ExperimentConfig") -> Iterator[str]:
     encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
     if encoder is not None and encoder.output == "word_vectors":
         yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"
-    encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
-    if encoder is not None and encoder.output != "hidden":
-        yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
 
 
 def _of_backbone(config: "ExperimentConfig", key: str, backbone: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.complete import complete
@@ -37,6 +38,8 @@ class RunConfig(Section):
     rerankings: list[str] = []
     """Rerankings of the captions of every captioner."""
     retrievers: list[str] = []
+    alignments: list[str] = []
+    """Comparisons of ways to align two encoders."""
     compared: list[str] = []
     """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
     their embedding spaces."""
@@ -80,6 +83,7 @@ class ExperimentConfig(Section):
     decodings: dict[Name, DecodingConfig] = {}
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}
+    alignments: dict[Name, AlignmentConfig] = {}
     embed: EmbedConfig = EmbedConfig()
     query_bank: QueryBankConfig = QueryBankConfig()
     tokenizers: dict[Name, TokenizerConfig] = {}

@@ -12,6 +12,7 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.config.plain import check_plain
 from vitcapr.declaration.stage import each_stage
 from vitcapr.errors import UserError
+from vitcapr.workflow.alignment import AlignmentStages
 from vitcapr.workflow.captioning import CaptioningStages
 from vitcapr.workflow.configuration import read_merged
 from vitcapr.workflow.data import DataStages
@@ -95,6 +96,10 @@ class Experiment:
         return RetrievalStages(self.selection, self.features, self.text)
 
     @cached_property
+    def alignment(self) -> AlignmentStages:
+        return AlignmentStages(self.selection, self.features)
+
+    @cached_property
     def reranking(self) -> RerankingStages:
         return RerankingStages(self.selection, self.features)
 
@@ -169,7 +174,7 @@ class Experiment:
             files |= self.text.vector_files(name)
         for name in self.retrieval.text_encoders:
             files |= self.retrieval.vector_files(name)
-        return files | self.metrics.instance_files(None)
+        return files
 
     @property
     def missing_files(self) -> dict[str, Path]:

@@ -27,9 +27,10 @@ class RetrievalStages:
 
     @property
     def text_encoders(self) -> list[str]:
-        """The text encoders of the retrievers to train."""
+        """The text encoders of the retrievers to train and of alignments."""
         wanted = (self.selection.config.retrievers[name].text.encoder for name in self.selection.needed_retrievers)
-        return unique(name for name in wanted if name is not None)
+        aligned = (self.selection.config.alignments[name].text for name in self.selection.alignments)
+        return unique(name for name in (*wanted, *aligned) if name is not None)
 
     @property
     def drawn_retrievers(self) -> list[str]:

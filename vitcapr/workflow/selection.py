@@ -52,6 +52,10 @@ class Selection(ScoredModels):
         reranking = (self.config.rerankings[name].retriever for name in self.rerankings)
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
+    @property
+    def alignments(self) -> list[str]:
+        return unique(self.config.run.alignments)
+
     def embeddings(self, model: str, split: str) -> str:
         """The path of a model's embeddings of a split."""
         return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
@@ -88,16 +92,21 @@ class Selection(ScoredModels):
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train, and that of CLIPScore."""
+        """The backbones of all models to train, those of alignments, and that of CLIPScore."""
         captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
         retrievers = (
             backbone
             for name in self.needed_retrievers
             for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].augmented_views)
         )
+        aligned = (
+            backbone
+            for name in self.alignments
+            for backbone in (self.config.alignments[name].image, *self.config.alignments[name].views)
+        )
         clip = self.config.metrics.clip_score
         scoring = [clip.backbone] if clip and self.captioners else []
-        return unique([*captioners, *retrievers, *scoring])
+        return unique([*captioners, *retrievers, *aligned, *scoring])
 
     @property
     def has_objects(self) -> bool:

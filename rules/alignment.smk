@@ -1,0 +1,34 @@
+# Alignments of two frozen encoders, compared over the number of training pairs.
+
+
+rule align:
+    input:
+        features=experiment.alignment.features_of,
+        augmented_views=experiment.alignment.augmented_views_of,
+        text_features=experiment.alignment.text_features_of,
+        manifest="results/{experiment}/data/manifest.json",
+    output:
+        scores="results/{experiment}/alignments/{alignment}/scores.csv",
+        differences="results/{experiment}/alignments/{alignment}/differences.csv",
+        seconds="results/{experiment}/alignments/{alignment}/seconds.csv",
+        table=report(
+            "results/{experiment}/alignments/{alignment}/tables.md",
+            caption="../workflow/report/alignment.rst",
+            category="Retrieval",
+            labels={"table": "alignments", "alignment": "{alignment}"},
+        ),
+    log:
+        "results/{experiment}/logs/align/{alignment}.log",
+    benchmark:
+        "results/{experiment}/benchmarks/align/{alignment}.tsv"
+    priority: 7
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8
+    resources:
+        mem_mb=8000,
+        runtime=720,
+    params:
+        **stages.align(language=experiment.config.text.language),
+    shell:
+        "{params.command} --log {log:q}"

@@ -1,0 +1,56 @@
+"""Compare ways to align the features of two frozen encoders, over the number of training pairs."""
+
+from typing import Annotated, Any, Self
+
+from vitcapr.config.alignment import AlignmentConfig
+from vitcapr.config.base import StageSettings
+from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, TableFile, TextFeaturesFile
+from vitcapr.declaration.stage import In, Language, Out, stage
+from vitcapr.progress import Reporter
+
+
+class AlignSettings(StageSettings):
+    alignment: AlignmentConfig
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> Self:
+        return cls(alignment=config.alignments[wildcards.alignment])
+
+
+@stage(cached=True)
+def align(
+    features: In[FeaturesFile],
+    text_features: In[TextFeaturesFile],
+    manifest: In[ManifestFile],
+    language: Language,
+    settings: AlignSettings,
+    report: Reporter,
+    scores: Annotated[Out[TableFile], "scores.csv: a row for each fit"],
+    differences: Annotated[Out[TableFile], "differences.csv: every difference to the linear head"],
+    seconds: Annotated[Out[TableFile], "seconds.csv: the processor time of each fit, as measured"],
+    table: Annotated[Out[TableFile], "tables.md: all of it for people"],
+    augmented_views: list[In[FeaturesFile]] | None = None,
+) -> None:
+    """Fit families of alignments to pairs of two stores, and compare their recall on the test split.
+
+    Settings are chosen on the validation split. The same comparison as ``vitcapr align``.
+    """
+    from vitcapr.alignment.comparison import compare_alignments, pairing_of, read_features
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.store.identity import check_captions
+    from vitcapr.features.store.reader import open_features
+    from vitcapr.files import write_text
+    from vitcapr.retrieval.augmented_views import open_augmented_views
+    from vitcapr.tables.csv import frame_to_csv
+
+    wanted = settings.alignment
+    data = read_manifest(manifest)
+    views = open_augmented_views(data, wanted.views, features, augmented_views)
+    sentences = open_features(text_features)
+    check_captions(sentences, data, text_features)
+    read = read_features(views, sentences, wanted.inputs)
+    found = compare_alignments(read, pairing_of(data, language), wanted, report)
+    write_text(scores, frame_to_csv(found.scores))
+    write_text(differences, frame_to_csv(found.differences))
+    write_text(seconds, frame_to_csv(found.seconds))
+    write_text(table, found.page)

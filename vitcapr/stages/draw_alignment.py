@@ -1,0 +1,31 @@
+"""Draw recall of alignments over the number of training pairs."""
+
+from typing import Annotated
+
+from vitcapr.declaration.figure import Figure
+from vitcapr.declaration.kinds import FigureFile, TableFile
+from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+
+@stage(
+    figure=Figure(
+        files=lambda _: ["alignments/{alignment}/recall"],
+        inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
+        each=lambda experiment: [{"alignment": name} for name in experiment.selection.alignments],
+        caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
+        "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot.",
+        category="Retrieval",
+        labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
+    )
+)
+def draw_alignment(
+    scores: Annotated[In[TableFile], "scores.csv of the comparison"], report: Reporter, pictures: list[Out[FigureFile]]
+) -> None:
+    """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
+    import pandas as pd
+
+    from vitcapr.figures.alignment import alignment_curve
+    from vitcapr.figures.style import save_pictures
+
+    save_pictures({"recall": alignment_curve(pd.read_csv(scores))}, pictures, report)
