@@ -45,7 +45,10 @@ rule score:
         mem_mb=4000,
         runtime=60,
     params:
-        **stages.score(model=lambda wildcards: wildcards.captioner),
+        **stages.score(
+            model=lambda wildcards: wildcards.captioner,
+            sources=experiment.metrics.instance_files,
+        ),
     shell:
         "{params.command} --log {log:q}"
 

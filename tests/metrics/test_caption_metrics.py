@@ -31,7 +31,7 @@ def test_a_metric_gives_what_it_has_columns_for(name: str) -> None:
 def test_the_configuration_knows_every_metric_and_no_other() -> None:
     for name in caption_metrics():
         assert parse_settings(ScoreSettings, f'{{"metrics": {{"metrics": ["{name}"]}}}}').metrics.metrics == [name]
-    with pytest.raises(UserError, match=r"unknown caption metric 'blue'; known: bleu, cider, .*spice"):
+    with pytest.raises(UserError, match=r"unknown caption metric 'blue'; known: bleu, chair, cider, .*spice"):
         parse_settings(ScoreSettings, '{"metrics": {"metrics": ["blue"]}}')
 
 

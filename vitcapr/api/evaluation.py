@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from vitcapr.artefacts.coco import CocoCaption, read_coco_references, read_coco_results
+from vitcapr.artefacts.coco import CocoCaption, read_coco_references, read_coco_results, read_instances
 from vitcapr.artefacts.embeddings import Embeddings
 from vitcapr.artefacts.metrics import Score
 from vitcapr.errors import UserError
@@ -56,6 +56,7 @@ def evaluate(
     *,
     against: Captions | None = None,
     metrics: Sequence[str] = METRICS,
+    instances: str | Path | Sequence[str | Path] = (),
     samples: int = 1000,
     seed: int = 0,
 ) -> Evaluation:
@@ -71,6 +72,7 @@ def evaluate(
         references: of these images, and perhaps of others.
         against: the captions of another system for the same images.
         metrics: names of modules of ``vitcapr.metrics.captions``: bleu, meteor, rouge_l, cider, spice.
+        instances: ``instances_*.json`` of COCO; with them, CHAIR is scored too.
         samples: bootstrap samples of the images; 0 for no intervals.
         seed: of these samples.
 
@@ -78,7 +80,9 @@ def evaluate(
         UserError: a file is not of COCO's form, an image has no reference or no caption, a caption is empty, or the
             two systems are not of the same images.
     """
-    wanted = wanted_metrics(_known(metrics))
+    files = [instances] if isinstance(instances, str | Path) else instances
+    wanted = wanted_metrics([*_known(metrics), *(["chair"] if files else [])])
+    objects = read_instances([Path(file) for file in files])
     texts = _references(references)
     written = _captions(captions, texts, _place(captions, "the captions"))
     of_written = {image: texts[image] for image in texts if image in written}
@@ -96,6 +100,7 @@ def evaluate(
             timeout=TIMEOUT,
             samples=samples,
             seed=seed,
+            instances=objects,
         )
         ceiling = oracle.PROTOCOL if any(one.oracle for one in texts_of.values()) else ""
         report = {"dataset": name, "split": name, "model": "", "decoding": "", "metrics": scored.scores}

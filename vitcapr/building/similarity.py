@@ -5,13 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
+from vitcapr.config.metrics import BertScoreConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.errors import UserError
 from vitcapr.features.encoders.checkpoints import weights_digest
 from vitcapr.features.encoders.precision import resolve_device
-from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder
+from vitcapr.features.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder
+from vitcapr.features.encoders.token_vectors import TokenVectors
+from vitcapr.features.encoders.word_vectors import WordVectorEncoder
 from vitcapr.features.extraction.origin import source_name
 from vitcapr.features.store.reader import open_features
+from vitcapr.metrics.bert_score import bert_score
+from vitcapr.metrics.bootstrap import Measure
 
 
 class SentenceVectors:
@@ -27,24 +32,63 @@ class SentenceVectors:
         """Args:
         prompt: precedes each sentence.
         """
-        folder = locate_text_encoder(config.source, config.revision, config.output).folder
-        self.weights = weights_digest(folder)
-        self.name = f"{source_name(config.source)}@{self.weights[:12]}"
+        self.name, self.weights = _named(config)
         self._prompt, self._batch = prompt, config.batch
-        self._encoder = load_text_encoder(
-            config.source,
-            revision=config.revision,
-            pool=config.pool,
-            dtype=config.dtype,
-            device=resolve_device(device),
-            max_length=config.max_length,
-            output=config.output,
-        )
+        self._encoder = _loaded(config, device)
         self.dim = self._encoder.dim
 
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, D) float32."""
         return self._encoder.encode([self._prompt + sentence for sentence in sentences], self._batch)
+
+
+def bert_scores(
+    config: TextEncoderConfig,
+    options: BertScoreConfig,
+    device: str,
+    captions: Sequence[str],
+    references: Sequence[str],
+    image_of: np.ndarray,
+) -> tuple[dict[str, Measure], str]:
+    """BERTScore of captions, and what its protocol says.
+
+    Args:
+        captions: (N,).
+        references: (M,).
+        image_of: (M,) which of the N captions each reference belongs to; each has one or more.
+
+    Raises:
+        UserError: the text encoder is none with output: hidden, or has no such layer.
+    """
+    encoder = _loaded(config, device) if config.output == "hidden" else None
+    if not isinstance(encoder, TextEncoder):
+        what = f"BERTScore compares tokens, and the text encoder has output: {config.output}"
+        raise UserError(what, where=config.source, remedy="name a text encoder with output: hidden")
+    vectors = TokenVectors(encoder, options.layer, config.batch)
+    tokens, others = encoder.tokenize(captions), encoder.tokenize(references)
+    measures = bert_score(tokens, others, image_of, vectors, vectors.special, options.idf)
+    layer = "last" if options.layer is None else options.layer
+    weights = "references" if options.idf else "none"
+    stated = f"layer={layer},idf={weights},maximum over references,baseline rescaling=none"
+    return measures, f"bert_score:{_named(config)[0]},{stated}"
+
+
+def _named(config: TextEncoderConfig) -> tuple[str, str]:
+    """The name of an encoder for a protocol, and SHA-256 of its weights."""
+    weights = weights_digest(locate_text_encoder(config.source, config.revision, config.output).folder)
+    return f"{source_name(config.source)}@{weights[:12]}", weights
+
+
+def _loaded(config: TextEncoderConfig, device: str) -> TextEncoder | WordVectorEncoder:
+    return load_text_encoder(
+        config.source,
+        revision=config.revision,
+        pool=config.pool,
+        dtype=config.dtype,
+        device=resolve_device(device),
+        max_length=config.max_length,
+        output=config.output,
+    )
 
 
 def image_vectors(features: Path, images: Sequence[str], encoder: SentenceVectors) -> np.ndarray:

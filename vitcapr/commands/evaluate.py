@@ -26,6 +26,10 @@ def main(
     against: Annotated[
         Path | None, typer.Option(help="Results of another system for the same images: prints the differences.")
     ] = None,
+    instances: Annotated[
+        list[Path] | None,
+        typer.Option(help="instances_*.json of COCO: scores CHAIR, the objects that are not in the image. Repeatable."),
+    ] = None,
     metrics: Annotated[
         str, typer.Option(help="bleu, meteor, rouge_l, cider, spice, diversity; separated by commas.")
     ] = "bleu,meteor,rouge_l,cider",
@@ -51,8 +55,8 @@ def main(
 
     Needs no vocabulary, no photographs and no Java of your own.
     """
-    _check(results, references, against, embeddings, as_json, as_csv)
-    given = [results, references, against, *(embeddings or ()), image_of_text]
+    _check(results, references, against, instances, embeddings, as_json, as_csv)
+    given = [results, references, against, *(instances or ()), *(embeddings or ()), image_of_text]
     for path in given:
         if path is not None and not path.is_file():
             raise UserError("no such file", where=path)
@@ -65,7 +69,10 @@ def main(
         assert results is not None
         assert references is not None
         names = [name.strip() for name in metrics.split(",") if name.strip()]
-        found = evaluate(results, references, against=against, metrics=names, samples=samples, seed=seed)
+        files = instances or []
+        found = evaluate(
+            results, references, against=against, metrics=names, instances=files, samples=samples, seed=seed
+        )
     else:
         found = evaluate_retrieval(
             *embeddings,
@@ -88,6 +95,7 @@ def _check(
     results: Path | None,
     references: Path | None,
     against: Path | None,
+    instances: list[Path] | None,
     embeddings: tuple[Path, Path] | None,
     as_json: bool,
     as_csv: bool,
@@ -102,8 +110,9 @@ def _check(
         )
     if results is not None and references is None:
         raise UserError("captions are scored against references", remedy="give --references ANNOTATIONS.json")
-    if embeddings is not None and (references is not None or against is not None):
-        raise UserError("embeddings are scored without references", remedy="leave out --references and --against")
+    if embeddings is not None and (references is not None or against is not None or instances):
+        remedy = "leave out --references, --against and --instances"
+        raise UserError("embeddings are scored without references", remedy=remedy)
     if as_json and as_csv:
         raise UserError("the scores are printed in one form", remedy="give --json or --csv")
 

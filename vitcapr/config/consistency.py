@@ -147,8 +147,10 @@ def _of_ablations(config: "ExperimentConfig", scored: Collection[str]) -> Iterat
 
 
 def _of_metrics(config: "ExperimentConfig") -> Iterator[str]:
-    clip, sentences = config.metrics.clip_score, config.metrics.sentence_similarity
-    for key, wanted in (("clip_score", clip), ("sentence_similarity", sentences)):
+    if ("chair" in config.metrics.metrics) != bool(config.metrics.instances):
+        yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
+    clip, sentences, bert = config.metrics.clip_score, config.metrics.sentence_similarity, config.metrics.bert_score
+    for key, wanted in (("clip_score", clip), ("sentence_similarity", sentences), ("bert_score", bert)):
         if wanted is not None:
             yield from _undefined(f"metrics.{key}.text_encoder", [wanted.text_encoder], config.text_encoders)
     if clip is not None:
@@ -156,6 +158,9 @@ def _of_metrics(config: "ExperimentConfig") -> Iterator[str]:
     encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
     if encoder is not None and encoder.output == "word_vectors":
         yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"
+    encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
+    if encoder is not None and encoder.output != "hidden":
+        yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
 
 
 def _of_backbone(config: "ExperimentConfig", key: str, backbone: str) -> Iterator[str]:

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field
 
 from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.dataset import find_data
+from vitcapr.config.paths import UserPath, one_spelling
 from vitcapr.modules import modules_in
 
 
@@ -33,6 +35,17 @@ class SentenceSimilarityConfig(Section):
     """A text encoder of sentences, for example a Sentence-BERT model with pool: mean."""
 
 
+class BertScoreConfig(Section):
+    """BERTScore, without rescaling by a baseline."""
+
+    text_encoder: str
+    """A text encoder with output: hidden, for example BERT or RoBERTa."""
+    layer: int | None = Field(None, ge=1)
+    """The hidden layer whose vectors are compared, counted from 1; null: the last one."""
+    idf: bool = False
+    """Weigh tokens by their inverse document frequency in the references of the split."""
+
+
 class MetricsConfig(Section):
     metrics: list[Annotated[str, AfterValidator(_known)]] = [
         "bleu",
@@ -42,10 +55,14 @@ class MetricsConfig(Section):
         "diversity",
     ]
     """Modules of vitcapr.metrics.captions; docs/metrics.md explains each score."""
+    instances: list[UserPath] = []
+    """instances_*.json files of COCO (looked up under VITCAPR_DATA first), which the metric chair needs."""
     clip_score: ClipScoreConfig | None = None
     """null: no CLIPScore."""
     sentence_similarity: SentenceSimilarityConfig | None = None
     """null: no similarity of sentences."""
+    bert_score: BertScoreConfig | None = None
+    """null: no BERTScore."""
     sampled_images: dict[Literal["train", "validation", "test"], Annotated[int, Field(ge=1)]] = {}
     """Number of images of a split whose captions are scored; other splits are scored whole. Training, validation and
     retrieval use the whole split."""
@@ -56,14 +73,21 @@ class MetricsConfig(Section):
     scorer_timeout: int = Field(300, ge=1)
     """Seconds without output after which a scorer is stopped with an error."""
 
+    def located(self) -> Self:
+        """A copy with the paths of this machine."""
+        return self.model_copy(update={"instances": [one_spelling(str(find_data(path))) for path in self.instances]})
+
     def sample_of(self, split: str) -> int | None:
         """Number of images of a split whose captions are scored; None: all."""
         return next((count for name, count in self.sampled_images.items() if name == split), None)
 
 
-ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity"})
+ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
-SCORERS = ENCODERS | {"metrics.scorer_timeout", "metrics.metrics", "metrics.sampled_images", "metrics.sampling_seed"}
+SCORERS = ENCODERS | {
+    *("metrics.scorer_timeout", "metrics.metrics", "metrics.instances", "metrics.sampled_images"),
+    "metrics.sampling_seed",
+}
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""
 
 
@@ -75,7 +99,7 @@ class ScoreSettings(StageSettings):
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
-        return cls(metrics=config.metrics, language=config.text.language)
+        return cls(metrics=config.metrics.located(), language=config.text.language)
 
 
 class IntervalSettings(StageSettings):

@@ -28,6 +28,7 @@ class TokenisedCaptions:
         training: the captions of the training split as they were written.
         paraphrases: folder of METEOR's paraphrases of these references.
         timeout: seconds after which a silent program is stopped.
+        instances: the categories of the instance annotations of each image, by its id.
     """
 
     words: Sequence[str]
@@ -36,6 +37,7 @@ class TokenisedCaptions:
     training: Callable[[], Sequence[str]] = _no_training_captions
     paraphrases: Path | None = None
     timeout: float = 300
+    instances: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def reference_words(self) -> list[Sequence[str]]:

@@ -13,7 +13,7 @@ from vitcapr.artefacts.per_image import read_per_image
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.caption_metrics import caption_metrics
-from vitcapr.metrics.columns import LANGUAGE, REFERENCES
+from vitcapr.metrics.columns import GROUNDING, LANGUAGE, REFERENCES
 from vitcapr.metrics.known_scores import COLUMNS, in_groups
 from vitcapr.metrics.oracle import PROTOCOL
 from vitcapr.metrics.report import interval_protocol
@@ -84,7 +84,7 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     """
     _check_comparable(before, after)
     rows = {}
-    for name in (column.name for column in in_groups(REFERENCES, LANGUAGE)):
+    for name in (column.name for column in in_groups(REFERENCES, GROUNDING, LANGUAGE)):
         values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
         if None in values:
             continue

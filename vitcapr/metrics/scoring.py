@@ -51,20 +51,21 @@ def score_captions(
     timeout: float,
     samples: int,
     seed: int,
+    instances: Mapping[str, frozenset[str]] | None = None,
 ) -> ScoredCaptions:
     """The scores of one caption for each image.
 
     Args:
         written: in the order of ``references``, the raw references of each image.
         samples, seed: of the intervals.
-        training, paraphrases, timeout: see :class:`~vitcapr.metrics.caption_metric.TokenisedCaptions`.
+        training, paraphrases, timeout, instances: see :class:`~vitcapr.metrics.caption_metric.TokenisedCaptions`.
 
     Raises:
         UserError: a caption cannot be scored, or a program failed.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
     words, reference_words = tokenize_all(candidates, references, timeout)
-    captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, timeout)
+    captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, timeout, instances or {})
     found = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
     measures = {name: value for name, value in found.items() if isinstance(value, Measure)}
     scores = {

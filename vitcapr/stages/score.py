@@ -1,5 +1,7 @@
 """Scores of captions: BLEU, METEOR, ROUGE-L, CIDEr, diversity, each with its interval."""
 
+from pathlib import Path
+
 from vitcapr.config.metrics import ENCODERS, ScoreSettings
 from vitcapr.declaration.kinds import (
     CaptionsFile,
@@ -32,6 +34,7 @@ def score(
     Without the paraphrases, METEOR reads its whole table.
     """
     from vitcapr.artefacts.captions import read_results
+    from vitcapr.artefacts.coco import read_instances
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.metrics import write_metrics
     from vitcapr.artefacts.per_image import write_per_image
@@ -68,6 +71,7 @@ def score(
         timeout=options.scorer_timeout,
         samples=options.bootstrap_samples,
         seed=options.bootstrap_seed,
+        instances=read_instances([Path(path) for path in options.instances]),
     )
     write_per_image(per_image, scored.per_image)
     write_metrics(

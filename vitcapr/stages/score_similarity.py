@@ -1,4 +1,4 @@
-"""Scores of captions by frozen encoders: CLIPScore, RefCLIPScore and the similarity of sentences."""
+"""Scores of captions by frozen encoders: CLIPScore, RefCLIPScore, the similarity of sentences and BERTScore."""
 
 from typing import Any, Literal
 
@@ -15,22 +15,29 @@ class SimilaritySettings(StageSettings):
     clip: TextEncoderConfig | None = None
     """The text half of the model whose image half made the features."""
     sentences: TextEncoderConfig | None = None
+    bert: TextEncoderConfig | None = None
+    """The encoder of BERTScore."""
     language: str = "en"
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
     def of(cls, config: Any, wildcards: Any) -> "SimilaritySettings":  # noqa: ARG003
-        clip, sentences = config.metrics.clip_score, config.metrics.sentence_similarity
+        wanted = config.metrics
+
+        def encoder(of: Any) -> Any:
+            return None if of is None else config.text_encoders[of.text_encoder]
+
         return cls(
-            metrics=config.metrics,
-            clip=None if clip is None else config.text_encoders[clip.text_encoder],
-            sentences=None if sentences is None else config.text_encoders[sentences.text_encoder],
+            metrics=wanted,
+            clip=encoder(wanted.clip_score),
+            sentences=encoder(wanted.sentence_similarity),
+            bert=encoder(wanted.bert_score),
             language=config.text.language,
             device=config.embed.device,
         )
 
 
-@stage(device="device", execution_only={"metrics.scorer_timeout", "metrics.metrics"})
+@stage(device="device", execution_only={"metrics.scorer_timeout", "metrics.metrics", "metrics.instances"})
 def score_similarity(
     captions: In[CaptionsFile],
     manifest: In[ManifestFile],
@@ -42,13 +49,13 @@ def score_similarity(
     model: ModelName = "",
     decoding: DecodingName = "",
 ) -> None:
-    """Score the captions of a split by the vectors of a text encoder and, with --features, of an image encoder."""
+    """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
     import numpy as np
 
     from vitcapr.artefacts.captions import read_results
     from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.building.similarity import SentenceVectors, image_vectors
+    from vitcapr.building.similarity import SentenceVectors, bert_scores, image_vectors
     from vitcapr.metrics.bootstrap import Measure
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.references import references_of, sample_references
@@ -76,6 +83,10 @@ def score_similarity(
         encoder = SentenceVectors(settings.sentences, settings.device)
         measures |= sentence_similarity(encoder(candidates), encoder(texts), image_of)
         protocol.append(f"sentences:{encoder.name},pool={settings.sentences.pool},mean over references")
+    if settings.bert is not None and options.bert_score is not None:
+        found, stated = bert_scores(settings.bert, options.bert_score, settings.device, candidates, texts, image_of)
+        measures |= found
+        protocol.append(stated)
     samples, seed = options.bootstrap_samples, options.bootstrap_seed
     scores = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
     parts = [*protocol, f"images:{len(references)}", f"split:{split}", *sample, *interval_protocol(samples, seed)]

@@ -174,7 +174,7 @@ class Experiment:
             files |= self.text.vector_files(name)
         for name in self.retrieval.text_encoders:
             files |= self.retrieval.vector_files(name)
-        return files
+        return files | self.metrics.instance_files(None)
 
     @property
     def missing_files(self) -> dict[str, Path]:

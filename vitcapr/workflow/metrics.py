@@ -44,11 +44,17 @@ class MetricStages:
         folder = f"{self.selection.root}/text/paraphrases/{wildcards.split}"
         return [f"{folder}/card.json", f"{folder}/table.gz"]
 
+    def instance_files(self, _: Wildcards) -> dict[str, Path]:
+        """The instance annotations that the metric chair reads."""
+        files = self.selection.config.metrics.located().instances
+        return {f"metrics.instances.{place}": Path(path) for place, path in enumerate(files)}
+
     @property
     def encoders(self) -> list[str]:
         """The text encoders that score captions."""
         metrics = self.selection.config.metrics
-        return [each.text_encoder for each in (metrics.clip_score, metrics.sentence_similarity) if each is not None]
+        wanted = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
+        return [each.text_encoder for each in wanted if each is not None]
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """The sealed image features of CLIPScore, where it is wanted."""

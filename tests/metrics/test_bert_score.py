@@ -1,0 +1,179 @@
+"""BERTScore, by hand, and against a plain computation from transformers' own model."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+from tests.features.conftest import make_dataset
+from vitcapr.artefacts.captions import Candidate, write_captions
+from vitcapr.artefacts.manifest import Manifest, read_manifest, write_manifest
+from vitcapr.artefacts.metrics import read_metrics
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.declaration.run import run_stage
+from vitcapr.errors import UserError
+from vitcapr.features.encoders.checkpoints import weights_digest
+from vitcapr.metrics.bert_score import Tokens, bert_score, greedy_match, inverse_document_frequencies
+from vitcapr.stages.score_similarity import score_similarity
+
+from two_towers import bert_tokenizer  # isort: skip - beside the tests of features
+
+CAPTIONS = ["a dog runs", "the red cat", "cat sits on the grass", "a dog"]
+REFERENCES = [["a dog", "the dog runs on grass"], ["red cat sits"], ["the cat sits", "a red dog", "grass"], ["a dog"]]
+
+
+def at(*degrees: float) -> np.ndarray:
+    angles = np.radians(degrees)
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1) * 7
+
+
+def test_greedy_matches_of_known_angles() -> None:
+    """Caption tokens at 0 and 90 degrees, reference tokens at 60 and 180: cosines [[.5, -1], [.866, 0]]."""
+    caption, reference = Tokens(at(0, 90), np.ones(2)), Tokens(at(60, 180), np.ones(2))
+    p, r = (0.5 + math.sqrt(3) / 2) / 2, (math.sqrt(3) / 2 + 0) / 2
+    assert greedy_match(caption, reference) == pytest.approx((p, r, 2 * p * r / (p + r)))
+    weighed = greedy_match(Tokens(caption.vectors, np.array([3.0, 1])), Tokens(reference.vectors, np.array([0.0, 2])))
+    assert weighed[:2] == pytest.approx(((3 * 0.5 + math.sqrt(3) / 2) / 4, 0.0))
+    assert greedy_match(caption, Tokens(at(60), np.zeros(1))) == (0, 0, 0)
+
+
+def test_frequencies_count_a_reference_once() -> None:
+    found = inverse_document_frequencies([[1, 2, 2], [1, 3], [1]])
+    assert found == pytest.approx({1: math.log(4 / 4), 2: math.log(4 / 2), 3: math.log(4 / 2)})
+
+
+def test_each_score_is_the_greatest_over_the_references() -> None:
+    """One reference has the better precision and the other the better recall."""
+    places = {1: at(0)[0], 2: at(90)[0], 9: at(45)[0]}
+    found = bert_score(
+        captions=[[9, 1, 2]],
+        references=[[1], [1, 2, 1, 2]],
+        image_of=np.array([0, 0]),
+        vectors=lambda sentences: [np.stack([places[token] for token in tokens]) for tokens in sentences],
+        special={9},
+        idf=False,
+    )
+    one, other = (0.5, 1.0), (1.0, 1.0)
+    assert found["bert_score_precision"].value == pytest.approx(max(one[0], other[0]))
+    assert found["bert_score_recall"].value == pytest.approx(1.0)
+    assert found["bert_score_f1"].value == pytest.approx(1.0)
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    data = read_manifest(make_dataset(tmp_path / "images", len(CAPTIONS)))
+    return with_references(data, tmp_path / "data")
+
+
+def with_references(data: Manifest, folder: Path) -> Path:
+    captions = data.captions.iloc[np.repeat(range(len(REFERENCES)), [len(texts) for texts in REFERENCES])].copy()
+    captions["caption_id"] = [f"{row}" for row in range(len(captions))]
+    captions["text"] = [text for texts in REFERENCES for text in texts]
+    return write_manifest(
+        folder, dataset="noise", image_root=data.image_root, images=data.images, captions=captions, rejected=[]
+    )
+
+
+@pytest.fixture
+def bert(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    tokenizer = bert_tokenizer()
+    shape = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 16}
+    BertModel(BertConfig(vocab_size=len(tokenizer), initializer_range=2.0, **shape)).save_pretrained(tmp_path / "bert")
+    tokenizer.save_pretrained(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def scored(manifest: Path, bert: Path, options: dict[str, Any], **encoder: Any) -> dict[str, Any]:
+    captions, output = manifest.parent / "captions.json", manifest.parent / "similarity.json"
+    chosen = []
+    for image, text in zip(read_manifest(manifest).images["image_id"], CAPTIONS, strict=True):
+        words = tuple(text.split())
+        none = (0.0,) * (len(words) + 1)
+        chosen.append((image, [Candidate(caption=text, tokens=words, token_log_probs=none, log_prob=0.0, score=0.0)]))
+    write_captions(captions, chosen)
+    settings = {
+        "metrics": {"bert_score": {"text_encoder": "bert", **options}, "bootstrap_samples": 20},
+        "bert": {"source": str(bert), "dtype": "float32", "max_length": 32, "batch": 3, **encoder},
+        "device": "cpu",
+    }
+    run_stage(
+        score_similarity,
+        captions=captions,
+        manifest=manifest,
+        split="train",
+        metrics=output,
+        settings=json.dumps(settings),
+    )
+    return read_metrics(output)
+
+
+def plainly(bert: Path, layer: int, idf: bool) -> np.ndarray:
+    """(N, 3) from sentences encoded one by one, with loops over tokens."""
+    tokenizer, model = AutoTokenizer.from_pretrained(bert), BertModel.from_pretrained(bert).eval()
+    flat = [set(tokenizer(text)["input_ids"]) for texts in REFERENCES for text in texts]
+
+    def weight(token: int) -> float:
+        if token in (tokenizer.cls_token_id, tokenizer.sep_token_id):
+            return 0.0
+        return math.log((len(flat) + 1) / (sum(token in ids for ids in flat) + 1)) if idf else 1.0
+
+    @torch.inference_mode()
+    def read(text: str) -> tuple[list[float], list[torch.Tensor]]:
+        given = tokenizer(text, return_tensors="pt")
+        return [weight(token) for token in given["input_ids"][0].tolist()], list(
+            model(**given, output_hidden_states=True).hidden_states[layer][0]
+        )
+
+    def side(weights: list[float], own: list[torch.Tensor], other: list[torch.Tensor]) -> float:
+        best = [max(float(torch.cosine_similarity(a, b, dim=0)) for b in other) for a in own]
+        return sum(w * b for w, b in zip(weights, best, strict=True)) / sum(weights)
+
+    rows = []
+    for caption, texts in zip(CAPTIONS, REFERENCES, strict=True):
+        each = []
+        for text in texts:
+            (w, a), (v, b) = read(caption), read(text)
+            p, r = side(w, a, b), side(v, b, a)
+            each.append((p, r, 2 * p * r / (p + r)))
+        rows.append(np.max(each, axis=0))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(("layer", "idf"), [(None, False), (2, False), (1, True)])
+def test_the_stage_scores_as_a_plain_computation(manifest: Path, bert: Path, layer: int | None, idf: bool) -> None:
+    found = scored(manifest, bert, {"layer": layer, "idf": idf})
+    names = ["bert_score_precision", "bert_score_recall", "bert_score_f1"]
+    assert sorted(found["metrics"]) == sorted(names)
+    expected = plainly(bert, layer or 3, idf).mean(axis=0)
+    assert expected.max() < 0.99
+    assert [found["metrics"][name]["value"] for name in names] == pytest.approx(expected.tolist(), abs=1e-5)
+    assert all(found["metrics"][name]["low"] < found["metrics"][name]["high"] for name in names)
+    stated = f"layer={layer or 'last'},idf={'references' if idf else 'none'},maximum over references"
+    assert f"bert_score:bert@{weights_digest(bert)[:12]},{stated},baseline rescaling=none" in found["protocol"]
+
+
+def test_layers_and_outputs_that_are_not_there(manifest: Path, bert: Path) -> None:
+    with pytest.raises(UserError, match=r"has 3 layers, not 9; .*from 1 to 3"):
+        scored(manifest, bert, {"layer": 9})
+    with pytest.raises(UserError, match="BERTScore compares tokens"):
+        scored(manifest, bert, {}, output="aligned")
+
+
+@pytest.mark.parametrize(
+    ("encoders", "message"),
+    [
+        ({}, "metrics.bert_score.text_encoder names 'bert'"),
+        ({"bert": {"source": "clip", "output": "aligned"}}, "compares tokens"),
+    ],
+)
+def test_the_configuration_names_an_encoder_of_tokens(encoders: dict[str, Any], message: str) -> None:
+    values = {"metrics": {"bert_score": {"text_encoder": "bert"}}, "text_encoders": encoders}
+    with pytest.raises(UserError, match=message):
+        parse(ExperimentConfig, values, where="x.yaml")

@@ -1,0 +1,151 @@
+"""CHAIR: mentions of COCO's objects, and the share of them that is not in the image."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.metrics.test_commands import folder, run_score
+from vitcapr.api.evaluation import evaluate
+from vitcapr.artefacts.coco import read_instances
+from vitcapr.commands.evaluate import main
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.errors import UserError
+from vitcapr.metrics.captions.chair import chair
+from vitcapr.metrics.coco_objects import CATEGORIES, mentioned
+
+__all__ = ["folder"]
+
+
+@pytest.mark.parametrize(
+    ("caption", "categories"),
+    [
+        ("Two men and three women ride bikes past a bus.", ["person", "person", "bicycle", "bus"]),
+        ("A person's dog, dogs and puppies", ["person", "dog", "dog", "dog"]),
+        ("a hot dog and a teddy bear by a stop sign", ["hot dog", "teddy bear", "stop sign"]),
+        ("hot dogs, wine glasses and traffic lights", ["hot dog", "wine glass", "traffic light"]),
+        ("a baby elephant beside a baby", ["elephant", "person"]),
+        ("a passenger train on the train tracks", ["train"]),
+        ("an adult animal at home plate", []),
+        ("the seat of a toilet", ["toilet"]),
+        ("a toilet seat and a chair", ["toilet", "chair"]),
+        ("a seat and a table", ["chair", "dining table"]),
+        ("geese, mice, knives, calves, buffaloes and children", ["bird", "mouse", "knife", "cow", "cow", "person"]),
+        ("giraffes and skis and scissors", ["giraffe", "skis", "scissors"]),
+        ("he cares for the busy ballet", []),
+        ("", []),
+    ],
+)
+def test_what_a_caption_names(caption: str, categories: list[str]) -> None:
+    assert mentioned(caption) == categories
+
+
+def test_every_category_is_named_by_its_own_name() -> None:
+    assert len(CATEGORIES) == 80
+    assert all(mentioned(f"a {category}") == [category] for category in CATEGORIES)
+
+
+def test_shares_of_mentions_and_of_captions() -> None:
+    captions = ["a dog and a cat and a dog", "a man on a bench", "the blue sky", "a dog"]
+    found = chair(captions, [{"dog"}, {"person"}, {"car"}, {"dog"}])
+    assert found["chair_i"].value == pytest.approx(2 / 6)
+    assert found["chair_i"].n == 3
+    assert found["chair_s"].value == pytest.approx(2 / 4)
+    assert found["chair_s"].per_image.tolist() == [1, 1, 0, 0]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Any]:
+    """Image 1 has a dog; its references name a bench. Image 2 has nothing that is annotated. Image 3 has a car."""
+    instances = {
+        "images": [{"id": 1, "file_name": "1.jpg"}, {"id": 2}, {"id": 3}],
+        "annotations": [{"image_id": 1, "category_id": 18, "bbox": [0, 0, 1, 1]}, {"image_id": 3, "category_id": 3}],
+        "categories": [{"id": 18, "name": "dog", "supercategory": "animal"}, {"id": 3, "name": "car"}],
+    }
+    texts = {1: ["a dog", "animal by a bench"], 2: ["the sky", "clouds"], 3: ["an automobile", "a street"]}
+    content = {
+        "instances": instances,
+        "references": {"annotations": [{"image_id": n, "caption": text} for n in texts for text in texts[n]]},
+        "results": [
+            {"image_id": 1, "caption": "a puppy and a cat on a bench"},
+            {"image_id": 2, "caption": "a man under a sky"},
+            {"image_id": 3, "caption": "a taxi"},
+        ],
+        "other": [{"image_id": n, "caption": caption} for n, caption in ((1, "a dog"), (2, "a kite"), (3, "a car"))],
+    }
+    for name, values in content.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(values))
+    return {name: tmp_path / f"{name}.json" for name in content}
+
+
+def test_objects_are_those_of_instances_and_references(files: dict[str, Path]) -> None:
+    """Named: dog, cat, bench; person; car. The cat and the person are not there."""
+    found = evaluate(
+        files["results"], files["references"], metrics=["rouge_l"], instances=files["instances"], samples=50
+    )
+    scores = found.scores.set_index("metric")
+    assert scores.loc["chair_i", "value"] == pytest.approx(2 / 5)
+    assert scores.loc["chair_s", "value"] == pytest.approx(2 / 3)
+    assert scores.loc["chair_i", "low"] < 2 / 5 < scores.loc["chair_i", "high"]
+    assert "chair:instances+references" in found.protocol
+    assert found.per_image["chair_i"].tolist() == pytest.approx([1 / 3, 1, 0])
+
+
+def test_two_systems_are_compared(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    main(
+        files["results"],
+        files["references"],
+        against=files["other"],
+        instances=[files["instances"]],
+        metrics="rouge_l",
+        samples=20,
+        as_json=True,
+    )
+    found = json.loads(capsys.readouterr().out)["differences"]["chair_i"]
+    assert (found["before"], found["after"]) == pytest.approx((1 / 3, 2 / 5))
+
+
+def test_captions_that_name_nothing_have_no_share(files: dict[str, Path]) -> None:
+    plain = {1: "grey", 2: "the sky", 3: "a street"}
+    found = evaluate(plain, files["references"], metrics=[], instances=files["instances"], samples=20)
+    scores = found.scores.set_index("metric")
+    assert scores["value"].isna().tolist() == [True, False]
+    assert scores.loc["chair_s", "value"] == 0
+
+
+def test_mistakes_are_one_line(files: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="CHAIR needs the instance annotations"):
+        evaluate(files["results"], files["references"], metrics=["chair"])
+    with pytest.raises(UserError, match="not instance annotations of COCO"):
+        read_instances([files["references"]])
+    content = json.loads(files["instances"].read_text())
+    content["images"] = content["images"][:2]
+    (tmp_path / "few.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"names an image or a category .*image 3"):
+        read_instances([tmp_path / "few.json"])
+    content["annotations"] = content["annotations"][:1]
+    (tmp_path / "few.json").write_text(json.dumps(content))
+    with pytest.raises(UserError, match=r"not in the instance annotations \(image 3\)"):
+        evaluate(files["results"], files["references"], metrics=[], instances=tmp_path / "few.json")
+
+
+def test_the_stage_reads_the_files_of_the_configuration(folder: Path) -> None:
+    instances = {
+        "images": [{"id": "one.png"}, {"id": "two.png"}],
+        "annotations": [],
+        "categories": [{"id": 1, "name": "dog"}],
+    }
+    (folder / "instances.json").write_text(json.dumps(instances))
+    metrics = {"metrics": ["chair"], "instances": [str(folder / "instances.json")], "bootstrap_samples": 10}
+    found = run_score(folder, json.dumps({"metrics": metrics}))
+    # "a dog runs" and its references name a dog; "cats and a dog" names a cat, which is there, and a dog, which is not.
+    assert found["chair_i"]["value"] == pytest.approx(1 / 3)
+    assert found["chair_s"]["value"] == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("metrics", [{"metrics": ["chair"]}, {"instances": ["instances_val2014.json"]}])
+def test_the_metric_and_its_files_go_together(metrics: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=r"metrics\.instances: name COCO's instances_\*\.json for the metric chair"):
+        parse(ExperimentConfig, {"metrics": metrics}, where="x.yaml")
