@@ -171,7 +171,8 @@ def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
     assert 0 < alike.cka < 1
 
 
-@pytest.mark.parametrize("name", list(FAMILIES))
+# ``residuals`` is ``residual`` and the mean of ``cca_heads``: seconds for nothing new.
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "residuals"])
 def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
     train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
     chosen = choose(FAMILIES[name].fit, train, validation, seed=0)

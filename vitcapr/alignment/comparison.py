@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.alignment.cka import Likeness, likeness
-from vitcapr.alignment.inputs import image_inputs, pairs_of, text_inputs
+from vitcapr.alignment.inputs import WORDS, Features, image_inputs, pairs_of, text_inputs
 from vitcapr.alignment.interface import Float32s
 from vitcapr.alignment.report import chosen_settings, likeness_table, protocol, tables
 from vitcapr.alignment.study import SIZES, Study, StudyRun, difference_frame, score_frame, seconds_frame
+from vitcapr.alignment.words import word_features
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.errors import UserError
@@ -48,14 +49,14 @@ class Compared(NamedTuple):
         return to_page(self.tables, "Alignment of two frozen encoders", self.protocol)
 
 
-class Features(NamedTuple):
+class Stored(NamedTuple):
     """Image features (N, D) by the name of their inputs, and text features (M, D), float32."""
 
     images: dict[str, Float32s]
     texts: Float32s
 
 
-def read_features(views: Sequence[FeatureStore], sentences: FeatureStore, inputs: Sequence[str]) -> Features:
+def read_features(views: Sequence[FeatureStore], sentences: FeatureStore, inputs: Sequence[str]) -> Stored:
     """The features that a study reads.
 
     Args:
@@ -65,17 +66,17 @@ def read_features(views: Sequence[FeatureStore], sentences: FeatureStore, inputs
         UserError: a store lacks what an input needs.
     """
     texts = text_inputs(sentences)
-    return Features({name: image_inputs(views, name.split("+")) for name in inputs}, texts)
+    return Stored({name: image_inputs(views, name.split("+")) for name in inputs}, texts)
 
 
-def compare_alignments(found: Features, pairing: Pairing, settings: StudyConfig, report: Reporter) -> Compared:
+def compare_alignments(stored: Stored, pairing: Pairing, settings: StudyConfig, report: Reporter) -> Compared:
     """Fit and score what the settings name.
 
     Raises:
-        UserError: there are fewer training pairs than a size.
+        UserError: there are fewer training pairs than a size, or an input reads words that are not known.
     """
-    features, texts = found
-    fits = {name: _likeness(images, texts, pairing) for name, images in features.items()}
+    features = _with_words(stored, pairing)
+    fits = {name: _likeness(found, pairing) for name, found in features.items()}
     if settings.choose_inputs:
         best = max(fits, key=lambda name: fits[name].mutual_neighbours)
         report.line(f"inputs {best}: the largest mutual kNN of training pairs, {fits[best].mutual_neighbours:.3f}")
@@ -83,7 +84,7 @@ def compare_alignments(found: Features, pairing: Pairing, settings: StudyConfig,
     families: dict[str, list[str]] = {}
     for name, inputs in settings.fitted:
         families.setdefault(name, []).extend([inputs] if inputs else features)
-    study = Study(features, texts, pairing, families, settings.query_bank)
+    study = Study(features, pairing, families, settings.query_bank)
     splits = ", ".join(f"{len(rows)} {name}" for name, rows in sorted(pairing.splits.items()))
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
     return _written(study, list(study.runs(_sizes(settings, study.training_pairs), settings.seeds, report)), fits)
@@ -101,11 +102,20 @@ def pairing_of(data: Manifest, language: str) -> Pairing:
     for name, rows in splits.items():
         if not len(rows):
             raise UserError(f"no captions of the split {name}", where=data.dataset, remedy="give it some images")
-    return Pairing(table["caption_row"].to_numpy(), table["image_row"].to_numpy(), splits)
+    return Pairing(table["caption_row"].to_numpy(), table["image_row"].to_numpy(), splits, table["text"].tolist())
 
 
-def _likeness(images: Float32s, texts: Float32s, pairing: Pairing) -> Likeness:
-    base, held_out = (pairs_of(images, texts, pairing, split, None, 0) for split in ("train", "validation"))
+def _with_words(stored: Stored, pairing: Pairing) -> dict[str, Features]:
+    """The features of each input: its images, and the texts with or without their words."""
+    texts = {False: stored.texts}
+    if any(WORDS in name.split("+") for name in stored.images):
+        words = word_features(pairing, len(stored.texts))
+        texts[True] = np.concatenate([stored.texts, words], axis=1)
+    return {name: Features(images, texts[WORDS in name.split("+")]) for name, images in stored.images.items()}
+
+
+def _likeness(features: Features, pairing: Pairing) -> Likeness:
+    base, held_out = (pairs_of(*features, pairing, split, None, 0) for split in ("train", "validation"))
     return likeness(base, held_out)
 
 

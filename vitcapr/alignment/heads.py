@@ -18,6 +18,8 @@ head with their loss of weight 10 (:mod:`vitcapr.training.structure`) added to I
 (:mod:`vitcapr.alignment.cca`) and whose perceptrons start at 0, trained by InfoNCE with mixup. ``cca_heads``
 averages the scores of four of them.
 
+``residuals`` averages four wider residual heads with more dropout, for many pairs and inputs with words.
+
 The validation pairs choose the epoch, and of ``mlp`` the learning rate.
 """
 
@@ -122,6 +124,15 @@ HEADS: Mapping[str, HeadSettings] = {
         {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
         {},
         {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant", "structure": 10.0},
+    ),
+    "residuals": HeadSettings(
+        {
+            **_REGULARISED,
+            **_sides(*({"head": "residual", "hidden_dim": 1024, "dropout": dropout} for dropout in (0.5, 0.4))),
+        },
+        _DECAYED,
+        {"epochs": 12, "batch_images": 250, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
+        members=4,
     ),
     "cca_head": _CCA_HEAD,
     "cca_heads": _CCA_HEAD._replace(members=4),

@@ -1,6 +1,7 @@
 """The features of two stores, as the arrays that alignments are fitted to."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +11,17 @@ from vitcapr.features.batches.pairing import Pairing
 from vitcapr.features.batches.pairs import draw_pairs
 from vitcapr.features.store.reader import FeatureStore
 
+VIEWS, WORDS = "views", "words"
+"""The parts of inputs that are no array of the image store."""
 _BLOCK = 256
 """Images whose patches are read at a time."""
+
+
+class Features(NamedTuple):
+    """What a family is fitted to: images (N, Di) and texts (M, Dt), the rows of two stores."""
+
+    images: Float32s
+    texts: Float32s
 
 
 def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32s:
@@ -20,7 +30,7 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
     Args:
         views: stores of the same images, the plain one first.
         parts: arrays of the stores, ``cls``, ``patches`` or those of a layer, and ``views`` for the mean over all views
-            instead of the first view.
+            instead of the first view; ``words`` is not read here.
 
     Returns:
         (N, sum of the widths) float32.
@@ -28,9 +38,9 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
     Raises:
         UserError: a store lacks an array, or the views are of other images.
     """
-    arrays = [part for part in parts if part != "views"]
-    seen = views if "views" in parts else views[:1]
-    if "views" in parts and len(views) < 2:
+    arrays = [part for part in parts if part not in (VIEWS, WORDS)]
+    seen = views if VIEWS in parts else views[:1]
+    if VIEWS in parts and len(views) < 2:
         raise UserError("there is one view alone", where="+".join(parts), remedy="give the others with --view")
     for view in seen:
         if view.ids != views[0].ids:

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.alignment.families import BASELINE, FAMILIES
-from vitcapr.alignment.inputs import pairs_of
-from vitcapr.alignment.interface import Float32s, Pairs, Setting
+from vitcapr.alignment.inputs import Features, pairs_of
+from vitcapr.alignment.interface import Pairs, Setting
 from vitcapr.alignment.selection import Chosen, choose, embedded, measures_of
 from vitcapr.features.batches.pairing import Pairing
 from vitcapr.files import canonical_json
@@ -50,15 +50,13 @@ class Study:
     """What is fitted and scored.
 
     Attributes:
-        inputs: image features (N, D) by the name of their arrays.
-        texts: (M, D).
+        inputs: the features by the name of the inputs.
         pairing: the pairs and their splits.
         families: names of :data:`FAMILIES`, each with the names of the inputs that it is fitted to.
         query_bank: score every fit once more with a query bank of its training pairs.
     """
 
-    inputs: Mapping[str, Float32s]
-    texts: Float32s
+    inputs: Mapping[str, Features]
     pairing: Pairing
     families: Mapping[str, Sequence[str]]
     query_bank: bool = False
@@ -89,13 +87,12 @@ class Study:
             UserError: there are fewer training pairs than a size.
         """
         for pairs in sizes:
-            for name, images in self.inputs.items():
+            for name, features in self.inputs.items():
                 held_out = {
-                    split: pairs_of(images, self.texts, self.pairing, split, None, 0)
-                    for split in ("validation", "test")
+                    split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")
                 }
                 for seed in range(seeds):
-                    train = pairs_of(images, self.texts, self.pairing, "train", pairs, seed)
+                    train = pairs_of(*features, self.pairing, "train", pairs, seed)
                     for family in (family for family, inputs in self.families.items() if name in inputs):
                         if seed and pairs == self.training_pairs and not FAMILIES[family].seeded:
                             continue

@@ -14,6 +14,7 @@ FAMILIES = (
     "fusemix",
     "sail",
     "structure",
+    "residuals",
     "cca_head",
     "cca_heads",
     "cca",
@@ -24,7 +25,7 @@ FAMILIES = (
     "local_cka",
 )
 _ARRAY = r"(cls|patches)(_[1-9][0-9]*)?"
-_INPUTS = re.compile(rf"{_ARRAY}(\+{_ARRAY})*(\+views)?")
+_INPUTS = re.compile(rf"{_ARRAY}(\+{_ARRAY})*(\+views)?(\+words)?")
 
 
 class StudyConfig(Section):
@@ -32,7 +33,8 @@ class StudyConfig(Section):
 
     inputs: list[str] = Field(["cls"], min_length=1)
     """Image features: cls, patches (their mean) or cls+patches; cls_6 and patches_6 are those of layer 6, if the store
-    has it (layers); with +views, the mean over the views."""
+    has it (layers); with +views, the mean over the views; with +words, the words of the captions beside the text
+    features."""
     choose_inputs: bool = False
     """Fit the families only to the inputs whose nearest neighbours agree best with those of the texts (mutual kNN of
     training pairs)."""
@@ -50,7 +52,9 @@ class StudyConfig(Section):
     def _families_are_known(self) -> Self:
         for name in self.inputs:
             if not _INPUTS.fullmatch(name):
-                raise ValueError(f"no image input '{name}'; give cls, patches, cls_6 or cls+patches, and +views")
+                raise ValueError(
+                    f"no image input '{name}'; give cls, patches, cls_6 or cls+patches, and +views or +words"
+                )
         for family, inputs in self.fitted:
             if family not in FAMILIES:
                 raise ValueError(f"no family '{family}'; the families are {', '.join(FAMILIES)}")
@@ -84,6 +88,6 @@ class AlignmentConfig(StudyConfig):
 
     @model_validator(mode="after")
     def _views_are_there(self) -> Self:
-        if not self.views and any(name.endswith("+views") for name in self.inputs):
+        if not self.views and any("+views" in name for name in self.inputs):
             raise ValueError("inputs with +views need an entry of views")
         return self

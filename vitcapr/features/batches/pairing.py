@@ -21,11 +21,13 @@ class Pairing:
     Attributes:
         caption_row, image_row: (M,) rows of the text store and of the image store.
         splits: ``train``, ``validation`` and ``test`` -> rows of images, increasing.
+        captions: the texts, M of them, if they are known.
     """
 
     caption_row: np.ndarray
     image_row: np.ndarray
     splits: dict[str, np.ndarray]
+    captions: list[str] | None = None
 
 
 def pair_by_id(image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
@@ -39,7 +41,7 @@ def pair_by_id(image_ids: list[str], caption_ids: list[str], seed: int) -> Pairi
 
 
 def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
-    """Pair by a Parquet or CSV file with the columns ``image_id``, ``caption_id`` and optionally ``split``.
+    """Pair by a Parquet or CSV file with the columns ``image_id``, ``caption_id`` and perhaps ``split`` and ``text``.
 
     Rows of the split ``none`` are left out.
 
@@ -73,7 +75,8 @@ def _paired(
         splits = {str(name): np.unique(image_row[part.to_numpy()]) for name, part in _by_split(table)}
         if sum(map(len, splits.values())) > len(np.unique(image_row)):
             raise UserError("an image is in two splits", where=where, remedy="give an image one split")
-    return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where))
+    captions = table["text"].iloc[order].tolist() if "text" in table.columns else None
+    return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where), captions)
 
 
 def _by_split(table: pd.DataFrame) -> list[tuple[str, "pd.Series[bool]"]]:

@@ -1,0 +1,69 @@
+"""The words of captions as vectors, beside the features of a sentence encoder, which lose single words.
+
+Latent semantic analysis (Deerwester et al. 1990, Indexing by Latent Semantic Analysis): a caption is the set of its
+words; the weight of word w is ``log((1 + n) / (1 + n_w))``, where n_w of the n training captions have it. Rows X of
+length 1 are projected onto the first right singular vectors of the training rows, ``X = U S V'``: a caption x becomes
+``V'x``. Words that no training caption has are left out.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import svds
+from sklearn.preprocessing import normalize
+
+from vitcapr.alignment.interface import Float32s
+from vitcapr.errors import UserError
+from vitcapr.features.batches.pairing import Pairing
+from vitcapr.text.normalise import words_of
+
+DIMENSIONS = 512
+
+
+def word_features(pairing: Pairing, rows: int) -> Float32s:
+    """(rows, K): for each row of the text store, its caption by its words; zeros for a row that is in no pair.
+
+    K is 512, or less with few captions or words. The training captions are those of the whole training split, however
+    few pairs are drawn: no image is needed.
+
+    Raises:
+        UserError: the table of pairs has no texts.
+    """
+    if pairing.captions is None:
+        remedy = "give a table of pairs with the column text"
+        raise UserError("the words of the captions are not known", where="+words", remedy=remedy)
+    trained = np.isin(pairing.image_row, pairing.splits["train"])
+    bags = bags_of_words(pairing.captions, trained)
+    found = np.zeros((rows, min(DIMENSIONS, *(size - 1 for size in bags[trained].shape))), np.float32)
+    found[pairing.caption_row] = bags @ _directions(bags[trained], found.shape[1])
+    return found
+
+
+def bags_of_words(captions: Sequence[str], trained: np.ndarray) -> csr_matrix:
+    """(M, V) float64, rows of length 1 or 0; columns are the words of the training captions, sorted.
+
+    Args:
+        trained: (M,) bool, which captions are for training.
+    """
+    words = [sorted(set(words_of(caption))) for caption in captions]
+    known = sorted({word for row in np.flatnonzero(trained) for word in words[row]})
+    number = {word: column for column, word in enumerate(known)}
+    kept = [[number[word] for word in row if word in number] for row in words]
+    bounds = np.concatenate([[0], np.cumsum([len(row) for row in kept])])
+    columns = np.array([column for row in kept for column in row], np.int64)
+    bags = csr_matrix((np.ones(len(columns)), columns, bounds), shape=(len(words), len(known)))
+    captions_with = np.asarray(bags[trained].sum(axis=0)).ravel()
+    weights = np.log((1 + trained.sum()) / (1 + captions_with))
+    bags.data *= weights[bags.indices]
+    return normalize(bags)
+
+
+def _directions(bags: csr_matrix, count: int) -> np.ndarray:
+    """The first right singular vectors, (V, count), the largest first. The sign of each is that of its largest
+    entry."""
+    _, values, found = svds(bags, k=count, random_state=0)
+    found = found[np.argsort(-values)]
+    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
+    directions: np.ndarray = (found * np.sign(largest)).T
+    return directions
