@@ -16,6 +16,7 @@ from vitcapr.features.eight_bits import dequantise, quantise
 from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.exchange.remote import find_remote
 from vitcapr.features.exchange.transfer import pull, push
+from vitcapr.features.store import quantised
 from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.features.store.verify import check_chunks
@@ -54,6 +55,18 @@ def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
     assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
     assert all(chunk.problem is None for chunk in check_chunks(small.manifest_path))
+
+
+@pytest.mark.parametrize("most", [1, 8, 24, 32_767])
+def test_rows_are_multiplied_in_parts_of_any_size(experiment: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Four patches of eight channels: one, three or all of them at a time."""
+    store = experiment.run(store_dtype="int8")
+    steps, scale = (torch.from_numpy(zarr.open_group(store.path)[name][:]) for name in ("patches", "patches_scale"))
+    monkeypatch.setattr(quantised, "_MOST", most)
+    rows = np.array([5, 0, 5])
+    assert np.array_equal(store["patches"].gather(rows), dequantise(steps[rows], scale[rows]).numpy())
+    with pytest.raises(IndexError, match="row 11 of an array of 11 rows"):
+        store["patches"].gather(np.array([11]))
 
 
 def test_any_reader_of_zarr_can_multiply(experiment: Any) -> None:

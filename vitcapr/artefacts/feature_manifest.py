@@ -118,6 +118,6 @@ def _problem(content: dict[str, Any]) -> str | None:
         if None in array["checksums"] and not content.get("partial"):
             return f"arrays.{name} lacks the checksum of a chunk, and the store is no part of another"
         scale = content["arrays"].get(f"{name}{SCALE}", {"shape": None})["shape"]
-        if array["dtype"] == "int8" and scale != [rows, *array["shape"][2:]]:
+        if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
             return f"arrays.{name} is int8 and has no scale for each channel of each row"
     return None

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 
 from vitcapr.artefacts.feature_manifest import SCALE
-from vitcapr.features.eight_bits import dequantise
 from vitcapr.features.store.reader import FeatureArray
 
-_TOGETHER = 4
-"""Rows that are multiplied at a time: few enough for the processor's cache."""
+_MOST = 32_767
+"""Numbers that are multiplied at a time. They stay in the processor's cache, and torch multiplies so few in one thread:
+several would wait for one another beside the threads of a training."""
 
 
 class QuantisedArray(FeatureArray):
@@ -21,11 +21,19 @@ class QuantisedArray(FeatureArray):
         self.dtype, self._scale = np.dtype(np.float16), scale
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        steps, scale = torch.from_numpy(super().gather(rows)), torch.from_numpy(self._scale.gather(rows))
-        out = torch.empty(steps.shape, dtype=torch.float16)
-        for start in range(0, len(out), _TOGETHER):
-            part = slice(start, start + _TOGETHER)
-            out[part] = dequantise(steps[part], scale[part])
+        """As :meth:`FeatureArray.gather`; a row is that of :func:`~vitcapr.features.eight_bits.dequantise`."""
+        rows = self._checked(rows)
+        scale = torch.from_numpy(self._scale.gather(rows)).float()[:, None]
+        out = torch.empty((rows.size, *self.shape[1:]), dtype=torch.float16)
+        patches, channels = self.shape[1:]
+        together = max(1, _MOST // channels)
+        product = torch.empty(min(together, patches), channels)
+        for at, row in enumerate(rows.tolist()):
+            steps = self._row(row)
+            for first in range(0, patches, together):
+                part = product[: min(together, patches - first)]
+                np.copyto(part.numpy(), steps[first : first + together])
+                out[at, first : first + together].copy_(part.mul_(scale[at]))
         return np.asarray(out.numpy())
 
     def close(self) -> None:

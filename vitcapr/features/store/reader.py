@@ -100,6 +100,14 @@ class FeatureArray:
             IndexError: a row is not in the array.
             UserError: a chunk is missing or cut short, or a partial store does not have a row.
         """
+        rows = self._checked(rows)
+        out = np.empty((rows.size, *self.shape[1:]), self.stored)
+        for at, row in enumerate(rows.tolist()):
+            out[at] = self._row(row)
+        return out
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        """``rows`` as numbers of rows that can be read; raises what :meth:`gather` raises."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
@@ -109,10 +117,12 @@ class FeatureArray:
             raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
         if self.present is not None:
             self._refuse_absent(rows)
-        out = np.empty((rows.size, *self.shape[1:]), self.stored)
-        for at, row in enumerate(rows.tolist()):
-            out[at] = self._mapped(row // self.chunk)[row % self.chunk]
-        return out
+        return rows
+
+    def _row(self, row: int) -> np.ndarray:
+        """A row as it is stored, mapped and read-only."""
+        mapped: np.ndarray = self._mapped(row // self.chunk)[row % self.chunk]
+        return mapped
 
     def _map(self, index: int) -> np.ndarray:
         """A chunk, mapped and read-only."""
