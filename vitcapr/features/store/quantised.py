@@ -9,8 +9,8 @@ from vitcapr.artefacts.feature_manifest import SCALE
 from vitcapr.features.store.reader import FeatureArray
 
 _MOST = 32_767
-"""Numbers that are multiplied at a time. They stay in the processor's cache, and torch multiplies so few in one thread:
-several would wait for one another beside the threads of a training."""
+"""Numbers that are multiplied at a time. torch multiplies so few in one thread; several threads would wait for one
+another beside those of a training."""
 
 
 class QuantisedArray(FeatureArray):
@@ -25,15 +25,13 @@ class QuantisedArray(FeatureArray):
         rows = self._checked(rows)
         scale = torch.from_numpy(self._scale.gather(rows)).float()[:, None]
         out = torch.empty((rows.size, *self.shape[1:]), dtype=torch.float16)
-        patches, channels = self.shape[1:]
-        together = max(1, _MOST // channels)
-        product = torch.empty(min(together, patches), channels)
-        for at, row in enumerate(rows.tolist()):
-            steps = self._row(row)
-            for first in range(0, patches, together):
-                part = product[: min(together, patches - first)]
-                np.copyto(part.numpy(), steps[first : first + together])
-                out[at, first : first + together].copy_(part.mul_(scale[at]))
+        product = torch.empty(self.shape[1:])
+        numbers, together = product.numpy(), max(1, _MOST // self.shape[-1])
+        parts = product.split(together)
+        for target, factor, row in zip(out, scale, rows.tolist(), strict=True):
+            np.copyto(numbers, self._row(row))
+            for part, place in zip(parts, target.split(together), strict=True):
+                place.copy_(part.mul_(factor))
         return np.asarray(out.numpy())
 
     def close(self) -> None:
