@@ -53,7 +53,7 @@ def decoded(project: Path, captioner: str, decoding: str) -> list[dict[str, Any]
         captioner=Path(captioner),
         split="test",
         captions=output,
-        settings=json.dumps({"decoding": DECODINGS[decoding]}),
+        settings=json.dumps({"decoding": {**DECODINGS, "drawn": DRAWN}[decoding]}),
     )
     entries: list[dict[str, Any]] = json.loads((project / output).read_text())
     return entries
@@ -83,6 +83,7 @@ def test_a_backbone_in_a_folder_anywhere_is_found_again(
 
 LONG = {"beam_size": 4, "n_best": 4, "max_length": 6, "length_penalty": 2.0, "block_ngram": 1, "precision": "float32"}
 DECODINGS = {"greedy": {"beam_size": 1, "max_length": 6}, "long": LONG}
+DRAWN = {"beam_size": 9, "n_best": 3, "max_length": 6, "sampling": {"temperature": 0.9}}
 
 
 @pytest.mark.usefixtures("records")
@@ -168,8 +169,23 @@ def test_the_widest_decoding_of_the_experiment_unless_one_is_named() -> None:
     assert choose_decoding(Path(name), None, beam_size=2, length_penalty=0.5)[1] == DecodingConfig(
         **{**LONG, "beam_size": 2, "n_best": 2, "length_penalty": 0.5}
     )
-    with pytest.raises(UserError, match=r"no decoding 'log' .*it has greedy, long"):
+    decoded(Path.cwd(), name, "drawn")
+    assert choose_decoding(Path(name), None) == chosen
+    assert choose_decoding(Path(name), "drawn") == ("drawn", DecodingConfig.model_validate(DRAWN))
+    assert choose_decoding(Path(name), "drawn", beam_size=2)[1] == DecodingConfig(beam_size=2, n_best=2, max_length=6)
+    with pytest.raises(UserError, match=r"no decoding 'log' .*it has drawn, greedy, long"):
         run("photos", "--decoding", "log", captioner=name)
+
+
+@pytest.mark.usefixtures("project", "records")
+def test_samples_of_a_photograph_do_not_depend_on_the_others() -> None:
+    decoded(Path.cwd(), ATTENTION, "drawn")
+    photographs = [f"photos/photo {number:02d}.png" for number in (3, 7)]
+    together = json.loads(run(*photographs, "--json", "--decoding", "drawn", "-n", 9))
+    alone = json.loads(run(photographs[1], "--json", "--decoding", "drawn", "-n", 9))
+    captions = [[each["caption"] for each in row["candidates"]] for row in (*together, *alone)]
+    assert len(captions[0]) > 3
+    assert captions[0] != captions[1] == captions[2]
 
 
 def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

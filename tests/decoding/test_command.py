@@ -118,6 +118,30 @@ def test_greedy_is_a_beam_of_one_for_any_length_penalty(files):
     assert [entry["tokens"] for entry in json.loads(files["captions"].read_text())] == greedy
 
 
+def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
+    """And n_best is not bound by the beam."""
+
+    def written(**changes):
+        sampling = {"temperature": 0.9, "top_p": 0.95, **changes.pop("sampling", {})}
+        settings = {"decoding": {"n_best": 9, "max_length": 6, "sampling": sampling, **changes}}
+        attention = tmp_path / "attention.npz"
+        run_stage(decode, **{**files, "settings": json.dumps(settings)}, attention=attention, log=tmp_path / "log")
+        with np.load(attention) as stored:
+            return json.loads(files["captions"].read_text()), stored["offsets"].tolist()
+
+    found, offsets = written()
+    assert "4 images, 9 samples" in (tmp_path / "log").read_text()
+    assert offsets == np.cumsum([0, *(len(entry["tokens"]) for entry in found)]).tolist()
+    assert len({str(entry["candidates"]) for entry in found}) == 4
+    drawn = [[one["tokens"] for one in entry["candidates"]] for entry in found]
+    assert all(5 < len(image) <= 9 for image in drawn)
+    for size in (1, 3):
+        again, _ = written(batch_images=size)
+        assert [[one["tokens"] for one in entry["candidates"]] for entry in again] == drawn
+    other, _ = written(sampling={"seed": 1})
+    assert [[one["tokens"] for one in entry["candidates"]] for entry in other] != drawn
+
+
 def test_the_baseline_reads_cls_and_has_no_attention(files, tmp_path):
     files["captioner"] = captioner(tmp_path / "baseline", "baseline")
     run_stage(decode, **files)

@@ -9,6 +9,7 @@ from vitcapr.decoding import generate as module
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import generate
 from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.sample import sample
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
@@ -44,3 +45,17 @@ def test_the_unknown_word_is_never_written(beam_size):
     found = generate(model, model.images(1), WORDS, beam_size=beam_size, n_best=beam_size, length_penalty=0.0, **LIMITS)
     assert len(found[0]) == beam_size
     assert all(UNKNOWN not in one.tokens for one in found[0])
+
+
+def test_samples_are_drawn_with_the_same_limits():
+    model = RandomCaptioner(len(WORDS), sharpness=0.5)
+    memory = model.images(4)
+    sampling = {"temperature": 0.8, "top_k": 4, "top_p": 0.9, "seed": 3}
+    search = {"beam_size": 1, "n_best": 6, "length_penalty": 0.7, "images": [5, 7, 1, 2]}
+    found = generate(model, memory, WORDS, sampling=sampling, **search, **LIMITS)
+    expected = sample(
+        model, memory, images=[5, 7, 1, 2], samples=6, length_penalty=0.7, **sampling, **SPECIALS, **LIMITS
+    )
+    assert [[(one.tokens, one.score) for one in best] for best in found] == [
+        [(one.tokens, one.score) for one in best] for best in expected
+    ]

@@ -13,7 +13,6 @@ from vitcapr.artefacts.tokens import TokenTable
 from vitcapr.features.encoders.precision import autocast
 from vitcapr.models.captioners import CAPTIONERS, build_captioner
 from vitcapr.models.interface import Captioner, Step
-from vitcapr.training import self_critical
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
 
@@ -100,14 +99,6 @@ def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, T
             assert float(expected.sum()) == pytest.approx(1.0, abs=1e-5)
             found = torch.stack([(samples == caption).all(1).float().mean() for caption in captions])
             assert torch.allclose(found, expected, atol=0.03)
-
-
-@pytest.mark.parametrize("draw", [0.0, 1 - 2**-24])
-def test_a_word_without_a_share_is_never_picked(draw: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even by the least and the largest number that can be drawn."""
-    monkeypatch.setattr(torch, "rand_like", lambda like: torch.full_like(like, draw))
-    chances = torch.tensor([[0.0, 0.3, 0.0, 0.7, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1e-30]])
-    assert self_critical._pick(chances).tolist() == ([1, 0, 4] if draw else [3, 0, 4])
 
 
 def test_weights_that_are_not_numbers_give_a_loss_that_is_none(features: dict[str, Tensor]) -> None:

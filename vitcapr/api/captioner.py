@@ -3,6 +3,7 @@
 The module does not import torch: a mistake is found without it.
 """
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -135,6 +136,7 @@ class TrainedCaptioner:
                 self._model.encode({name: features[name] for name in self._model.arrays}),
                 self.vocabulary,
                 **wanted.search(),
+                images=[zlib.crc32(picture.tobytes()) for picture in pictures],
                 keep_attention=attention,
             )
 

@@ -46,16 +46,17 @@ def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[
 
     Args:
         captioner: the folder of the captioner.
-        name: None for the experiment's decoding with the widest beam, or the defaults if the experiment has none.
+        name: None for the experiment's decoding with the widest beam, or the defaults if the experiment has none. A
+            decoding that samples is taken only where no other is.
         changes: values that differ from that decoding; None for no change. More candidates widen the beam, unless its
-            size is given too.
+            size is given too. The size of a beam replaces sampling.
 
     Raises:
         UserError: the experiment has no such decoding, or the values do not agree.
     """
     known = decodings_of(captioner)
     if name is None:
-        name = max(sorted(known), key=lambda one: known[one].beam_size, default="")
+        name = max(sorted(known), key=lambda one: (known[one].sampling is None, known[one].beam_size), default="")
     elif name not in known:
         remedy = f"it has {', '.join(sorted(known))}" if known else "leave out --decoding"
         raise UserError(f"the experiment has no decoding '{name}' of this captioner", where=captioner, remedy=remedy)
@@ -63,8 +64,10 @@ def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[
     values |= {key: value for key, value in changes.items() if value is not None}
     if changes.get("beam_size") is None:
         values["beam_size"] = max(values["beam_size"], values["n_best"])
-    elif changes.get("n_best") is None:
-        values["n_best"] = min(values["n_best"], values["beam_size"])
+    else:
+        values["sampling"] = None
+        if changes.get("n_best") is None:
+            values["n_best"] = min(values["n_best"], values["beam_size"])
     return name, parse(DecodingConfig, values, where=f"decoding {name}" if name else "decoding")
 
 

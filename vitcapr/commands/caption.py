@@ -112,9 +112,8 @@ def _captions(
 
 def _spoken(name: str, decoding: "DecodingConfig") -> str:
     """The decoding in one line."""
-    method = "greedy" if decoding.beam_size == 1 else f"beam {decoding.beam_size}"
     penalty = f", length penalty {decoding.length_penalty:g}" if decoding.length_penalty else ""
-    return f"decoding {name or '(defaults)'}: {method}{penalty}"
+    return f"decoding {name or '(defaults)'}: {decoding.method}{penalty}"
 
 
 def _opened(paths: Sequence[Path], bad: dict[str, str]) -> "dict[Path, Image]":

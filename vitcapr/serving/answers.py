@@ -36,10 +36,9 @@ class Answers:
 
     def about(self) -> dict[str, Any]:
         """The models and the decoding."""
-        beam = self._captioner.decoding.beam_size
         return {
             "captioner": str(self._captioner.folder),
-            "decoding": "greedy" if beam == 1 else f"beam {beam}",
+            "decoding": self._captioner.decoding.method,
             "retriever": None if self._retriever is None else str(self._retriever.folder),
         }
 

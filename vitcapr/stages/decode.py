@@ -79,8 +79,7 @@ def decode(
         if not len(rows):
             raise UserError(f"the data set {data.dataset} has no images in the split '{split}'")
         model = model.to(device).eval()
-        method = "greedy" if decoding.beam_size == 1 else f"beam {decoding.beam_size}"
-        report.line(f"decode: {len(rows)} images, {method}, {dtype_name(dtype)} on {device}")
+        report.line(f"decode: {len(rows)} images, {decoding.method}, {dtype_name(dtype)} on {device}")
         found: list[list[Hypothesis]] = []
         with report.track("decode", len(rows), "captions") as tracker, torch.inference_mode():
             for batch in feature_batches(store, model.arrays, rows, decoding.batch_images, device):
@@ -90,6 +89,7 @@ def decode(
                         model.encode(batch),
                         words,
                         **decoding.search(),
+                        images=rows[len(found) : len(found) + decoding.batch_images].tolist(),
                         keep_attention=attention is not None,
                     )
                 found += written

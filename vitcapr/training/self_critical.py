@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vitcapr.models.interface import Captioner, Memory
+from vitcapr.decoding.draw import draw, pick_class
+from vitcapr.models.interface import Captioner, Memory, Step
 from vitcapr.training.reward import CiderReward
-
-_SHRINK_BELOW = 0.75
 
 
 class SelfCritical:
@@ -92,53 +91,27 @@ class SelfCritical:
         was_training = model.training
         model.eval()
         try:
-            return self._draw(model, model.encode(features))
+            return draw(
+                model,
+                model.encode(features),
+                self._pick,
+                samples=self._samples,
+                steps=self._words,
+                start=self._start,
+                end=self._end,
+                pad=self._pad,
+            )
         finally:
             model.train(was_training)
             # Autocast keeps the weights it has cast; torch before 2.11 would take those cast without gradients for the
             # pass that needs them (pytorch/pytorch#158232).
             torch.clear_autocast_cache()
 
-    def _draw(self, model: Captioner, memory: Memory) -> Tensor:
-        first = next(iter(memory.values()))
-        images, samples = len(first), self._samples
-        words = torch.full((images, samples, self._words), self._pad, dtype=torch.int64, device=first.device)
-        state = {
-            name: value.expand(images, samples, *value.shape[2:]) for name, value in model.initial_state(memory).items()
-        }
-        tokens = torch.full((images, samples), self._start, device=first.device)
-        places = torch.arange(images, device=first.device)
-        running = torch.ones_like(tokens, dtype=torch.bool)
-        for length in range(self._words):
-            step = model.step(memory, state, tokens)
-            state = step.state
-            chances = torch.softmax(self._policy(step.logits), dim=-1)
-            tokens = _pick(chances)
-            words[places, :, length] = tokens.where(running, self._pad)
-            running = running & (tokens != self._end)
-            unfinished = running.any(1)
-            left = int(unfinished.sum())
-            if left == 0:
-                return words[:, :, : length + 1]
-            if left <= _SHRINK_BELOW * len(places):
-                places, tokens, running = places[unfinished], tokens[unfinished], running[unfinished]
-                memory = {name: value[unfinished] for name, value in memory.items()}
-                state = {name: value[unfinished] for name, value in state.items()}
-        return words
+    def _pick(self, step: Step, places: Tensor, length: int) -> Tensor:  # noqa: ARG002
+        chances = torch.softmax(self._policy(step.logits), dim=-1)
+        return pick_class(chances, torch.rand_like(chances[..., -1:]))
 
     def _policy(self, logits: Tensor) -> Tensor:
         """The logits over the temperature, those of tokens that are never drawn minus infinity."""
         never = torch.tensor(self._never, device=logits.device)
         return (logits / self._temperature).index_fill(-1, never, -torch.inf)
-
-
-def _pick(chances: Tensor) -> Tensor:
-    """One class of each distribution, by inverting its cumulative sum: (...) int64 from (..., V).
-
-    ``torch.multinomial`` draws a number for every class, on a CPU on one thread, which takes longer than the model.
-    A class without a share is never picked: the threshold lies above 0 and at most at the sum. Of chances that are
-    not numbers it is the last class, so that the loss tells of them.
-    """
-    sums = chances.cumsum(-1)
-    thresholds = (1 - torch.rand_like(sums[..., -1:])) * sums[..., -1:]
-    return torch.searchsorted(sums, thresholds)[..., 0].clamp(max=chances.shape[-1] - 1)
