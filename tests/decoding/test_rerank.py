@@ -78,6 +78,21 @@ def test_the_weight_of_the_best_score_and_of_equals_the_smallest():
     assert choose_weight(terms, lambda chosen: -float(chosen.sum()), "cider", grid)[0] == 0.0
 
 
+def test_the_largest_weight_within_the_tolerance():
+    terms = Terms(FOUND, COSINES, length_penalty=0.0)
+    scores = [0.5, 0.58, 0.6, 0.6, 0.585, 0.57]
+
+    def chosen(tolerance):
+        left = iter(scores)
+        return choose_weight(terms, lambda _: next(left), "cider", weights(5), tolerance)[0]
+
+    assert chosen(0.0) == 0.4
+    assert chosen(0.01) == 0.6
+    assert chosen(0.015) == 0.8
+    assert chosen(0.02) == 0.8
+    assert chosen(0.03) == 1.0
+
+
 def test_cosines_are_those_of_the_own_image():
     images = np.array([[1, 0], [0.6, 0.8]], np.float32)
     captions = np.array([[1, 0], [0, 1], [0, 1]], np.float32)

@@ -104,7 +104,11 @@ def weights(steps: int) -> list[float]:
 
 
 def choose_weight(
-    terms: Terms, score_of: Callable[[NDArray[np.intp]], float], name: str, grid: Sequence[float]
+    terms: Terms,
+    score_of: Callable[[NDArray[np.intp]], float],
+    name: str,
+    grid: Sequence[float],
+    tolerance: float = 0.0,
 ) -> tuple[float, list[dict[str, float]]]:
     """The weight whose choice of candidates scores best; of equal ones the smallest.
 
@@ -112,6 +116,7 @@ def choose_weight(
         score_of: the score of the split for a choice of one candidate an image.
         name: what that score is called.
         grid: increasing weights.
+        tolerance: if above 0, the largest weight is chosen whose score is at most so far below the best.
 
     Returns:
         The weight, and the curve: ``weight``, the score by its name, and ``changed``, the share of images whose caption
@@ -124,7 +129,10 @@ def choose_weight(
         values = {"weight": weight, name: score_of(chosen), "changed": changed}
         curve.append({key: round(value, DECIMALS) for key, value in values.items()})
     # max keeps the first of equals.
-    return max(curve, key=lambda point: point[name])["weight"], curve
+    best = max(curve, key=lambda point: point[name])
+    if tolerance:
+        best = [point for point in curve if point[name] >= round(best[name] - tolerance, DECIMALS)][-1]
+    return best["weight"], curve
 
 
 def write_reordered(

@@ -79,8 +79,10 @@ def tune_reranking(
         reporter=report,
     )
     terms = Terms(found, cosines, weighing.length_penalty)
-    best_weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, weights(weighing.grid_steps))
+    grid = weights(weighing.grid_steps)
+    best_weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, grid, weighing.tolerance)
     first = scores.of_choice(terms.decoded)
+    tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
     result = RerankingWeight(
         weight=best_weight,
         length_penalty=weighing.length_penalty,
@@ -88,8 +90,8 @@ def tune_reranking(
         decoded=round(first, 6),
         curve=curve,
         retriever=digest,
-        protocol=f"tok:ptb|images:{len(found)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}",
+        protocol=f"tok:ptb|images:{len(found)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
     )
     result.write(weight)
-    best = max(point[weighing.select_by] for point in curve)
-    report.line(f"tune_reranking: weight {best_weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+    chosen = next(point[weighing.select_by] for point in curve if point["weight"] == best_weight)
+    report.line(f"tune_reranking: weight {best_weight:g}, {weighing.select_by} {chosen:.4f}; {first:.4f} as decoded")
