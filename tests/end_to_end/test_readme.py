@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from tests.forks import Forks
-from vitcapr.data.scenes.dataset import SCENE
-from vitcapr.data.scenes.scene import sample_scene, stream
+from vitcapr.data.scenes.dataset import make_scene, original_of
 from vitcapr.workflow.experiment import load_experiment
 
 pytestmark = pytest.mark.timeout(1800)
@@ -124,7 +123,8 @@ def test_command_on_real_data(run: Run, command: str) -> None:
 def test_the_search_example_asks_for_pictures_that_the_demo_has() -> None:
     assert 'vitcapr search "two large red boats on the water"' in README
     scenes = load_experiment(REPOSITORY / "config.yaml").config.data.scenes
-    rendered = (sample_scene(stream(scenes.seed, index, SCENE)) for index in range(scenes.images))
+    shares = scenes.validation, scenes.test
+    rendered = (make_scene(scenes.seed, index, original_of(index, *shares)) for index in range(scenes.images))
     wanted = ("boat", "red", "large", 2)
     found = [
         scene

@@ -17,7 +17,7 @@ Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = """
 experiment: tiny
 data:
-  scenes: {images: 40, size: 56}
+  scenes: {images: 40, size: 56, validation: 0.1, test: 0.1}
 trained_backbone: {hidden_size: 16, layers: 1, heads: 2, epochs: 1}
 features: {chunk: 8, batch: 8}
 captioners: {attention: {backbone: vit}}

@@ -71,7 +71,15 @@ def check(folder: Path, manifest: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     with Reporter() as reporter:
         manifest = write_scenes(
-            tmp_path, images=20, size=32, seed=1, validation=0.1, test=0.2, processes=1, reporter=reporter
+            tmp_path,
+            images=20,
+            size=32,
+            seed=1,
+            validation=0.1,
+            test=0.2,
+            near_duplicates=True,
+            processes=1,
+            reporter=reporter,
         )
     data = read_manifest(manifest)
     rows = data.captions[(data.captions["split"] == "test") & (data.captions["language"] == "en")]

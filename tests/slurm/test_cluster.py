@@ -28,7 +28,7 @@ REPOSITORY = Path(__file__).parents[2]
 CONFIG = """
 experiment: small
 data:
-  scenes: {images: 200, size: 56}
+  scenes: {images: 200, size: 56, validation: 0.1, test: 0.1}
 text:
   vocabulary: {min_count: 1}
 trained_backbone: {hidden_size: 32, layers: 1, heads: 2, epochs: 1}

@@ -12,7 +12,7 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 SMALL = """
 experiment: mine
-data: {scenes: {images: 20, size: 56}}
+data: {scenes: {images: 20, size: 56, validation: 0.1, test: 0.1}}
 text: {vocabulary: {min_count: 1}}
 captioners: {attention: {backbone: vit}}
 """

@@ -15,16 +15,19 @@ from vitcapr.config.table import TableConfig
 class ScenesConfig(DatasetConfig):
     """The embedded data set of rendered pictures."""
 
-    images: int = Field(5000, ge=10)
+    images: int = Field(10000, ge=10)
     """Number of pictures. Picture i does not depend on this number."""
     size: int = Field(112, ge=32, le=512)
     """Width and height in pixels."""
     seed: int = Field(1, ge=0)
     """Seed of the data set; each seed gives different pictures."""
-    validation: float = Field(0.1, gt=0, lt=0.5)
+    validation: float = Field(0.05, gt=0, lt=0.5)
     """Share of pictures in the validation split."""
-    test: float = Field(0.1, gt=0, lt=0.5)
+    test: float = Field(0.05, gt=0, lt=0.5)
     """Share of pictures in the test split."""
+    near_duplicates: bool = True
+    """Every second validation and test picture is the one before it in its split, with one fact changed: a colour, a
+    texture, the place or a side."""
 
 
 class Flickr8kConfig(DatasetConfig):

@@ -51,7 +51,7 @@ class SceneReader(nn.Module):
 
     def forward(self, pixels: Tensor) -> dict[str, Tensor]:
         """``pixels: (B, 3, S, S)`` -> logits, all float32: ``kind (B, P, K + 1)``, ``color (B, P, C + 1)``,
-        ``texture (B, P, T + 1)``, ``count (B, P, n)``, ``around (B, P, 9)``, ``row`` and
+        ``texture (B, P, T + 1)``, ``count (B, P, n)``, ``around (B, P, 10)``, ``row`` and
         ``column (B, P, grid)``, ``patch_words`` and ``cls_words (B, W)``, ``present (B, K * C)``,
         ``numbers (B, K, n)``."""
         hidden = self.vit(pixel_values=pixels).last_hidden_state

@@ -18,7 +18,7 @@ IGNORED = -100
 COVERED, EMPTY = 0.3, 0.05
 COMMON_WORD, EVERYWHERE_WORD = 0.01, 0.95
 DIRECTIONS = ("left", "right", "above", "below")
-AROUND = (*DIRECTIONS, "overlapping", *(f"fellow {name}" for name in DIRECTIONS))
+AROUND = (*DIRECTIONS, "in front", "behind", *(f"fellow {name}" for name in DIRECTIONS))
 
 Array = npt.NDArray[np.int64]
 
@@ -46,7 +46,7 @@ class Targets:
         covered: (N, P) share of the patch filled by its object.
         numbers: (N, K) objects of each kind.
         present: (N, K * C) 1 where an object of this kind and colour is in the picture.
-        around: (N, P, 9) for a patch of an object, 1 for each of :data:`AROUND` that holds; all 0 where no object is.
+        around: (N, P, 10) for a patch of an object, 1 for each of :data:`AROUND` that holds; all 0 where no object is.
         words: (N, W) share of the picture's captions (those in Latin letters) that have the word.
     """
 
@@ -161,7 +161,7 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
     """Where the other groups and the object's own fellows lie, seen from each object.
 
     A group is the objects of one kind and colour. Left or right is decided by the middles if they are at least as far
-    apart sideways as in height, above or below otherwise; groups whose boxes overlap have no direction.
+    apart sideways as in height, above or below otherwise; of groups whose boxes overlap, the lower one is in front.
 
     Args:
         labels: (S, S), the label picture.
@@ -169,7 +169,7 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
         groups: (n,) the group of each object.
 
     Returns:
-        (n, 9), 1 for each of :data:`AROUND` that holds of some other group or of some fellow.
+        (n, 10), 1 for each of :data:`AROUND` that holds of some other group or of some fellow.
     """
     found: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
     single = [_Extent.of(labels == value) for value in values]
@@ -182,8 +182,7 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
             continue
         for other, there in whole.items():
             if other != own:
-                name = "overlapping" if whole[own].overlaps(there) else whole[own].direction_of(there)
-                found[place, AROUND.index(name)] = 1
+                found[place, AROUND.index(whole[own].relation_to(there))] = 1
         for fellow in np.flatnonzero(groups == own).tolist():
             there_too = single[fellow]
             if fellow != place and there_too is not None:
@@ -233,6 +232,12 @@ class _Extent(NamedTuple):
     def overlaps(self, other: "_Extent") -> bool:
         """Whether the boxes around them do."""
         return self.rows.overlaps(other.rows) and self.columns.overlaps(other.columns)
+
+    def relation_to(self, other: "_Extent") -> str:
+        """Where the other is: of two whose boxes overlap, the lower one is in front."""
+        if self.overlaps(other):
+            return "in front" if other.rows.sum * self.pixels > self.rows.sum * other.pixels else "behind"
+        return self.direction_of(other)
 
     def direction_of(self, other: "_Extent") -> str:
         """Seen from the middle of this one."""

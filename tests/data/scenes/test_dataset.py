@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.data.scenes.dataset import make_picture, split_of, write_scenes
+from vitcapr.data.scenes.dataset import make_picture, make_scene, original_of, split_of, write_scenes
 from vitcapr.data.scenes.scene import DEPTHS
 from vitcapr.declaration.run import run_stage
 from vitcapr.progress import Reporter
@@ -32,6 +32,7 @@ def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size:
             seed=seed,
             validation=0.1,
             test=0.1,
+            near_duplicates=True,
             processes=processes,
             reporter=reporter,
         )
@@ -74,7 +75,7 @@ def test_the_manifest_lists_the_rendered_objects(tmp_path: Path) -> None:
     assert set(data.captions["language"]) == {"en", "zh"}
     assert data.objects is not None
     for index in range(20):
-        scene = make_picture(1, index, 64).scene
+        scene = make_picture(1, index, 64, original_of(index, 0.1, 0.1)).scene
         row = data.images.iloc[index]
         expected = [(group.kind, group.color, group.texture) for group in scene.groups for _ in group.things]
         found = data.objects[data.objects["image_id"] == row["image_id"]]
@@ -152,12 +153,30 @@ def test_chance_of_the_pointing_game_is_small() -> None:
 
 
 def test_splits_have_exact_shares_wherever_one_looks() -> None:
-    splits = [split_of(index, 0.1, 0.1) for index in range(1000)]
+    splits = [split_of(index, 0.1, 0.1)[0] for index in range(1000)]
     for begin in range(0, 1000, 10):
         assert sorted(set(splits[begin : begin + 10])) == ["test", "train", "validation"]
     assert (splits.count("validation"), splits.count("test")) == (100, 100)
     uneven = [split_of(index, 0.05, 0.2) for index in range(1000)]
-    assert (uneven.count("validation"), uneven.count("test")) == (50, 200)
+    for split, share in (("train", 750), ("validation", 50), ("test", 200)):
+        assert [number for name, number in uneven if name == split] == list(range(share))
+
+
+def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split() -> None:
+    known = {index: original_of(index, 0.05, 0.2) for index in range(400)}
+    assert all(known[index] is None for index in known if split_of(index, 0.05, 0.2)[0] == "train")
+    for split, pictures in (("validation", 20), ("test", 80)):
+        held_out = [index for index in known if split_of(index, 0.05, 0.2)[0] == split]
+        assert len(held_out) == pictures
+        assert [known[index] for index in held_out[1::2]] == held_out[::2]
+        assert {known[index] for index in held_out[::2]} == {None}
+
+
+def test_a_near_duplicate_has_other_pixels_and_captions_of_its_own() -> None:
+    original, duplicate = make_picture(1, 4, 64), make_picture(1, 14, 64, 4)
+    assert duplicate.scene == make_scene(1, 14, 4) != original.scene == make_scene(1, 4)
+    assert duplicate.picture != original.picture
+    assert not set(duplicate.captions["en"]) & set(original.captions["en"])
 
 
 @pytest.mark.parametrize("size", [32, 200])
@@ -180,8 +199,8 @@ from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 try:
     with Reporter() as reporter:
-        write_scenes(Path(sys.argv[1]), images=100_000, size=64, seed=1, validation=0.1, test=0.1, processes=2,
-                     reporter=reporter)
+        write_scenes(Path(sys.argv[1]), images=100_000, size=64, seed=1, validation=0.1, test=0.1, near_duplicates=True,
+                     processes=2, reporter=reporter)
 except UserError as error:
     sys.exit(f"error: {error}")
 """

@@ -88,6 +88,7 @@ def pairs_of_scenes(
     seed: int,
     validation: float,
     test: float,
+    near_duplicates: bool,
     processes: int,
     reporter: Reporter,
 ) -> ListedPairs:
@@ -100,6 +101,7 @@ def pairs_of_scenes(
         seed=seed,
         validation=validation,
         test=test,
+        near_duplicates=near_duplicates,
         processes=processes,
         reporter=reporter,
     )

@@ -21,6 +21,7 @@ from PIL import Image
 from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.scenes import chinese, english
 from vitcapr.data.scenes.lexicon import KINDS
+from vitcapr.data.scenes.near_duplicate import near_duplicate
 from vitcapr.data.scenes.render import render
 from vitcapr.data.scenes.scene import Scene, sample_scene, stream
 from vitcapr.errors import UserError
@@ -48,9 +49,15 @@ class Rendered:
     captions: dict[str, list[str]]
 
 
-def make_picture(seed: int, index: int, size: int) -> Rendered:
+def make_scene(seed: int, index: int, original: int | None = None) -> Scene:
+    """Scene ``index`` of the data set ``seed``; with ``original``, a near duplicate of that scene."""
+    rng = stream(seed, index, SCENE)
+    return sample_scene(rng) if original is None else near_duplicate(make_scene(seed, original), rng)
+
+
+def make_picture(seed: int, index: int, size: int, original: int | None = None) -> Rendered:
     """Picture ``index`` of the data set ``seed``: the same bytes whatever the number of pictures and processes."""
-    scene = sample_scene(stream(seed, index, SCENE))
+    scene = make_scene(seed, index, original)
     picture, mask = render(scene, size, stream(seed, index, DRAWING))
     texts = {
         "en": english.captions(scene, stream(seed, index, ENGLISH)),
@@ -59,8 +66,8 @@ def make_picture(seed: int, index: int, size: int) -> Rendered:
     return Rendered(scene, _png(picture), _png(mask), texts)
 
 
-def split_of(index: int, validation: float, test: float) -> str:
-    """The split of picture ``index``, the same for any number of pictures.
+def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
+    """The split of picture ``index``, and how many pictures of that split are before it, for any number of pictures.
 
     Pictures are independent of each other, so their positions serve: with shares of a tenth each, every fifth
     picture is held out, for the two splits in turn. Any ten pictures in a row then have some of each.
@@ -68,9 +75,22 @@ def split_of(index: int, validation: float, test: float) -> str:
     held_out = Fraction(str(validation)) + Fraction(str(test))
     before = int(index * held_out)
     if int((index + 1) * held_out) == before:
-        return "train"
+        return "train", index - before
     share = Fraction(str(test)) / held_out
-    return "test" if int((before + 1) * share) > int(before * share) else "validation"
+    tests = int(before * share)
+    return ("test", tests) if int((before + 1) * share) > tests else ("validation", before - tests)
+
+
+def original_of(index: int, validation: float, test: float) -> int | None:
+    """The picture that picture ``index`` is a near duplicate of.
+
+    Every second picture of a held-out split is one of the picture before it in that split. The others, and all of the
+    train split, are none.
+    """
+    split, number = split_of(index, validation, test)
+    if split == "train" or number % 2 == 0:
+        return None
+    return next(other for other in range(index - 1, -1, -1) if split_of(other, validation, test)[0] == split)
 
 
 def write_scenes(
@@ -81,10 +101,13 @@ def write_scenes(
     seed: int,
     validation: float,
     test: float,
+    near_duplicates: bool,
     processes: int,
     reporter: Reporter,
 ) -> Path:
     """Render ``images`` pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
+
+    With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
 
     The pictures stand unsealed until the manifest, written last, names their checksums. Memory holds the tables and
     the pictures in flight, not the pictures.
@@ -94,7 +117,7 @@ def write_scenes(
     """
     for folder in ("pictures", "masks"):
         (directory / folder).mkdir(parents=True, exist_ok=True)
-    make = partial(_write_picture, directory, size, seed, validation, test)
+    make = partial(_write_picture, directory, size, seed, validation, test, near_duplicates)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
     with reporter.track("scenes", images, "pictures") as tracker, _mapped(make, images, processes) as results:
         for rows in results:
@@ -162,11 +185,12 @@ def _end_with_parent() -> None:
 
 
 def _write_picture(
-    directory: Path, size: int, seed: int, validation: float, test: float, index: int
+    directory: Path, size: int, seed: int, validation: float, test: float, near_duplicates: bool, index: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Write one picture and its mask; its rows of the three tables."""
-    rendered = make_picture(seed, index, size)
-    image_id, split = f"scene-{index:07d}", split_of(index, validation, test)
+    original = original_of(index, validation, test) if near_duplicates else None
+    rendered = make_picture(seed, index, size, original)
+    image_id, (split, _) = f"scene-{index:07d}", split_of(index, validation, test)
     path, mask = f"pictures/{index:07d}.png", f"masks/{index:07d}.png"
     (directory / path).write_bytes(rendered.picture)
     (directory / mask).write_bytes(rendered.mask)
