@@ -73,7 +73,7 @@ def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path
     assert "rule train_captioner:" in plan
     assert "results/demo/summary.csv" in plan
     assert f"Origin: {site}" in run("inspect", "vitcapr.workflow.packaged", "--details")
-    assert run("vitcapr", "config", "check").startswith("data: scenes, 5000 images")
+    assert run("vitcapr", "config", "check").startswith("data: scenes, 10000 images")
 
 
 @pytest.mark.timeout(300)
