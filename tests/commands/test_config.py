@@ -38,7 +38,7 @@ def test_the_default_is_sound() -> None:
     assert done.stdout.splitlines() == [
         "data: scenes, 10000 images: 9000 train, 500 validation, 500 test",
         # An image has CLS and 8 x 8 patches of 128 numbers, of 2 bytes each.
-        "backbone vit: trained here on the 10000 images, 6 epochs; 166.4 MB of features",
+        "backbone vit: trained here on the 10000 images, 5 epochs; 166.4 MB of features",
         "demo: 1 backbone(s), 1 captioner(s), 3 retriever(s), 4 set(s) of captions",
     ]
 
