@@ -126,7 +126,7 @@ EDITS = (
     Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
     Edit("the text of an error", replace(BEAM, "raise beam_size or lower n_best", "lower n_best"), ()),
-    Edit("a line in the log of a stage", replace("vitcapr/stages/decode.py", "images, {decoding.method}", "images"), ()),
+    Edit("a line in the log of a stage", replace("vitcapr/stages/decode.py", "} images, ", "} pictures, "), ()),
     Edit("how errors are printed", append("vitcapr/errors.py"), ()),
     Edit("how mistakes in a configuration are explained", append("vitcapr/config/mistakes.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
