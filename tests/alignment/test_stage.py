@@ -78,12 +78,21 @@ def test_the_stage_finds_what_the_command_finds(data: Path, tmp_path: Path) -> N
 
 
 def test_the_figure_has_a_line_for_each_system() -> None:
+    rows = [("linear", 10, 0.1, 0.3), ("linear", 10, 0.3, 0.3), ("cca", 10, 0.5, 0.4), ("cca", 20, 0.6, 0.4)]
+    scores = pd.DataFrame(rows, columns=["system", "pairs", "i2t_recall_1", "t2i_recall_1"])
+    left, right = alignment_curve(scores.assign(images=20, captions=100)).axes
+    assert [line.get_ydata().tolist() for line in left.lines] == [[pytest.approx(20)], pytest.approx([50, 60])]
+    assert right.get_title(loc="left") == "text to image: 100 captions among 20 images"
+
+
+def test_with_one_number_of_pairs_the_figure_has_a_row_for_each_system() -> None:
     rows = [("linear", 10, 0.1, 0.3), ("linear", 10, 0.3, 0.3), ("cca", 10, 0.5, 0.4)]
     scores = pd.DataFrame(rows, columns=["system", "pairs", "i2t_recall_1", "t2i_recall_1"])
-    figure = alignment_curve(scores.assign(images=20, captions=100))
-    left, right = figure.axes
-    assert [line.get_ydata().tolist() for line in left.lines] == [[pytest.approx(20)], [pytest.approx(50)]]
-    assert right.get_title(loc="left") == "text to image: 100 captions among 20 images"
+    left, right = alignment_curve(scores.assign(images=20, captions=100)).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == ["linear", "cca"]
+    for axes, means in ((left, [20, 50]), (right, [30, 40])):
+        assert axes.containers[0].lines[0].get_xdata().tolist() == pytest.approx(means)
+    assert right.get_title(loc="left") == "text to image:\n100 captions among 20 images"
 
 
 @pytest.mark.parametrize(

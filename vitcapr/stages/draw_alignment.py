@@ -14,7 +14,8 @@ from vitcapr.progress import Reporter
         inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
         each=lambda experiment: [{"alignment": name} for name in experiment.selection.alignments],
         caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
-        "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot.",
+        "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot. "
+        "With one number of pairs, a row for each alignment.",
         category="Retrieval",
         labels={"figure": "alignments over training pairs", "alignment": "{alignment}"},
     )
