@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.sparse.linalg import svds
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from vitcapr.alignment.interface import Float32s
@@ -46,13 +47,9 @@ def bags_of_words(captions: Sequence[str], trained: np.ndarray) -> csr_matrix:
     Args:
         trained: (M,) bool, which captions are for training.
     """
-    words = [sorted(set(words_of(caption))) for caption in captions]
-    known = sorted({word for row in np.flatnonzero(trained) for word in words[row]})
-    number = {word: column for column, word in enumerate(known)}
-    kept = [[number[word] for word in row if word in number] for row in words]
-    bounds = np.concatenate([[0], np.cumsum([len(row) for row in kept])])
-    columns = np.array([column for row in kept for column in row], np.int64)
-    bags = csr_matrix((np.ones(len(columns)), columns, bounds), shape=(len(words), len(known)))
+    counter = CountVectorizer(analyzer=words_of, binary=True, dtype=np.float64)
+    counter.fit(caption for caption, used in zip(captions, trained, strict=True) if used)
+    bags = counter.transform(captions)
     captions_with = np.asarray(bags[trained].sum(axis=0)).ravel()
     weights = np.log((1 + trained.sum()) / (1 + captions_with))
     bags.data *= weights[bags.indices]
@@ -62,8 +59,5 @@ def bags_of_words(captions: Sequence[str], trained: np.ndarray) -> csr_matrix:
 def _directions(bags: csr_matrix, count: int) -> np.ndarray:
     """The first right singular vectors, (V, count), the largest first. The sign of each is that of its largest
     entry."""
-    _, values, found = svds(bags, k=count, random_state=0)
-    found = found[np.argsort(-values)]
-    largest = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
-    directions: np.ndarray = (found * np.sign(largest)).T
-    return directions
+    found: np.ndarray = TruncatedSVD(count, algorithm="arpack", random_state=0).fit(bags).components_
+    return found.T
