@@ -6,11 +6,13 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from socketserver import ThreadingTCPServer
 
+from vitcapr.hosts import names_this_machine
+
 HOST = "127.0.0.1"
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """Files of one folder, for pages of this server only: another site may have its name point at this address."""
+    """Files of one folder, for pages of this server only."""
 
     def do_GET(self) -> None:
         if self._is_local():
@@ -21,7 +23,7 @@ class _Files(SimpleHTTPRequestHandler):
             super().do_HEAD()
 
     def _is_local(self) -> bool:
-        local = self.headers.get("Host", "").partition(":")[0] in (HOST, "localhost")
+        local = names_this_machine(self.headers.get("Host", ""))
         if not local:
             self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
         return local

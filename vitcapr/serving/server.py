@@ -4,7 +4,6 @@ A stranger's page in the same browser cannot use it: the header Host must name t
 """
 
 import io
-import ipaddress
 import json
 import socket
 import socketserver
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 from vitcapr.data.images import BadImage
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
+from vitcapr.hosts import names_this_machine
 from vitcapr.serving.decoder import Decoder
 
 if TYPE_CHECKING:
@@ -123,18 +123,6 @@ class CaptionServer(ThreadingHTTPServer):
         finally:
             self.turn.release()
 
-    def is_for_us(self, host: str) -> bool:
-        """Whether a Host header names this machine. The name of another site may lead here (DNS rebinding)."""
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in ("localhost", self.host.lower(), socket.gethostname().lower())
-        return True
-
     def server_bind(self) -> None:
         socketserver.TCPServer.server_bind(self)  # HTTPServer's own asks a name server for the name of the machine.
         self.server_name, self.server_port = self.host, self.server_address[1]
@@ -213,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_sender(self) -> None:
         hosts, origin = self.headers.get_all("Host", []), self.headers.get("Origin")
-        if len(hosts) != 1 or not self.server.is_for_us(hosts[0]):
+        if len(hosts) != 1 or not names_this_machine(hosts[0], self.server.host.lower()):
             raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "the header Host names another machine")
         if origin is not None and origin.lower() != f"http://{hosts[0]}".lower():
             raise Refused(HTTPStatus.FORBIDDEN, "the request comes from the page of another site")
