@@ -4,11 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import pytest
 import yaml
 
+from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.commands.estimate import sizes_of_splits
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.declaration.run import run_stage
+from vitcapr.stages.data_scenes import data_scenes
+from vitcapr.workflow.experiment import Experiment
 
 REPOSITORY = Path(__file__).parents[2]
 ELSEWHERE = {"vit": {"source": "nowhere"}}
@@ -63,6 +70,28 @@ def test_images_and_bytes_of_features_are_counted(tmp_path: Path) -> None:
     assert data == "data: table, 2 images: 1 train, 1 validation"
     assert backbone == f"backbone small: {tmp_path}/vit; 0.2 MB of features"  # 2 x 197 x 192 x 2 bytes
     assert last == "not_yet_run: 1 backbone(s), 1 captioner(s), 0 retriever(s), 2 set(s) of captions"
+
+
+def test_images_are_those_of_the_data_set_that_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of an earlier run with another data set or with other settings."""
+    monkeypatch.chdir(tmp_path)
+    scenes = {"images": 30, "size": 32}
+
+    def sizes(**changes: object) -> dict[str, int]:
+        values = {"experiment": "mine", "data": {"scenes": scenes, **changes}, "backbones": ELSEWHERE, **CAPTIONER}
+        return dict(sizes_of_splits(Experiment.from_config(values)))
+
+    folder = Path("results/mine/data")
+    settings = json.dumps({"scenes": scenes})
+    run_stage(data_scenes, log=Path("results/mine/logs/data.log"), settings=settings, folder=folder)
+    assert sizes() == Counter(read_manifest(folder / "manifest.json").images["split"])
+    assert sizes(scenes={**scenes, "images": 200}) == {"train": 180, "validation": 10, "test": 10}
+    (tmp_path / "images").mkdir()
+    for name in ("a.png", "b.png"):
+        (tmp_path / "images" / name).touch()
+    (tmp_path / "t.csv").write_text("image,caption,split\na.png,a,train\nb.png,b,val\n")
+    table = {"images": "images", "captions": "t.csv"}
+    assert sizes(dataset="table", table=table) == {"train": 1, "validation": 1}
 
 
 def test_show_is_complete_and_reads_back_as_the_same() -> None:

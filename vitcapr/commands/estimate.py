@@ -16,23 +16,19 @@ BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
 def sizes_of_splits(experiment: Experiment) -> Counter[str]:
-    """The number of images of each split: those of the manifest, or those that the user's files list.
+    """The number of images of each split, as the configuration and the user's files list them.
 
-    Empty for pairs without a manifest, which are sampled when they are read.
+    Empty for pairs, which are sampled when they are read.
 
     Raises:
         UserError: the files cannot be read.
     """
-    manifest = Path(experiment.manifest)
-    if manifest.is_file():
-        from vitcapr.artefacts.manifest import read_manifest
-
-        return Counter(read_manifest(manifest).images["split"].tolist())
     data = experiment.config.data
     if data.dataset == "scenes":
+        from vitcapr.data.scenes.dataset import split_of
+
         scenes = data.scenes
-        held = {"validation": round(scenes.images * scenes.validation), "test": round(scenes.images * scenes.test)}
-        return Counter({"train": scenes.images - sum(held.values()), **held})
+        return Counter(split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))
     if data.dataset == "pairs":
         return Counter()
     from vitcapr.data.collect import listed_sizes
