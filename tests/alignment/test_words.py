@@ -1,13 +1,15 @@
 """Captions as vectors of their words."""
 
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from vitcapr.alignment.words import bags_of_words, word_features
 from vitcapr.errors import UserError
-from vitcapr.features.batches.pairing import Pairing
+from vitcapr.features.batches.pairing import Pairing, pair_by_file
 
 CAPTIONS = ["A dog runs .", "A dog, a dog", "the cat sleeps", "A zebra runs", "nothing known"]
 TRAINED = np.array([True, True, True, False, False])
@@ -35,7 +37,26 @@ def test_features_are_the_projection_onto_singular_vectors() -> None:
     assert not found[[0, 5]].any()
 
 
-def test_texts_that_are_not_known_are_one_line() -> None:
-    splits = {"train": np.array([0]), "validation": np.array([1]), "test": np.array([2])}
-    with pytest.raises(UserError, match="the words of the captions are not known"):
-        word_features(Pairing(np.arange(3), np.arange(3), splits), 3)
+@pytest.mark.parametrize(
+    ("captions", "message"),
+    [
+        (None, "the words of the captions are not known"),
+        (["dog", "Dog!", "a", "cat"], "fewer than two different words"),
+        (["1", "!", "a", "cat"], "fewer than two different words"),
+    ],
+)
+def test_texts_without_words_are_one_line(captions: list[str] | None, message: str) -> None:
+    """The first two captions are for training."""
+    splits = {"train": np.array([0, 1]), "validation": np.array([2]), "test": np.array([3])}
+    with pytest.raises(UserError, match=message):
+        word_features(Pairing(np.arange(4), np.arange(4), splits, captions), 4)
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.parquet"])
+def test_a_caption_without_a_text_has_no_words(tmp_path: Path, name: str) -> None:
+    images, ids, splits = list("abcd"), list("wxyz"), ["train", "train", "validation", "test"]
+    table = pd.DataFrame({"image_id": images, "caption_id": ids, "split": splits, "text": ["a dog", None, "a", "b"]})
+    table.to_csv(tmp_path / name, index=False) if name.endswith("csv") else table.to_parquet(tmp_path / name)
+    pairing = pair_by_file(tmp_path / name, images, ids, seed=0)
+    assert pairing.captions == ["a dog", "", "a", "b"]
+    assert not word_features(pairing, 4)[1].any()

@@ -29,15 +29,20 @@ def word_features(pairing: Pairing, rows: int) -> Float32s:
     few pairs are drawn: no image is needed.
 
     Raises:
-        UserError: the table of pairs has no texts.
+        UserError: the table of pairs has no texts, or those of the training captions have fewer than two words.
     """
     if pairing.captions is None:
         remedy = "give a table of pairs with the column text"
         raise UserError("the words of the captions are not known", where="+words", remedy=remedy)
     trained = np.isin(pairing.image_row, pairing.splits["train"])
-    bags = bags_of_words(pairing.captions, trained)
-    found = np.zeros((rows, min(DIMENSIONS, *(size - 1 for size in bags[trained].shape))), np.float32)
-    found[pairing.caption_row] = bags @ _directions(bags[trained], found.shape[1])
+    try:
+        bags = bags_of_words(pairing.captions, trained)
+        directions = _directions(bags[trained], min(DIMENSIONS, *(size - 1 for size in bags[trained].shape)))
+    except ValueError as error:  # Of scikit-learn: no word, or no dimension.
+        what = "the training captions have fewer than two different words"
+        raise UserError(what, where="+words", remedy="leave out +words") from error
+    found = np.zeros((rows, directions.shape[1]), np.float32)
+    found[pairing.caption_row] = bags @ directions
     return found
 
 
@@ -57,7 +62,6 @@ def bags_of_words(captions: Sequence[str], trained: np.ndarray) -> csr_matrix:
 
 
 def _directions(bags: csr_matrix, count: int) -> np.ndarray:
-    """The first right singular vectors, (V, count), the largest first. The sign of each is that of its largest
-    entry."""
+    """The first right singular vectors, (V, count), the largest first; the largest entry of each is positive."""
     found: np.ndarray = TruncatedSVD(count, algorithm="arpack", random_state=0).fit(bags).components_
     return found.T

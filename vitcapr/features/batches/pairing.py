@@ -75,7 +75,7 @@ def _paired(
         splits = {str(name): np.unique(image_row[part.to_numpy()]) for name, part in _by_split(table)}
         if sum(map(len, splits.values())) > len(np.unique(image_row)):
             raise UserError("an image is in two splits", where=where, remedy="give an image one split")
-    captions = table["text"].iloc[order].tolist() if "text" in table.columns else None
+    captions = table["text"].fillna("").iloc[order].tolist() if "text" in table.columns else None
     return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where), captions)
 
 
