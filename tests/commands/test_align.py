@@ -45,6 +45,9 @@ def test_words_tell_what_the_sentence_encoder_lost(stores: tuple[Path, Path], tm
     align.main(*stores, tmp_path / "out", pairs=pairs, seeds=1, **given)  # type: ignore[arg-type]
     scores = pd.read_csv(tmp_path / "out" / "scores.csv").set_index("system")
     assert scores["t2i_recall_1"]["cca (cls+words)"] > scores["t2i_recall_1"]["cca (cls)"]
+    page = (tmp_path / "out" / "tables.md").read_text()
+    assert "Inputs: cls, cls+words. " in page
+    assert "The directions of the words are fitted to all training captions." in page
     with pytest.raises(UserError, match="the words of the captions are not known"):
         align.main(*stores, tmp_path / "other", inputs=["cls+words"], families="cca")
 
@@ -119,6 +122,7 @@ def test_the_inputs_with_most_mutual_neighbours_are_chosen(
     mutual = [float(lines[f"| {name}"]) for name in inputs]
     assert mutual[1] == max(mutual)
     assert mutual[0] == min(mutual)
+    assert "Inputs: cls_6+patches, those of 3 with the largest mutual kNN of all training pairs." in page
 
 
 def test_the_same_seed_gives_the_same_scores(stores: tuple[Path, Path], tmp_path: Path) -> None:

@@ -129,4 +129,4 @@ def _written(study: Study, runs: Sequence[StudyRun], fits: dict[str, Likeness]) 
     scores, differences = score_frame(study, runs), difference_frame(runs, study.baseline, _SAMPLES)
     seconds = seconds_frame(runs)
     found = [*tables(scores, differences, seconds, study.baseline), chosen_settings(scores), likeness_table(fits)]
-    return Compared(scores, differences, seconds, found, protocol(study, _SAMPLES))
+    return Compared(scores, differences, seconds, found, protocol(study, len(fits), _SAMPLES))

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.alignment.cka import Likeness
+from vitcapr.alignment.inputs import WORDS
 from vitcapr.alignment.study import COMPARED, Study
 from vitcapr.metrics.known_scores import COLUMNS as SCORES
 from vitcapr.tables.table import NOTHING, Cell, Table, row
@@ -71,19 +72,31 @@ def likeness_table(fits: Mapping[str, Likeness]) -> Table:
     return Table("Before anything is fitted", columns, tuple(rows))
 
 
-def protocol(study: Study, samples: int) -> str:
-    """How the numbers were made, in a paragraph."""
+def protocol(study: Study, candidates: int, samples: int) -> str:
+    """How the numbers were made, in a paragraph.
+
+    Args:
+        candidates: number of image inputs, from which those of the study were chosen if it has fewer.
+        samples: of the bootstrap.
+    """
     images, captions = study.test_pool
-    validation = len(study.pairing.splits["validation"])
-    differences = (
-        f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {samples:,} bootstrap "
-        "samples of the images. "
-        if study.baseline
-        else ""
-    )
-    return (
+    names = ", ".join(study.inputs)
+    sentences = [
         f"Recall in percent on {images:,} test images with {captions:,} captions: mean and standard deviation over the "
-        "runs, each with its own draw of training pairs. Settings are chosen by the sum of recalls on "
-        f"{validation:,} validation images. {differences}CPU seconds include the choice of the settings, "
-        "but not a query bank."
-    )
+        "runs, each with its own draw of training pairs.",
+        f"Inputs: {names}."
+        if candidates == len(study.inputs)
+        else f"Inputs: {names}, those of {candidates} with the largest mutual kNN of all training pairs.",
+        f"Settings are chosen by the sum of recalls on {len(study.pairing.splits['validation']):,} validation images.",
+    ]
+    if any(WORDS in name.split("+") for name in study.inputs):
+        sentences.append("The directions of the words are fitted to all training captions.")
+    if study.query_bank:
+        sentences.append("A query bank is made of the training pairs of its fit.")
+    if study.baseline:
+        sentences.append(
+            f"Differences are to {study.baseline} on the same test images, with 95 % intervals of {samples:,} "
+            "bootstrap samples of the images."
+        )
+    sentences.append("CPU seconds include the choice of the settings, but not a query bank.")
+    return " ".join(sentences)
