@@ -11,14 +11,16 @@ from sklearn.linear_model import Ridge
 
 from vitcapr.alignment.asif import asif, relative
 from vitcapr.alignment.cca import canonical, cosine_of, fit_cca, fit_csa, weighted_cosine_of
-from vitcapr.alignment.cka import likeness, linear_cka, local_cka, mutual_neighbours
+from vitcapr.alignment.cka import linear_cka, local_cka
 from vitcapr.alignment.families import FAMILIES
 from vitcapr.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.alignment.interface import Pairs
+from vitcapr.alignment.likeness import likeness, mutual_neighbours
 from vitcapr.alignment.procrustes import procrustes
 from vitcapr.alignment.ridge import coefficients, ridge_both_ways
 from vitcapr.alignment.selection import choose, embedded, measures_of
 from vitcapr.building.retriever import architecture_of
+from vitcapr.config.alignment import FAMILIES as NAMES
 from vitcapr.models.dual_encoder import build_dual_encoder
 
 Array = np.ndarray
@@ -171,11 +173,15 @@ def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
     assert 0 < alike.cka < 1
 
 
+def test_the_configuration_names_every_family() -> None:
+    assert set(FAMILIES) == set(NAMES)
+
+
 # ``residuals`` is ``residual`` and the mean of ``cca_heads``: seconds for nothing new.
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "residuals"])
 def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
     train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
-    chosen = choose(FAMILIES[name].fit, train, validation, seed=0)
+    chosen = choose(FAMILIES[name], train, validation, seed=0)
     found = measures_of(embedded(chosen.alignment, test))
     assert found["i2t_recall_10"].value > 0.4
     assert found["t2i_recall_10"].value > 0.4

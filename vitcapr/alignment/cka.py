@@ -13,66 +13,21 @@ base's means, and w = n/(n + 1), adding a pair adds ``w x y'`` to X'Y, so that
 
 which is a dot product of a vector of the image and a vector of the text. The paper recomputes the kernels for each
 pair.
-
-Huh et al. 2024, The Platonic Representation Hypothesis, measure with mutual kNN how well the neighbours of an item
-agree. Gröger et al. 2025 choose the layers to align by it.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs, unit
-
-NEIGHBOURS = 10
-_ITEMS = 5_000
-"""Training images among which neighbours are looked for."""
-
-
-class Likeness(NamedTuple):
-    """How well two encoders fit each other, before anything is trained.
-
-    Attributes:
-        cka: linear CKA of the pairs.
-        mutual_neighbours: mutual kNN of up to 5,000 training images and their first texts.
-        matched: share of the held-out pairs whose text comes first by local CKA with the pairs as base.
-    """
-
-    cka: float
-    mutual_neighbours: float
-    matched: float
+from vitcapr.alignment.interface import Alignment, Fitted, Float32s, Float64s, Pairs
 
 
 def linear_cka(x: Float32s, y: Float32s) -> float:
     """CKA of (n, Dx) and (n, Dy) features of the same items: between 0 and 1."""
     a, b = x - x.mean(0, dtype=np.float64), y - y.mean(0, dtype=np.float64)
     return float(_square(a.T @ b) / np.sqrt(_square(a.T @ a) * _square(b.T @ b)))
-
-
-def mutual_neighbours(x: Float32s, y: Float32s, k: int = NEIGHBOURS) -> float:
-    """Mutual kNN of (n, Dx) and (n, Dy) features of the same items: the share of its k nearest items by cosine that an
-    item has in both spaces, as the mean over the items."""
-    near = []
-    for rows in (unit(x), unit(y)):
-        cosines = rows @ rows.T
-        np.fill_diagonal(cosines, -np.inf)
-        chosen = np.zeros(cosines.shape, bool)
-        np.put_along_axis(chosen, np.argpartition(-cosines, k - 1, axis=1)[:, :k], True, axis=1)
-        near.append(chosen)
-    return float((near[0] & near[1]).sum(1).mean() / k)
-
-
-def likeness(base: Pairs, held_out: Pairs) -> Likeness:
-    """Score a pair of encoders by training pairs and by pairs that were held out, one text an image."""
-    first, first_of_base = (np.searchsorted(p.caption_image, np.arange(len(p.images))) for p in (held_out, base))
-    seen = first_of_base[:_ITEMS]
-    mutual = mutual_neighbours(base.images[:_ITEMS], base.texts[seen], min(NEIGHBOURS, len(seen) - 1))
-    local = local_cka(base.image_of_text, base.texts)
-    scores = local.images(held_out.images) @ local.texts(held_out.texts[first]).T
-    matched = float(np.mean(scores.argmax(axis=1) == np.arange(len(scores))))
-    return Likeness(linear_cka(base.image_of_text, base.texts), mutual, matched)
 
 
 def fit_local_cka(train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:  # noqa: ARG001

@@ -6,15 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from vitcapr.alignment.cka import Likeness, likeness
 from vitcapr.alignment.inputs import WORDS, Features, image_inputs, pairs_of, text_inputs
-from vitcapr.alignment.interface import Float32s
+from vitcapr.alignment.likeness import Likeness, likeness
 from vitcapr.alignment.report import chosen_settings, likeness_table, protocol, tables
 from vitcapr.alignment.study import SIZES, Study, StudyRun, difference_frame, score_frame, seconds_frame
 from vitcapr.alignment.words import word_features
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.config.alignment import StudyConfig
-from vitcapr.errors import UserError
 from vitcapr.features.batches.pairing import Pairing
 from vitcapr.features.store.reader import FeatureStore
 from vitcapr.progress import Reporter
@@ -23,7 +20,6 @@ from vitcapr.tables.table import Table
 
 _SAMPLES = 2000
 """Bootstrap samples of a difference."""
-_SPLITS = ("train", "validation", "test")
 
 
 class Compared(NamedTuple):
@@ -49,33 +45,24 @@ class Compared(NamedTuple):
         return to_page(self.tables, "Alignment of two frozen encoders", self.protocol)
 
 
-class Stored(NamedTuple):
-    """Image features (N, D) by the name of their inputs, and text features (M, D), float32."""
-
-    images: dict[str, Float32s]
-    texts: Float32s
-
-
-def read_features(views: Sequence[FeatureStore], sentences: FeatureStore, inputs: Sequence[str]) -> Stored:
-    """The features that a study reads.
+def compare_alignments(
+    views: Sequence[FeatureStore],
+    sentences: FeatureStore,
+    pairing: Pairing,
+    settings: StudyConfig,
+    report: Reporter,
+) -> Compared:
+    """Fit and score what the settings name.
 
     Args:
         views: stores of the same images, the plain one first.
+        sentences: the store of the captions.
 
     Raises:
-        UserError: a store lacks what an input needs.
+        UserError: a store lacks what an input needs, there are fewer training pairs than a size, or an input reads
+            words that are not known.
     """
-    texts = text_inputs(sentences)
-    return Stored({name: image_inputs(views, name.split("+")) for name in inputs}, texts)
-
-
-def compare_alignments(stored: Stored, pairing: Pairing, settings: StudyConfig, report: Reporter) -> Compared:
-    """Fit and score what the settings name.
-
-    Raises:
-        UserError: there are fewer training pairs than a size, or an input reads words that are not known.
-    """
-    features = _with_words(stored, pairing)
+    features = _features(views, sentences, pairing, settings.inputs)
     fits = {name: _likeness(found, pairing) for name, found in features.items()}
     if settings.choose_inputs:
         best = max(fits, key=lambda name: fits[name].mutual_neighbours)
@@ -90,28 +77,18 @@ def compare_alignments(stored: Stored, pairing: Pairing, settings: StudyConfig, 
     return _written(study, list(study.runs(_sizes(settings, study.training_pairs), settings.seeds, report)), fits)
 
 
-def pairing_of(data: Manifest, language: str) -> Pairing:
-    """The captions of a language and the splits of a data set, whose rows are those of its stores.
-
-    Raises:
-        UserError: a split has no captions.
-    """
-    table = data.captions_of(language=language)
-    table = table[table["split"].isin(_SPLITS)]
-    splits = {name: np.unique(table["image_row"][table["split"] == name]) for name in _SPLITS}
-    for name, rows in splits.items():
-        if not len(rows):
-            raise UserError(f"no captions of the split {name}", where=data.dataset, remedy="give it some images")
-    return Pairing(table["caption_row"].to_numpy(), table["image_row"].to_numpy(), splits, table["text"].tolist())
-
-
-def _with_words(stored: Stored, pairing: Pairing) -> dict[str, Features]:
+def _features(
+    views: Sequence[FeatureStore], sentences: FeatureStore, pairing: Pairing, inputs: Sequence[str]
+) -> dict[str, Features]:
     """The features of each input: its images, and the texts with or without their words."""
-    texts = {False: stored.texts}
-    if any(WORDS in name.split("+") for name in stored.images):
-        words = word_features(pairing, len(stored.texts))
-        texts[True] = np.concatenate([stored.texts, words], axis=1)
-    return {name: Features(images, texts[WORDS in name.split("+")]) for name, images in stored.images.items()}
+    parts = {name: name.split("+") for name in inputs}
+    texts = with_words = text_inputs(sentences)
+    if any(WORDS in named for named in parts.values()):
+        with_words = np.concatenate([texts, word_features(pairing, len(texts))], axis=1)
+    return {
+        name: Features(image_inputs(views, named), with_words if WORDS in named else texts)
+        for name, named in parts.items()
+    }
 
 
 def _likeness(features: Features, pairing: Pairing) -> Likeness:

@@ -2,7 +2,6 @@
 ``vitcapr/config/alignment.py``."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from vitcapr.alignment.asif import fit_asif
 from vitcapr.alignment.cca import fit_cca, fit_csa
@@ -11,27 +10,17 @@ from vitcapr.alignment.heads import HEADS, fit_head
 from vitcapr.alignment.interface import Fit
 from vitcapr.alignment.procrustes import fit_procrustes
 from vitcapr.alignment.ridge import fit_ridge
-from vitcapr.config.alignment import FAMILIES as NAMES
 
-
-class Family(NamedTuple):
-    """Attributes:
-    seeded: the seed changes more than the pairs that are drawn.
-    """
-
-    fit: Fit
-    seeded: bool = False
-
-
-_FITS: Mapping[str, Family] = {
-    **{name: Family(fit_head(name), seeded=True) for name in HEADS},
-    "cca": Family(fit_cca),
-    "csa": Family(fit_csa),
-    "ridge": Family(fit_ridge),
-    "procrustes": Family(fit_procrustes),
-    "asif": Family(fit_asif),
-    "local_cka": Family(fit_local_cka),
+FAMILIES: Mapping[str, Fit] = {
+    **{name: fit_head(name) for name in HEADS},
+    "cca": fit_cca,
+    "csa": fit_csa,
+    "ridge": fit_ridge,
+    "procrustes": fit_procrustes,
+    "asif": fit_asif,
+    "local_cka": fit_local_cka,
 }
-FAMILIES: Mapping[str, Family] = {name: _FITS[name] for name in NAMES}
+SEEDED = frozenset(HEADS)
+"""The families in which the seed changes more than the pairs that are drawn."""
 BASELINE = "linear"
 """The family that the others are compared with."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from vitcapr.alignment.cka import Likeness
 from vitcapr.alignment.inputs import WORDS
+from vitcapr.alignment.likeness import Likeness
 from vitcapr.alignment.study import COMPARED, Study
 from vitcapr.metrics.known_scores import COLUMNS as SCORES
 from vitcapr.tables.table import NOTHING, Cell, Table, row

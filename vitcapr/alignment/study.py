@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from vitcapr.alignment.families import BASELINE, FAMILIES
+from vitcapr.alignment.families import BASELINE, FAMILIES, SEEDED
 from vitcapr.alignment.inputs import Features, pairs_of
 from vitcapr.alignment.interface import Pairs, Setting
 from vitcapr.alignment.selection import Chosen, choose, embedded, measures_of
@@ -86,20 +87,19 @@ class Study:
         Raises:
             UserError: there are fewer training pairs than a size.
         """
-        for pairs in sizes:
-            for name, features in self.inputs.items():
-                held_out = {
-                    split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")
-                }
-                for seed in range(seeds):
-                    train = pairs_of(*features, self.pairing, "train", pairs, seed)
-                    for family in (family for family, inputs in self.families.items() if name in inputs):
-                        if seed and pairs == self.training_pairs and not FAMILIES[family].seeded:
-                            continue
-                        chosen = choose(FAMILIES[family].fit, train, held_out["validation"], seed)
-                        for run in self._scored(self._named(family, name), pairs, seed, chosen, train, held_out):
-                            reporter.line(_line(run))
-                            yield run
+        held_out = {
+            name: {split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")}
+            for name, features in self.inputs.items()
+        }
+        for pairs, name, seed in product(sizes, self.inputs, range(seeds)):
+            train = pairs_of(*self.inputs[name], self.pairing, "train", pairs, seed)
+            for family in (family for family, inputs in self.families.items() if name in inputs):
+                if seed and pairs == self.training_pairs and family not in SEEDED:
+                    continue
+                chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
+                for run in self._scored(self._named(family, name), pairs, seed, chosen, train, held_out[name]):
+                    reporter.line(_line(run))
+                    yield run
 
     def _scored(
         self, system: str, pairs: int, seed: int, chosen: Chosen, train: Pairs, held_out: Mapping[str, Pairs]

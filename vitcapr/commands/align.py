@@ -65,17 +65,16 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.alignment.comparison import compare_alignments, read_features
+    from vitcapr.alignment.comparison import compare_alignments
     from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
 
-    read = read_features(views, sentences, settings.inputs)
     with Reporter(log) as reporter:
         if pairs is None:
             pairing = pair_by_id(views[0].ids, sentences.ids, seed=0)
         else:
             pairing = pair_by_file(pairs, views[0].ids, sentences.ids, seed=0)
-        _write(compare_alignments(read, pairing, settings, reporter), output)
+        _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
 
 
 def _size(word: str) -> int | str | None:

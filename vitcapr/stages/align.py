@@ -35,8 +35,9 @@ def align(
 
     Settings are chosen on the validation split. The same comparison as ``vitcapr align``.
     """
-    from vitcapr.alignment.comparison import compare_alignments, pairing_of, read_features
+    from vitcapr.alignment.comparison import compare_alignments
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.batches.pairing import pair_by_manifest
     from vitcapr.features.store.identity import check_captions
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import write_text
@@ -48,8 +49,7 @@ def align(
     views = open_augmented_views(data, wanted.views, features, augmented_views)
     sentences = open_features(text_features)
     check_captions(sentences, data, text_features)
-    read = read_features(views, sentences, wanted.inputs)
-    found = compare_alignments(read, pairing_of(data, language), wanted, report)
+    found = compare_alignments(views, sentences, pair_by_manifest(data, language), wanted, report)
     write_text(scores, frame_to_csv(found.scores))
     write_text(differences, frame_to_csv(found.differences))
     write_text(seconds, frame_to_csv(found.seconds))

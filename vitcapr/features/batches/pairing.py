@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.artefacts.parquet import read_parquet
 from vitcapr.errors import UserError
 
@@ -59,6 +60,21 @@ def pair_by_file(path: Path, image_ids: list[str], caption_ids: list[str], seed:
     if "split" in table.columns:
         table = table[table["split"] != "none"]
     return _paired(table, image_ids, caption_ids, seed, path)
+
+
+def pair_by_manifest(data: Manifest, language: str) -> Pairing:
+    """The captions of a language and the splits of a data set, whose rows are those of its stores.
+
+    Raises:
+        UserError: a split has no captions.
+    """
+    table = data.captions_of(language=language)
+    table = table[table["split"].isin(_SPLITS)]
+    splits = {name: np.unique(table["image_row"][table["split"] == name]) for name in _SPLITS}
+    for name, rows in splits.items():
+        if not len(rows):
+            raise UserError(f"no captions of the split {name}", where=data.dataset, remedy="give it some images")
+    return Pairing(table["caption_row"].to_numpy(), table["image_row"].to_numpy(), splits, table["text"].tolist())
 
 
 def _paired(
