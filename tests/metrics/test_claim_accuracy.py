@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.artefacts.manifest import read_manifest, write_manifest
+from vitcapr.config.data import ScenesConfig
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.data.scenes.reading import read_caption
 from vitcapr.declaration.run import run_stage
@@ -70,17 +71,8 @@ def check(folder: Path, manifest: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     with Reporter() as reporter:
-        manifest = write_scenes(
-            tmp_path,
-            images=20,
-            size=32,
-            seed=1,
-            validation=0.1,
-            test=0.2,
-            near_duplicates=True,
-            processes=1,
-            reporter=reporter,
-        )
+        scenes = ScenesConfig(images=20, size=32, validation=0.1, test=0.2)
+        manifest = write_scenes(tmp_path, **scenes.canonical(), processes=1, reporter=reporter)
     data = read_manifest(manifest)
     rows = data.captions[(data.captions["split"] == "test") & (data.captions["language"] == "en")]
     # The second reference of every picture, and for the first picture one of another.

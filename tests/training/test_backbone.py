@@ -12,6 +12,7 @@ from PIL import Image
 from transformers import AutoImageProcessor, AutoModel, ViTConfig, ViTModel
 
 from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.config.data import ScenesConfig
 from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
@@ -36,17 +37,8 @@ SETTINGS = {"trained_backbone": {"patch_size": 8, "hidden_size": 16, "layers": 1
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("scenes")
     with Reporter(stream=io.StringIO()) as reporter:
-        return write_scenes(
-            directory,
-            images=20,
-            size=32,
-            seed=1,
-            validation=0.1,
-            test=0.1,
-            near_duplicates=True,
-            processes=1,
-            reporter=reporter,
-        )
+        scenes = ScenesConfig(images=20, size=32, validation=0.1, test=0.1)
+        return write_scenes(directory, **scenes.canonical(), processes=1, reporter=reporter)
 
 
 def train(manifest: Path, output: Path, **changes: int) -> None:

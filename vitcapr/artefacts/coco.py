@@ -109,7 +109,7 @@ def _instances_of(path: Path) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {str(image.id): set() for image in content.images}
     for instance in content.annotations:
         if str(instance.image_id) not in found or instance.category_id not in names:
-            where = f"{path}, image {instance.image_id}"
-            raise UserError("an annotation names an image or a category that the file does not list", where=where)
+            what = "an annotation names an image or a category that the file does not list"
+            raise UserError(what, where=f"{path}, image {instance.image_id}", remedy="fetch the annotations again")
         found[str(instance.image_id)].add(names[instance.category_id])
     return {image: frozenset(categories) for image, categories in found.items()}

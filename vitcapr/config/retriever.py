@@ -122,7 +122,6 @@ class RetrieverPhaseConfig(PhaseConfig):
     mixup: float = Field(0.0, ge=0)
     """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
     kind features only."""
-
     structure: float = Field(0.0, ge=0)
     """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
     frozen encoders; 0: none. Text kinds features and features_and_words only."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitcapr.metrics.bootstrap import Measure, mean_measure
+from vitcapr.metrics.similarity import unit
 
 _BLOCK = 64
 """Images whose vectors are in memory at a time."""
@@ -31,7 +32,7 @@ def greedy_match(caption: Tokens, reference: Tokens) -> tuple[float, float, floa
     R is the weighted mean over the reference's tokens of the greatest cosine with a token of the caption, P the same
     over the caption's tokens, and F1 their harmonic mean. All are 0 if a sentence has no token that counts.
     """
-    cosines = _unit(caption.vectors) @ _unit(reference.vectors).T
+    cosines = unit(caption.vectors) @ unit(reference.vectors).T
     own, other = caption.weights.sum(), reference.weights.sum()
     if own <= 0 or other <= 0:
         return 0.0, 0.0, 0.0
@@ -85,8 +86,3 @@ def bert_score(
             scores[image] = np.max([greedy_match(caption, next(read)) for _ in own[image]], axis=0)
     names = ("bert_score_precision", "bert_score_recall", "bert_score_f1")
     return {name: mean_measure(column) for name, column in zip(names, scores.T, strict=True)}
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    vectors = vectors.astype(np.float64)
-    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))

@@ -129,7 +129,7 @@ def mentioned(caption: str) -> list[str]:
         pair, word = " ".join(words[place : place + 2]), words[place]
         term = pair if pair in terms else word
         found.append((term, terms.get(term, "")))
-        place += 2 if term is not word else 1
+        place += len(term.split())
     toilet = any(category == "toilet" for _, category in found)
     return [category for term, category in found if category and not (toilet and term in ("seat", "seats"))]
 

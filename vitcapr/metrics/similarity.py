@@ -22,7 +22,7 @@ def clip_scores(
         references: (M, D) those of all references.
         image_of: (M,) which of the N images each reference belongs to; each has one or more.
     """
-    images, captions, references = (_unit(vectors) for vectors in (images, captions, references))
+    images, captions, references = (unit(vectors) for vectors in (images, captions, references))
     of_image = WEIGHT * np.maximum(_cosines(captions, images), 0)
     closest = np.zeros(len(captions))
     np.maximum.at(closest, image_of, _cosines(captions[image_of], references))
@@ -40,12 +40,13 @@ def sentence_similarity(captions: np.ndarray, references: np.ndarray, image_of: 
         references: (M, D).
         image_of: (M,) which of the N captions each reference belongs to; each has one or more.
     """
-    captions, references = _unit(captions), _unit(references)
+    captions, references = unit(captions), unit(references)
     total = np.bincount(image_of, _cosines(captions[image_of], references), len(captions))
     return {"sentence_similarity": mean_measure(total / np.bincount(image_of, minlength=len(captions)))}
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """(n, D) float64: the rows divided by their lengths; a row of zeros stays."""
     vectors = vectors.astype(np.float64)
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
 

@@ -62,14 +62,16 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
 
 
 def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "ListedPairs":
-    from vitcapr.data.pairs.sources import pairs_of_flickr8k, pairs_of_scenes, pairs_of_table
+    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.data.pairs.sources import ListedPairs, manifest_pairs, pairs_of_flickr8k, pairs_of_table
     from vitcapr.data.pairs.table import ColumnNames
+    from vitcapr.data.scenes.dataset import write_scenes
 
     wanted, flickr8k = settings.pairs, settings.flickr8k
     if wanted.source == "scenes":
-        return pairs_of_scenes(
-            folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report
-        )
+        cores = len(os.sched_getaffinity(0))
+        manifest = write_scenes(folder, **settings.scenes.canonical(), processes=cores, reporter=report)
+        return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
     if wanted.source == "flickr8k":
         return pairs_of_flickr8k(
             Path(flickr8k.images),

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.config.data import ScenesConfig
 from vitcapr.data.scenes.dataset import make_picture, make_scene, original_of, split_of, write_scenes
 from vitcapr.data.scenes.scene import DEPTHS
 from vitcapr.declaration.run import run_stage
@@ -25,17 +26,8 @@ from vitcapr.stages.data_scenes import data_scenes
 
 def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
     with Reporter(stream=io.StringIO()) as reporter:
-        return write_scenes(
-            directory,
-            images=images,
-            size=size,
-            seed=seed,
-            validation=0.1,
-            test=0.1,
-            near_duplicates=True,
-            processes=processes,
-            reporter=reporter,
-        )
+        scenes = ScenesConfig(images=images, size=size, seed=seed, validation=0.1, test=0.1)
+        return write_scenes(directory, **scenes.canonical(), processes=processes, reporter=reporter)
 
 
 def contents(directory: Path) -> dict[str, bytes]:

@@ -4,13 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.artefacts.manifest import Manifest, read_manifest
+from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.collect import Listing
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.table import ColumnNames, list_table
-from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.progress import Reporter
@@ -78,34 +77,6 @@ def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, s
     with ImageSource(images) as source:
         listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
     return ListedPairs(*flickr8k_pairs(listing, chinese), images)
-
-
-def pairs_of_scenes(
-    folder: Path,
-    *,
-    images: int,
-    size: int,
-    seed: int,
-    validation: float,
-    test: float,
-    near_duplicates: bool,
-    processes: int,
-    reporter: Reporter,
-) -> ListedPairs:
-    """Pictures rendered into ``folder``, with their captions in both languages; see
-    :func:`~vitcapr.data.scenes.dataset.write_scenes`."""
-    manifest = write_scenes(
-        folder,
-        images=images,
-        size=size,
-        seed=seed,
-        validation=validation,
-        test=test,
-        near_duplicates=near_duplicates,
-        processes=processes,
-        reporter=reporter,
-    )
-    return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
 
 
 def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
