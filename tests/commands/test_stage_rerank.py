@@ -73,7 +73,9 @@ def files(tmp_path, monkeypatch):
     for split in ("validation", "test"):
         (tmp_path / f"{split}.json").write_text(json.dumps(captions_of(split)))
     (tmp_path / "best.safetensors").write_bytes(b"weights")
-    retriever = SimpleNamespace(text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[])
+    retriever = SimpleNamespace(
+        text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
+    )
     monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
     monkeypatch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=names))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])

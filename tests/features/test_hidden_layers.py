@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import zarr
+from PIL import Image
 from pydantic import ValidationError
 from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
 from two_towers import clip, siglip
@@ -23,6 +24,7 @@ from vitcapr.features.encoders.photographs import open_like
 from vitcapr.features.exchange.export import to_h5
 from vitcapr.features.exchange.foreign_files import open_foreign
 from vitcapr.features.exchange.importing import import_features
+from vitcapr.features.store.layer import of_layer
 from vitcapr.features.store.reader import open_features
 from vitcapr.features.store.statistics import statistics
 
@@ -152,9 +154,26 @@ def test_an_exported_store_comes_back_with_its_layers(experiment: Any, tmp_path:
     assert all(np.array_equal(back[name][:], store[name][:]) for name in OF_LAYER_1)
 
 
-def test_a_picture_alone_gives_what_models_read(experiment: Any) -> None:
-    store = experiment.run(layers=[1])
-    assert open_like(store.attributes, torch.device("cpu"), str(experiment.backbone)).dim == 8
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str) -> None:
+    store = experiment.run(layers=[1, 2], store_dtype=dtype)
+    seen = of_layer(store, 1)
+    assert list(seen) == ["cls", "patches"]
+    assert all(np.array_equal(seen[name][:], store[f"{name}_1"][:]) for name in seen)
+    assert (seen.fingerprint, seen.ids, seen.grid) == (store.fingerprint, store.ids, store.grid)
+    assert of_layer(store, None) is store
+    assert len(store) == 6
+    alone = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone), layer=1)
+    picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
+    for name, features in alone.encode([picture]).items():
+        np.testing.assert_allclose(features[0], seen[name][3].astype(np.float32), rtol=2e-3, atol=1e-3)
+
+
+def test_a_layer_that_a_store_does_not_have_is_one_line(experiment: Any) -> None:
+    with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
+        of_layer(experiment.run(layers=[1, 2]), 9)
+    with pytest.raises(UserError, match=r"no layer 9 .*it has none"):
+        of_layer(experiment.run("plain"), 9)
 
 
 def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) -> None:

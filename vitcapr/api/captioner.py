@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vitcapr.api.decodings import choose_decoding
 from vitcapr.api.model_files import ModelFiles, find_model
 from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.model_card import CARD, read_card
+from vitcapr.artefacts.model_card import CARD, layer_of, read_card
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
@@ -165,7 +165,8 @@ class TrainedCaptioner:
         from vitcapr.features.encoders.photographs import open_like
         from vitcapr.features.encoders.precision import resolve_device
 
-        return open_like(self._attributes, resolve_device(self._device), self._backbone)
+        layer = layer_of(self.card, "captioner")
+        return open_like(self._attributes, resolve_device(self._device), self._backbone, layer)
 
 
 def load_captioner(

@@ -125,7 +125,7 @@ class KeptEmbeddings:
         from vitcapr.retrieval.augmented_views import open_augmented_views
 
         data, retriever = self._data, self.opened()
-        stores = open_augmented_views(data, retriever.augmented_views, self.stores[0], self.stores[1:])
+        stores = open_augmented_views(data, retriever.augmented_views, self.stores[0], self.stores[1:], retriever.layer)
         vectors = self._in_blocks(retriever.image_embedder(*stores).embed, np.arange(len(data.images)), "images")
         first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
         captions = first.reindex(data.images["image_id"]).fillna("")

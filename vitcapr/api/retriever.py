@@ -184,7 +184,8 @@ class TrainedRetriever:
         from vitcapr.features.encoders.photographs import open_like
 
         attributes = [read_sealed(path)["attributes"] for path in self._stores]
-        return [open_like(one, self._opened.device, self._files.backbone(self._backbone, one)) for one in attributes]
+        device, layer = self._opened.device, self._opened.layer
+        return [open_like(one, device, self._files.backbone(self._backbone, one), layer) for one in attributes]
 
     @cached_property
     def _kept(self) -> "KeptEmbeddings":

@@ -1,7 +1,8 @@
 """``card.json`` of a trained model: its architecture and its provenance. Reading it does not import torch."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -39,3 +40,9 @@ def read_card(path: Path) -> dict[str, Any]:
     if card.pop(DIGEST, None) != digest_of(card):
         raise UserError("damaged: the card is not as it was written", where=path, remedy=remedy)
     return card
+
+
+def layer_of(card: Mapping[str, Any], kind: Literal["captioner", "retriever"]) -> int | None:
+    """The hidden layer of its backbone that a model reads, counted from 1; None: the output."""
+    layer: int | None = card.get("settings", {}).get(kind, {}).get("layer")
+    return layer

@@ -55,7 +55,8 @@ def split_cosines(
     # Images share captions: each is embedded once.
     different = sorted(set(captions))
     place = {caption: number for number, caption in enumerate(different)}
-    embed_images = opened.image_embedder(*open_augmented_views(data, opened.augmented_views, features, augmented_views))
+    stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
+    embed_images = opened.image_embedder(*stores)
     total = len(rows) + len(different)
     embedded: list[list[NDArray[np.float32]]] = [[], []]
     with reporter.track("embed", total, "images and captions") as tracker:

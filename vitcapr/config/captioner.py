@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
+from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
 
 
 class Architecture(NamedTuple):
@@ -73,6 +73,8 @@ class CaptionerTrainingConfig(SharedTrainingConfig):
 class CaptionerConfig(TrainedConfig):
     backbone: str
     """Name of an entry of backbones."""
+    layer: Layer = None
+    """Hidden layer of the backbone to read, one of its layers; null: the output of the backbone."""
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
     architecture: ArchitectureName = "patch_attention"

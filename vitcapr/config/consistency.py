@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from vitcapr.config.experiment import ExperimentConfig
+
+V = TypeVar("V")
 
 
 def contradictions(config: "ExperimentConfig") -> Iterator[str]:
@@ -62,6 +64,7 @@ def _of_captioners(config: "ExperimentConfig") -> Iterator[str]:
             if name not in checked:
                 captioner = config.captioners[name]
                 yield from _of_backbone(config, f"captioners.{name}.backbone", captioner.backbone)
+                yield from _of_layers(config, f"captioners.{name}.layer", _given(captioner.layer), [captioner.backbone])
                 yield from _undefined(
                     f"captioners.{name}.word_vectors", _given(captioner.word_vectors), config.word_vectors
                 )
@@ -95,6 +98,8 @@ def _of_retrievers(config: "ExperimentConfig") -> Iterator[str]:
         yield from _of_views(
             config, f"retrievers.{name}.augmented_views", retriever.augmented_views, retriever.backbone
         )
+        views = [retriever.backbone, *retriever.augmented_views]
+        yield from _of_layers(config, f"retrievers.{name}.layer", _given(retriever.layer), views)
         yield from _undefined(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), config.text_encoders)
         yield from _undefined(
             f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), config.word_vectors
@@ -105,13 +110,20 @@ def _of_alignments(config: "ExperimentConfig") -> Iterator[str]:
     for name in dict.fromkeys(config.run.alignments):
         alignment = config.alignments[name]
         yield from _of_backbone(config, f"alignments.{name}.image", alignment.image)
-        for backbone in (alignment.image, *alignment.views):
-            made = config.backbones.get(backbone)
-            missing = set() if made is None or made.is_adopted else alignment.layers - set(made.layers or [])
-            if missing:
-                yield f"alignments.{name}.inputs reads layer {min(missing)}; name it in backbones.{backbone}.layers"
+        views = [alignment.image, *alignment.views]
+        yield from _of_layers(config, f"alignments.{name}.inputs", alignment.layers, views)
         yield from _of_views(config, f"alignments.{name}.views", alignment.views, alignment.image)
         yield from _undefined(f"alignments.{name}.text", [alignment.text], config.text_encoders)
+
+
+def _of_layers(config: "ExperimentConfig", key: str, layers: Iterable[int], backbones: Iterable[str]) -> Iterator[str]:
+    for name in backbones:
+        backbone = config.backbones.get(name)
+        if backbone is None or backbone.is_adopted:  # Reported elsewhere; a store is checked when it is opened.
+            continue
+        stored = backbone.layers or []
+        if missing := sorted(set(layers) - set(stored)):
+            yield f"{key} reads layer {missing[0]}; name it in backbones.{name}.layers, which has {stored or 'none'}"
 
 
 def _of_views(config: "ExperimentConfig", key: str, views: Iterable[str], backbone: str) -> Iterator[str]:
@@ -182,8 +194,8 @@ def _shared_names(config: "ExperimentConfig") -> Iterator[str]:
     yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
 
 
-def _given(*names: str | None) -> list[str]:
-    return [name for name in names if name is not None]
+def _given(*values: V | None) -> list[V]:
+    return [value for value in values if value is not None]
 
 
 def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iterator[str]:

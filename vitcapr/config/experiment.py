@@ -121,8 +121,9 @@ class ExperimentConfig(Section):
                     f"captioners.{line[0]}.start_from names '{start}', which is not defined; "
                     f"defined: {sorted(self.captioners)}"
                 )
-            if self.captioners[start].backbone != self.captioners[line[0]].backbone:
-                raise ValueError(f"captioners.{line[0]} starts from '{start}', which uses another backbone")
+            for key in ("backbone", "layer"):
+                if getattr(self.captioners[start], key) != getattr(self.captioners[line[0]], key):
+                    raise ValueError(f"captioners.{line[0]} starts from '{start}', which uses another {key}")
             if start in line:
                 raise ValueError(f"captioners.{start} starts from itself")
             line.insert(0, start)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
+from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
 
 Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
@@ -167,6 +167,9 @@ class RetrieverTrainingConfig(SharedTrainingConfig):
 class RetrieverConfig(TrainedConfig):
     backbone: str
     """Name of an entry of backbones."""
+    layer: Layer = None
+    """Hidden layer of the backbone to read, also of its augmented views; one of the backbone's layers; null: the output
+    of the backbone."""
     augmented_views: list[str] = []
     """Names of backbones that give augmented views: the same network on changed pictures (mirror). Training samples one
     view per image; the embedding of an image is the mean over its views."""

@@ -1,11 +1,14 @@
 """Configuration that all trainings share: seed, optimiser, early stopping and execution."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from vitcapr.config.base import Section
+
+Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None)]
+"""A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
 
 
 class TrainedConfig(Section):

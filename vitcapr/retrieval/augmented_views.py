@@ -6,20 +6,23 @@ from pathlib import Path
 from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
 from vitcapr.features.store.identity import check_images
+from vitcapr.features.store.layer import of_layer
 from vitcapr.features.store.reader import FeatureStore, open_features
 
 
 def open_augmented_views(
-    data: Manifest, names: Sequence[str], features: Path, further: Sequence[Path] | None
+    data: Manifest, names: Sequence[str], features: Path, further: Sequence[Path] | None, layer: int | None = None
 ) -> list[FeatureStore]:
     """The stores of all views of the images of a data set: first the backbone's, then those of the augmented views.
 
     Args:
         names: the retriever's augmented views, in its configuration.
         further: the manifests of their features.
+        layer: the hidden layer whose arrays the stores show as ``cls`` and ``patches``; None: the backbone's output.
 
     Raises:
-        UserError: a store holds other images, the number of views is wrong, or their networks or shapes differ.
+        UserError: a store holds other images or lacks the layer, the number of views is wrong, or their networks or
+            shapes differ.
     """
     paths = [features, *(further or [])]
     if len(paths) != 1 + len(names):
@@ -29,7 +32,7 @@ def open_augmented_views(
             if names
             else "leave out --augmented-views",
         )
-    stores = [open_features(path) for path in paths]
+    stores = [of_layer(open_features(path), layer) for path in paths]
     for store, path in zip(stores, paths, strict=True):
         check_images(store, data, path)
     for store, path in zip(stores[1:], paths[1:], strict=True):

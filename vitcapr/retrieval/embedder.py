@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from vitcapr.artefacts.model_card import layer_of
 from vitcapr.artefacts.model_folder import read_model, rebuild
 from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
@@ -124,6 +125,11 @@ class Retriever:
     def augmented_views(self) -> list[str]:
         """The backbones of its augmented views."""
         return list(self.card["settings"]["retriever"].get("augmented_views", []))
+
+    @property
+    def layer(self) -> int | None:
+        """The hidden layer that it reads; None: the output of the backbone."""
+        return layer_of(self.card, "retriever")
 
     def image_embedder(self, *augmented_views: FeatureStore) -> ImageEmbedder:
         """Raises:

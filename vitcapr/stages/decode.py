@@ -46,6 +46,7 @@ def decode(
     from vitcapr.artefacts.attention import write_attention
     from vitcapr.artefacts.captions import write_captions
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.artefacts.model_card import CARD, layer_of, read_card
     from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.decoding.batches import feature_batches
     from vitcapr.decoding.generate import generate
@@ -53,6 +54,7 @@ def decode(
     from vitcapr.decoding.trained import open_captioner
     from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
     from vitcapr.features.store.identity import check_images
+    from vitcapr.features.store.layer import of_layer
     from vitcapr.features.store.reader import open_features
 
     decoding = settings.decoding
@@ -60,7 +62,8 @@ def decode(
     words = Vocabulary.read(vocabulary)
     device = resolve_device(decoding.device)
     dtype = resolve_dtype(decoding.precision, device)
-    with open_features(features) as store:
+    layer = layer_of(read_card(captioner / CARD), "captioner")
+    with of_layer(open_features(features), layer) as store:
         check_images(store, data, features)
         model = open_captioner(captioner, words, store)
         if attention is not None and not model.attends:

@@ -4,11 +4,22 @@ from collections.abc import Callable
 from typing import Any
 
 from vitcapr.config.figures import FigureSettings
+from vitcapr.config.training import Layer
 from vitcapr.declaration.figure import Experiment, Figure
 from vitcapr.declaration.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
 from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
+
+
+class EmbeddingFigureSettings(FigureSettings):
+    layer: Layer = None
+    """The hidden layer that the retriever reads."""
+
+    @classmethod
+    def of(cls, config: Any, wildcards: Any) -> "EmbeddingFigureSettings":
+        retriever = config.retrievers.get(wildcards.retriever)
+        return cls(figures=config.figures, layer=None if retriever is None else retriever.layer)
 
 
 def _before_training(experiment: Experiment, which: int) -> Callable[..., list[str]]:
@@ -49,7 +60,7 @@ def _before_training(experiment: Experiment, which: int) -> Callable[..., list[s
 def draw_embeddings(
     embeddings: In[EmbeddingsFile],
     manifest: In[ManifestFile],
-    settings: FigureSettings,
+    settings: EmbeddingFigureSettings,
     report: Reporter,
     pictures: list[Out[FigureFile]],
     image_features: In[FeaturesFile] | None = None,
@@ -59,6 +70,7 @@ def draw_embeddings(
     space before training."""
     from vitcapr.artefacts.embeddings import read_embeddings_of
     from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.features.store.layer import of_layer
     from vitcapr.features.store.reader import open_features
     from vitcapr.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
     from vitcapr.figures.style import save_pictures
@@ -68,7 +80,7 @@ def draw_embeddings(
         raise UserError("only one of the features of images and captions is given", remedy="give both, or none")
     before = None
     if image_features is not None and text_features is not None:
-        images = open_features(image_features)["cls"].gather(embedded.image_row)
+        images = of_layer(open_features(image_features), settings.layer)["cls"].gather(embedded.image_row)
         before = images, open_features(text_features)["text"].gather(embedded.caption_row)
     figures = {
         "pca": principal_components(embedded, before),

@@ -46,7 +46,7 @@ def embed(
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
-    stores = open_augmented_views(data, opened.augmented_views, features, augmented_views)
+    stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     captions = data.captions_of(split, opened.words.recipe["language"])
     # In a data set of several languages an image may have no caption in this language.
     images = np.unique(captions["image_row"])

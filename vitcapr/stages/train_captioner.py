@@ -58,6 +58,7 @@ def train_captioner(
     from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
     from vitcapr.building.recipe import recipe_of
     from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.features.store.layer import of_layer
     from vitcapr.features.store.reader import open_features
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.models.captioners import build_captioner
@@ -69,7 +70,7 @@ def train_captioner(
     wanted, training = settings.captioner, settings.captioner.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
-    images, store = read_manifest(manifest), open_features(features)
+    images, store = read_manifest(manifest), of_layer(open_features(features), wanted.layer)
     words = Vocabulary.read(vocabulary)
     table = TokenTable.read_of(tokens, images, words)
     inputs = {

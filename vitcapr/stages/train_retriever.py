@@ -67,7 +67,7 @@ def train_retriever(
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
     data = read_manifest(manifest)
-    stores = open_augmented_views(data, wanted.augmented_views, features, augmented_views)
+    stores = open_augmented_views(data, wanted.augmented_views, features, augmented_views, wanted.layer)
     store = stores[0]
     words = Vocabulary.read(vocabulary)
     table = TokenTable.read_of(tokens, data, words)

@@ -14,6 +14,7 @@ from PIL import Image
 from two_towers import QUERIES, blip2_itm, blip2_t5, clip
 
 from vitcapr.artefacts.manifest import read_manifest
+from vitcapr.artefacts.model_card import write_card
 from vitcapr.commands import features
 from vitcapr.data.images import ImageSource
 from vitcapr.declaration.run import run_stage
@@ -147,6 +148,7 @@ def test_a_missing_output_is_an_error_before_anything_is_loaded(
 
 def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
+    write_card(tmp_path, {})
     attending = type("Attending", (), {"attends": True})()
     monkeypatch.setattr("vitcapr.decoding.trained.open_captioner", lambda *_: attending)
     monkeypatch.setattr("vitcapr.artefacts.vocabulary.Vocabulary.read", lambda _: None)

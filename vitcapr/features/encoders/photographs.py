@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from vitcapr.artefacts.feature_manifest import arrays_of_layer
 from vitcapr.errors import UserError
 from vitcapr.features.eight_bits import dequantise, dtype_of, quantise
 from vitcapr.features.encoders.checkpoints import locate, weights_digest
@@ -24,9 +25,11 @@ class PhotographEncoder:
         dim: D, the width of the features.
     """
 
-    def __init__(self, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str) -> None:
+    def __init__(
+        self, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str, layer: int | None = None
+    ) -> None:
         self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, store_dtype
-        self.grid, self.dim = backbone.grid, backbone.shapes["cls"][0]
+        self._layer, self.grid, self.dim = layer, backbone.grid, backbone.shapes["cls"][0]
 
     @torch.inference_mode()
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
@@ -39,6 +42,9 @@ class PhotographEncoder:
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
         pixels = pixels.to(self._backbone.device)
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
+        if self._layer is not None:
+            of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
+            features = {name: features[array] for name, array in of_layer}
         return {name: self._as_stored(name, array).float() for name, array in features.items()}
 
     def _as_stored(self, name: str, features: Tensor) -> Tensor:
@@ -50,12 +56,15 @@ class PhotographEncoder:
         return picture if self._preprocessing.crop is None else Image.fromarray(self._preprocessing.prepared(picture))
 
 
-def open_like(attributes: Mapping[str, Any], device: torch.device, source: str | None = None) -> PhotographEncoder:
+def open_like(
+    attributes: Mapping[str, Any], device: torch.device, source: str | None = None, layer: int | None = None
+) -> PhotographEncoder:
     """An encoder that computes the features of a photograph like those of a store.
 
     Args:
         attributes: attributes of the store: backbone, revision, weights digest, preprocessing and dtypes.
         source: hub id or folder of the backbone; None: the name in ``attributes``.
+        layer: the hidden layer that the encoder returns, counted from 1; None: the output of the backbone.
 
     Raises:
         UserError: the backbone is not found, or its weights are not those that filled the store.
@@ -71,8 +80,11 @@ def open_like(attributes: Mapping[str, Any], device: torch.device, source: str |
     preprocessing, output = preprocessing_of(attributes), attributes.get("output", "hidden")
     dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
     pool: Pool = attributes.get("query_pool") or "mean"
-    backbone = load_image_encoder(folder, output=output, pool=pool, size=size, dtype=dtype, device=device)
-    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"])
+    layers = () if layer is None else (layer,)
+    backbone = load_image_encoder(
+        folder, output=output, pool=pool, size=size, dtype=dtype, device=device, layers=layers
+    )
+    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
 
 
 def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:

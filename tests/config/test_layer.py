@@ -1,0 +1,67 @@
+"""``layer`` of a captioner or a retriever: one of the layers of its backbone, and no setting where it is left out."""
+
+from typing import Any
+
+import pytest
+
+from vitcapr.config.base import parse
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.errors import UserError
+
+BACKBONES = {
+    "vit": {"source": "vit", "layers": [6, 9]},
+    "mirrored": {"source": "vit", "mirror": True},
+    "plain": {"source": "vit"},
+    "pulled": {"source": "store:somewhere"},
+}
+
+
+def experiment(**models: Any) -> ExperimentConfig:
+    return parse(ExperimentConfig, {"backbones": BACKBONES, "decodings": {"greedy": {}}, **models}, where="x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (
+            {"captioners": {"a": {"backbone": "vit", "layer": 7}}},
+            r"captioners\.a\.layer reads layer 7; name it in backbones\.vit\.layers, which has \[6, 9\]",
+        ),
+        (
+            {"retrievers": {"a": {"backbone": "plain", "layer": 6}}},
+            r"retrievers\.a\.layer reads layer 6; name it in backbones\.plain\.layers, which has none",
+        ),
+        (
+            {"retrievers": {"a": {"backbone": "vit", "layer": 6, "augmented_views": ["mirrored"]}}},
+            r"name it in backbones\.mirrored\.layers",
+        ),
+        (
+            {"captioners": {"a": {"backbone": "vit"}, "b": {"backbone": "vit", "layer": 6, "start_from": "a"}}},
+            r"captioners\.b starts from 'a', which uses another layer",
+        ),
+        ({"captioners": {"a": {"backbone": "vit", "layer": 0}}}, r"greater than or equal to 1"),
+    ],
+)
+def test_a_layer_is_one_that_the_backbone_stores(models: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        experiment(**models)
+
+
+def test_layers_that_are_stored_or_will_be_looked_up() -> None:
+    """The layers of a store that was pulled are known when it is opened."""
+    experiment(captioners={"a": {"backbone": "vit", "layer": 9}, "b": {"backbone": "pulled", "layer": 3}})
+
+
+def test_a_layer_that_is_left_out_is_no_setting() -> None:
+    """So the fingerprints, cards and commands of models without it are those of versions without the key."""
+    config = experiment(
+        captioners={"a": {"backbone": "vit"}, "b": {"backbone": "vit", "layer": 9}},
+        retrievers={"c": {"backbone": "vit"}, "d": {"backbone": "vit", "layer": 9}},
+    ).canonical()
+    settings = {**config["captioners"], **config["retrievers"]}
+    assert {name: values.get("layer", "none") for name, values in settings.items()} == {
+        "a": "none",
+        "b": 9,
+        "c": "none",
+        "d": 9,
+    }
