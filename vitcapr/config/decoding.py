@@ -15,7 +15,7 @@ class SamplingConfig(Section):
     top_p: float = Field(1.0, gt=0, le=1)
     """Draw from the fewest words that hold this share of the probability; 1: from all."""
     seed: int = Field(0, ge=0)
-    """Seed of the samples. The samples of an image depend on it and on the image alone."""
+    """Seed of the samples. Those of an image depend on it and on the image's row, not on the other images."""
 
 
 class DecodingConfig(Section):

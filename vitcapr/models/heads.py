@@ -64,14 +64,14 @@ class PerceptronHead(nn.Module):
 class GatedHead(nn.Module):
     """Layer norm, then a gated linear unit, then a linear layer: the alignment layer of SAIL. (B, D) -> (B, E).
 
-    Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models: a head after the GLU of
-    Dauphin et al. 2017,
+    Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models, with the unit of
+    Dauphin et al. 2017:
 
         G(ReLU6(F1 x) * (F2 x)),    * by element
 
-    with biases, weights drawn as in Glorot and Bengio 2010 and biases that start at 0. The details are those of the
-    authors' public code (``width_factor`` 8: H is 8 D); the paper gives no number to this equation that this build
-    could check. Their head has no dropout.
+    F1, F2 and G are linear layers with biases. Weights are drawn as in Glorot and Bengio 2010, and biases start at 0.
+    The details are those of the authors' public code, where H is 8 D and there is no dropout. The number of the
+    equation in the paper was not checked.
 
     Args:
         hidden_dim: H, the width of F1 and F2.

@@ -110,7 +110,7 @@ def extract(
         total, copied = rows_in(mine, cut.chunk, images), known.count(pending)
         left = rows_in(pending, cut.chunk, images) - copied
         report.line(
-            f"{wanted.source}: {shape_of(tower, wanted.layers or ())}, {dtype_name(recipe.dtype)} on {device.type}, "
+            f"{wanted.source}: {shape_of(tower)}, {dtype_name(recipe.dtype)} on {device.type}, "
             f"task {task} of {tasks}, {left} of {total} images to do; store {folder}"
         )
         if copied:

@@ -1,4 +1,4 @@
-"""The STRUCTURE loss: who is near whom in a frozen encoder's space stays so in the shared space.
+"""The STRUCTURE loss: items that are near one another in a frozen encoder's space stay so in the shared space.
 
 Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You. X (n, D) are the features
 of a batch from the frozen encoder, A (n, E) their vectors in the shared space. Rows are divided by their lengths and
@@ -11,9 +11,9 @@ the loss compares L levels of neighbours, of which level l is the matrix power l
     R(X, A) = 1/L sum_l 1/l JS(P_X^l, P_A^l)
 
 JS is the Jensen-Shannon divergence of two rows in nats, as the mean over the rows. The order of the steps and the
-weights 1/l are those of public code of the method. The numbers of the equations in the paper could not be checked. In
-two points this is another reading: the code takes the two divergences of JS from the mean and not to it, and it raises
-the weight of the loss over the first steps.
+weights 1/l are those of public code of the method. The numbers of the equations in the paper were not checked. Two
+points differ from that code: it takes the two divergences of JS from the mean and not to it, and it raises the weight
+of the loss over the first steps.
 """
 
 import torch

@@ -150,18 +150,15 @@ def layouts_of(backbone: ImageEncoder, images: int, chunk: int, dtype: str) -> d
     return dict(sorted(layouts.items()))
 
 
-def shape_of(backbone: ImageEncoder, layers: Sequence[int] = ()) -> str:
-    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``.
-
-    Args:
-        layers: the hidden layers that are stored as well.
-    """
+def shape_of(backbone: ImageEncoder) -> str:
+    """What a picture becomes: ``14 x 14 patches of 768``, ``32 tokens of 768``, ``a vector of 512``."""
     if "patches" not in backbone.shapes:
         return f"a vector of {backbone.shapes['cls'][0]}"
     tokens, width = backbone.shapes["patches"]
     if backbone.grid == NO_GRID:
         return f"{tokens} tokens of {width}"
-    more = f" from the output and layers {', '.join(map(str, layers))}" if layers else ""
+    layers = [name.removeprefix("cls_") for name in backbone.shapes if name.startswith("cls_")]
+    more = f" from the output and layers {', '.join(layers)}" if layers else ""
     return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}{more}"
 
 
