@@ -145,6 +145,17 @@ def test_a_backbone_is_trained_only_where_objects_are_known(tmp_path: Path) -> N
     assert "backbones.vit is to be trained here" in done.stderr
 
 
+def test_an_experiment_has_something_to_make(tmp_path: Path) -> None:
+    """An alignment is enough."""
+    text = {"text_encoders": {"bert": {"source": "nowhere"}}}
+    alignments = {"alignments": {"few": {"image": "vit", "text": "bert"}}}
+    done = config("check", "--configfile", write(tmp_path / "mine.yaml", backbones=ELSEWHERE, **text, **alignments))
+    assert done.returncode == 0, done.stderr
+    done = config("check", "--configfile", write(tmp_path / "none.yaml", backbones=ELSEWHERE, **text))
+    assert done.returncode == 2
+    assert "the experiment names nothing to run" in done.stderr
+
+
 def test_the_committed_page_of_keys_is_the_codes() -> None:
     """`make pages` writes it again."""
     page = config("parameters").stdout

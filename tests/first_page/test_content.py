@@ -18,8 +18,8 @@ NASTY = '<script>alert("x")</script>'
 SCORES = Table(NASTY, ("model", NASTY), (row(NASTY, Cell("51.2", "49.0", "53.1")),))
 
 
-def page(**parts):
-    return FirstPage(title=NASTY, facts=[("data", NASTY)], scores=[SCORES], again=[NASTY], code=NASTY, **parts)
+def page(scores=(SCORES,), **parts):
+    return FirstPage(title=NASTY, facts=[("data", NASTY)], scores=scores, again=[NASTY], code=NASTY, **parts)
 
 
 class Headings(HTMLParser):
@@ -46,6 +46,7 @@ def test_only_what_there_is_has_a_section():
     read = Headings(to_html(page()))
     assert read.found == ["Scores", "Run it again"]
     assert "img" not in read.tags
+    assert Headings(to_html(page(scores=[]))).found == ["Run it again"]
 
 
 def test_every_section_and_no_markup_from_outside():

@@ -221,6 +221,12 @@ def test_summary_and_table(folder: Path, capsys: pytest.CaptureFixture[str], mon
     assert sorted(collected["experiment"].unique()) == ["demo", "other"]
     assert "57.1" in (results / "demo" / "scores.md").read_text()
 
+    none = results / "alignments"
+    run_stage(summary, experiment="alignments", summary=none / "summary.csv", table=none / "scores.md")
+    assert pd.read_csv(none / "summary.csv").empty
+    assert (none / "scores.md").read_text() == "No scores.\n"
+    assert len(pd.read_csv(results / "summary.csv")) == len(collected)
+
     capsys.readouterr()
     monkeypatch.setenv("COLUMNS", "80")
     table.main(results / "summary.csv")

@@ -55,6 +55,19 @@ def test_tasks_share_an_extraction_and_a_cpu_needs_no_gpu(fresh: Any) -> None:
     assert "gpu=0" in extract[1]
 
 
+def test_alignments_alone_train_no_model(fresh: Any) -> None:
+    values = {
+        "backbones": {"vit": {"source": "nowhere"}},
+        "text_encoders": {"bert": {"source": "nowhere"}},
+        "alignments": {"few": {"image": "vit", "text": "bert"}},
+    }
+    (fresh.root / "alignments.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", "alignments.yaml")
+    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    assert {"extract", "extract_text", "align", "draw_alignment", "summary", "first_page"} <= rules
+    assert not rules & {"train_captioner", "train_retriever", "decode", "embed", "draw_gpu", "draw_curves"}
+
+
 @pytest.mark.parametrize(
     ("target", "last", "absent"),
     [

@@ -30,6 +30,8 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
 
 def scores_page(summary: pd.DataFrame) -> str:
     """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
+    if summary.empty:
+        return "No scores.\n"
     protocols = "".join(f"- `{protocol}`\n" for protocol in summary["protocol"].drop_duplicates())
     words = "\nIn parentheses: 95 % intervals, by resampling images. Protocols:\n\n"
     return to_page(list(score_tables(summary))) + words + protocols

@@ -24,6 +24,7 @@ def _trained(experiment: Experiment) -> list[str]:
             "uses": [f"{experiment.selection.root}/{model}/gpu.csv" for model in _trained(experiment)],
         },
         bound=lambda experiment: {"uses": _trained(experiment)},
+        each=lambda experiment: [{}] if _trained(experiment) else [],
         caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
         "continued goes on where it stopped. A training without a GPU has no samples: words say what it ran on.",
         category="Training",

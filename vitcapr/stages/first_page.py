@@ -42,6 +42,10 @@ class FirstPageSettings(StageSettings):
             "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
             "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
             "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
+            "alignments": [
+                f"{name} ({config.alignments[name].image} and {config.alignments[name].text})"
+                for name in config.run.alignments
+            ],
         }
         return cls(
             seed=config.figures.seed,
@@ -153,6 +157,7 @@ def first_page(
         links=[
             ("summary.csv", "all scores with their intervals and protocols"),
             ("tables/scores.md", "the same as tables"),
+            *([("alignments/", "tables of the alignments")] if "alignments" in settings.facts else []),
             ("figures/", "the figures at the size of print"),
             (
                 "explorer/index.html",

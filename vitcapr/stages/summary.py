@@ -9,11 +9,11 @@ from vitcapr.progress import Reporter
 
 @stage()
 def summary(
-    metrics: list[In[MetricsFile]],
     experiment: Annotated[str, "Name of the experiment"],
     report: Reporter,
     summary: Out[SummaryFile],
     table: Annotated[Out[TableFile], "scores.md: the same for people"],
+    metrics: list[In[MetricsFile]] | None = None,
 ) -> None:
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
     from vitcapr.artefacts.metrics import read_metrics
@@ -22,8 +22,9 @@ def summary(
     from vitcapr.metrics.score_tables import scores_page
     from vitcapr.metrics.summary import collect, tidy
 
-    rows = tidy([read_metrics(path) for path in metrics], experiment)
+    found = [read_metrics(path) for path in metrics or []]
+    rows = tidy(found, experiment)
     write_summary(summary, rows)
     write_text(table, scores_page(rows))
     collect(summary.parent.parent / "summary.csv", rows, experiment)
-    report.line(f"summary: {len(rows)} scores of {len(metrics)} files in {summary}")
+    report.line(f"summary: {len(rows)} scores of {len(found)} files in {summary}")

@@ -139,11 +139,12 @@ class Experiment:
 
     def _check(self) -> None:
         run = self.config.run
-        if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves):
+        models = run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves
+        if not (models or run.alignments):
             raise UserError(
-                "the experiment names no model to run",
+                "the experiment names nothing to run",
                 where=self.config.experiment,
-                remedy="name one under captioners, retrievers or finetuned_dual_encoders",
+                remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
             )
         trained = [name for name in self.selection.backbones if self.selection.is_trained(name)]
         if trained and not self.selection.has_objects:
