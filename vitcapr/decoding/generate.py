@@ -8,6 +8,7 @@ from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
+from vitcapr.decoding.stepwise import Limits
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 
@@ -36,7 +37,7 @@ def generate(
         sampling: temperature, top_k, top_p and seed of :func:`sample`, which then draws ``n_best`` captions.
         images: (B,), the number of each image (sampling only).
     """
-    common: dict[str, Any] = {
+    common: Limits = {
         "start": words.start,
         "end": words.end,
         "pad": words.pad,
