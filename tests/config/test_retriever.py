@@ -30,6 +30,18 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"text": {"kind": "lstm", "head": "mlp"}}, "head needs kind features, bag or features_and_words, not lstm"),
         ({"text": {"kind": "bag", "standardise": True}}, "standardise needs kind features or features_and_words"),
         ({"text": {"kind": "bag", "head": "none"}}, "bag learns word embeddings"),
+        (
+            {"text": {"kind": "lstm", "word_dropout": 0.1}},
+            "word_dropout needs kind bag or features_and_words, not lstm",
+        ),
+        (
+            {"training": {"phases": [{"epochs": 1, "hard_negatives": "hardest"}], "queue": 8}, "members": 2},
+            "queue needs members 1",
+        ),
+        (
+            {"image": {"head": "none"}, "text": RAW, "training": {"phases": []}, "members": 2},
+            "nothing is learned; set members to 1",
+        ),
         ({"training": {"phases": [{"epochs": 1, "mixup": 0.2}]}}, "mixup needs text kind features"),
         ({"training": {"phases": [{"epochs": 1, "structure": 10.0}]}}, "structure needs text kind features"),
         (

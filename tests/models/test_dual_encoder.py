@@ -156,6 +156,43 @@ def test_a_bag_of_words_has_no_order() -> None:
     assert tower(tokens[:0]).shape == (0, 5)
 
 
+def test_word_dropout_leaves_out_words_in_training_only() -> None:
+    torch.manual_seed(0)
+    tokens = torch.arange(1, 2001)[None]
+    for tower, texts in (
+        (BagTower(2001, 5, word_dim=3, word_dropout=0.3), tokens),
+        (FeatureAndWordTower(2, 2001, 5, word_dim=3, word_dropout=0.3), (torch.randn(1, 2), tokens)),
+    ):
+        tower.train()
+        tower.head.eval()
+        tower(texts).sum().backward()
+        gradient = tower.embedding.weight.grad
+        assert gradient is not None
+        kept = (gradient != 0).any(dim=1)[1:]
+        assert 0.66 < float(kept.float().mean()) < 0.74
+        tower.eval()
+        torch.testing.assert_close(tower(texts), tower(texts), rtol=0, atol=0)
+
+
+def test_a_caption_may_lose_all_its_words() -> None:
+    tower = BagTower(9, 5, word_dim=3, word_dropout=0.999)
+    tower.train()
+    assert torch.isfinite(tower(torch.tensor([[1, 4, 2, 0]]))).all()
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_the_cosines_of_an_ensemble_are_the_means_of_its_members(views: int) -> None:
+    ensemble = build(members=3)
+    seen = [images()] * views
+    captions = padded(CAPTIONS, 7)
+    of_images, of_texts = ensemble.embed_augmented_views(seen), ensemble.embed_texts(captions)
+    assert of_images.shape == (IMAGES, 3 * SPACE) == (IMAGES, ensemble.embedding_dim)
+    torch.testing.assert_close(of_images.norm(dim=1), torch.ones(IMAGES))
+    cosines = [one.embed_augmented_views(seen) @ one.embed_texts(captions).T for one in ensemble.members]
+    assert not torch.allclose(cosines[0], cosines[1])
+    torch.testing.assert_close(of_images @ of_texts.T, torch.stack(cosines).mean(0))
+
+
 def test_a_bag_is_built_from_its_description() -> None:
     text = {"kind": "bag", "vocabulary": 9, "word_dim": 4, "head": "residual", "hidden_dim": 3, "dropout": 0.1}
     model = build(text=text)

@@ -105,6 +105,35 @@ def test_each_phase_has_its_loss() -> None:
         torch.testing.assert_close(loss, expected)
 
 
+def test_members_have_their_own_losses() -> None:
+    ensemble = encoder(members=2).eval()
+    task = task_of(ensemble)
+    alone = [task_of(member) for member in ensemble.members]
+    batch = next(iter(task.batches(0, 1, 0)))
+    losses = [each.loss(batch)[0] for each in alone]
+    assert losses[0] != losses[1]
+    torch.testing.assert_close(task.loss(batch)[0], sum(losses) / 2)
+    with torch.no_grad():
+        validation = [each.validate()["validation_loss"] for each in alone]
+        assert task.validate()["validation_loss"] == pytest.approx(sum(validation) / 2)
+
+
+def test_members_are_trained_and_continued_together(tmp_path: Path) -> None:
+    phases = [PairPhase(batch_images=3), PairPhase(batch_images=4), PairPhase(batch_images=5)]
+    whole = train_in(tmp_path / "whole", task_of(encoder(members=2), phases=phases))
+    stopped = task_of(encoder(members=2), phases=phases)
+    stopped.stop_before = 4
+    with pytest.raises(Preempted):
+        train_in(tmp_path / "parts", stopped)
+    continued = train_in(tmp_path / "parts", task_of(encoder(members=2), phases=phases))
+    assert continued[0] == whole[0]
+    assert all(torch.equal(continued[1][name], tensor) for name, tensor in whole[1].items())
+    for member in range(2):
+        name = f"model.encoder.towers.{member}.image.head.project.weight"
+        start = dict(encoder(members=2).state_dict())[name.removeprefix("model.encoder.")]
+        assert not torch.equal(whole[1][name], start)
+
+
 def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
     model = encoder(image={"feature_dim": WIDTH, "head": "matrix"}).eval()
     task = task_of(model, phases=[PairPhase(batch_images=8, objective="hinge_rank", margin=0.1)])

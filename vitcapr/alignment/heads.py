@@ -18,16 +18,16 @@ their code, the validation pairs show no difference to the linear head.
 
 ``cca_head`` is ours: residual perceptrons whose linear layers start as the solution of regularised CCA
 (:mod:`vitcapr.alignment.cca`) and whose perceptrons start at 0, trained by InfoNCE with mixup. ``cca_heads``
-averages the scores of four of them.
+is an ensemble of four of them.
 
-``residuals`` averages four wider residual heads with more dropout, for many pairs and inputs with words.
+``residuals`` is an ensemble of four wider residual heads with more dropout, for many pairs and inputs with words.
 
 The validation pairs choose the epoch, and of ``mlp`` the learning rate.
 """
 
 import io
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.features.batches.pairs import FeatureTexts
-from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
@@ -60,14 +60,12 @@ class HeadSettings(NamedTuple):
     training: those of its training; the phase apart.
     phase: those of its one phase.
     from_cca: start as the solution of CCA.
-    members: trainings with different seeds whose scores are averaged.
     """
 
     model: dict[str, Any]
     training: dict[str, Any]
     phase: dict[str, Any]
     from_cca: bool = False
-    members: int = 1
 
 
 def _sides(image: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
@@ -130,14 +128,14 @@ HEADS: Mapping[str, HeadSettings] = {
     "residuals": HeadSettings(
         {
             **_REGULARISED,
+            "members": 4,
             **_sides(*({"head": "residual", "hidden_dim": 1024, "dropout": dropout} for dropout in (0.5, 0.4))),
         },
         _DECAYED,
         {"epochs": 12, "batch_images": 250, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
-        members=4,
     ),
     "cca_head": _CCA_HEAD,
-    "cca_heads": _CCA_HEAD._replace(members=4),
+    "cca_heads": _CCA_HEAD._replace(model={**_CCA_HEAD.model, "members": 4}),
 }
 
 
@@ -147,22 +145,11 @@ def fit_head(name: str) -> Fit:
 
 
 def _fit(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
-    """One training for each member; the score of an image and a text is the mean over the members."""
-    trained = [_trained(recipe, train, validation, seed * recipe.members + member) for member in range(recipe.members)]
-    epochs = "/".join(str(epoch) for _, epoch in trained)
-    yield Fitted({"epoch": epochs}, mean_of([_aligned_by(model) for model, _ in trained]))
+    model, epoch = _trained(recipe, train, validation, seed)
+    yield Fitted({"epoch": epoch}, _aligned_by(model))
 
 
-def mean_of(members: Sequence[Alignment]) -> Alignment:
-    """Dot products are the means of those of the members."""
-    share = np.float32(len(members) ** -0.5)
-    return Alignment(
-        lambda rows: share * np.concatenate([one.images(rows) for one in members], axis=1),
-        lambda rows: share * np.concatenate([one.texts(rows) for one in members], axis=1),
-    )
-
-
-def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoder, int]:
+def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoders, int]:
     """A trained dual encoder and its best epoch."""
     images = np.concatenate([train.images, validation.images])
     texts = np.concatenate([train.texts, validation.texts])
@@ -229,7 +216,7 @@ def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
     return parse(RetrieverConfig, values, "the recipe")
 
 
-def _aligned_by(model: DualEncoder) -> Alignment:
+def _aligned_by(model: DualEncoders) -> Alignment:
     return Alignment(
         lambda rows: ImageEmbedder(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
         lambda rows: TextFeatureEmbedder(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),

@@ -47,7 +47,7 @@ def architecture_of(
         if text.reads_features:
             text_tower |= {"feature_dim": text_dim, "standardise": text.standardise}
         if text.kind != "features":
-            text_tower |= words
+            text_tower |= {**words, "word_dropout": text.word_dropout}
     else:
         text_tower = {
             "kind": "words",
@@ -60,6 +60,7 @@ def architecture_of(
     raw = not retriever.learns and image_dim == text_dim
     asks_every_pair = any(phase.objective == "sigmoid" for phase in retriever.training.phases)
     return {
+        "members": retriever.members,
         "embedding_dim": image_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and retriever.learns,
@@ -92,7 +93,7 @@ def train_dual_encoder(
         texts: all captions to train on and to validate with.
         train, validation: rows of the images of each split.
         card: as for ``train_into``.
-        begin: what is done to every untrained model before its first step.
+        begin: what is done to every untrained dual encoder before its first step.
     """
     training = retriever.training
     if retriever.image.pool == "cls_mean":
@@ -101,10 +102,12 @@ def train_dual_encoder(
     def make_task() -> RetrieverTask:
         torch.manual_seed(seed)
         encoder = build_dual_encoder(dict(architecture))
-        begin(encoder)
-        _measure(encoder, augmented_views, texts, train)
+        for member in encoder.members:
+            begin(member)
+            _measure(member, augmented_views, texts, train)
+        text = encoder.members[0].text
         size = architecture["embedding_dim"]
-        queue = MomentumQueue(encoder.text, size, training.queue, training.queue_momentum) if training.queue else None
+        queue = MomentumQueue(text, size, training.queue, training.queue_momentum) if training.queue else None
         return RetrieverTask(
             encoder,
             augmented_views,

@@ -52,6 +52,8 @@ class TextTowerConfig(Section):
     """Same choices as for the image head (not for lstm and bilstm)."""
     word_dim: int = Field(256, ge=1)
     """Width of the word embedding (not for features)."""
+    word_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the words that training leaves out of the bag, at random (bag and features_and_words only)."""
     word_vectors: str | None = None
     """Name of an entry of word_vectors that initialises the word embedding (not for features)."""
     pool: Literal["last", "mean", "max"] = "last"
@@ -81,6 +83,8 @@ class TextTowerConfig(Section):
             raise ValueError(f"standardise needs kind features or features_and_words, not {self.kind}")
         if not self.has_head and self.head != type(self).model_fields["head"].default:
             raise ValueError(f"head needs kind features, bag or features_and_words, not {self.kind}")
+        if self.word_dropout and self.kind not in ("bag", "features_and_words"):
+            raise ValueError(f"word_dropout needs kind bag or features_and_words, not {self.kind}")
         if self.has_head and self.kind != "features" and self.head == "none":
             raise ValueError(f"{self.kind} learns word embeddings, so its head cannot be none")
         _check_depth(self.head, self.depth)
@@ -180,6 +184,9 @@ class RetrieverConfig(TrainedConfig):
     learn_temperature: bool = True
     bias: float = -10.0
     """Initial value of the learned bias (sigmoid objective only)."""
+    members: int = Field(1, ge=1)
+    """Number of dual encoders that are trained together, from different weights; the cosine of an image and a text is
+    the mean of theirs."""
     image: ImageTowerConfig = ImageTowerConfig()
     text: TextTowerConfig = TextTowerConfig()
     training: RetrieverTrainingConfig = RetrieverTrainingConfig()
@@ -207,6 +214,10 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("with head none on both sides nothing is learned; set training: {phases: []}")
         if self.text.kind == "features_and_words" and self.training.queue:
             raise ValueError("queue does not work with text kind features_and_words")
+        if self.members > 1 and self.training.queue:
+            raise ValueError("queue needs members 1")
+        if self.members > 1 and not self.learns:
+            raise ValueError("with head none on both sides nothing is learned; set members to 1")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup needs text kind features, not {self.text.kind}")
         if not self.text.reads_features and any(phase.structure for phase in phases):

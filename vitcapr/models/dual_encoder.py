@@ -46,6 +46,11 @@ class DualEncoder(nn.Module):
         self.bias = None if bias is None else nn.Parameter(torch.tensor(bias))
 
     @property
+    def members(self) -> Sequence["DualEncoder"]:
+        """The dual encoders that it consists of: itself."""
+        return [self]
+
+    @property
     def image_arrays(self) -> tuple[str, ...]:
         """The arrays of a feature store that it reads."""
         return self.image.arrays
@@ -76,6 +81,51 @@ class DualEncoder(nn.Module):
         return bounded_temperature(self.log_scale)
 
 
+class DualEncoderEnsemble(nn.Module):
+    """Dual encoders of one architecture with different weights. The cosine of a pair is the mean of theirs.
+
+    Args:
+        members: at least one. A member has its own loss and its own temperature.
+    """
+
+    def __init__(self, members: Sequence[DualEncoder]) -> None:
+        super().__init__()
+        self.towers = nn.ModuleList(members)
+        self.embedding_dim = sum(member.embedding_dim for member in members)
+
+    @property
+    def members(self) -> Sequence[DualEncoder]:
+        return list(self.towers)  # type: ignore[arg-type]
+
+    @property
+    def image_arrays(self) -> tuple[str, ...]:
+        """As of :class:`DualEncoder`."""
+        return self.members[0].image_arrays
+
+    @property
+    def reads(self) -> Reads:
+        """As of :class:`DualEncoder`."""
+        return self.members[0].reads
+
+    def embed_augmented_views(self, augmented_views: Sequence[dict[str, Tensor]]) -> Tensor:
+        """As of :class:`DualEncoder`; E is the sum over the members."""
+        return side_by_side([member.embed_augmented_views(augmented_views) for member in self.members])
+
+    def embed_texts(self, texts: TextBatch) -> Tensor:
+        """As of :class:`DualEncoder`; E is the sum over the members."""
+        return side_by_side([member.embed_texts(texts) for member in self.members])
+
+
+DualEncoders = DualEncoder | DualEncoderEnsemble
+"""One, or an ensemble."""
+
+
+def side_by_side(vectors: Sequence[Tensor]) -> Tensor:
+    """Unit vectors of the members, (N, E) each, as unit vectors (N, E of all), whose cosines are the mean of theirs."""
+    joined: Tensor = torch.cat([*vectors], dim=1) * len(vectors) ** -0.5
+    return joined
+
+
 def bounded_temperature(log_scale: Tensor) -> Tensor:
     """``exp(-log_scale)``. A learned value is first clamped to its bounds, because no gradient would return it."""
     if isinstance(log_scale, nn.Parameter):
@@ -89,13 +139,20 @@ def on_sphere(vectors: Tensor) -> Tensor:
     return nn.functional.normalize(vectors.float(), dim=-1)
 
 
-def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoder:
-    """The untrained dual encoder that a card's ``architecture`` describes.
+def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
+    """The untrained dual encoder that a card's ``architecture`` describes, or so many ``members``, if it has this key.
 
-    Its keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
+    Its other keys: ``embedding_dim``, ``temperature``, ``learn_temperature``, ``bias`` where a sigmoid loss learns one,
     ``image`` (the arguments of :class:`ImageTower`) and ``text`` (``kind``, ``words``, ``bag``, ``features`` or
     ``features_and_words``, and the arguments of its class).
     """
+    members = architecture.get("members", 1)
+    if members == 1:
+        return _build_one(architecture)
+    return DualEncoderEnsemble([_build_one(architecture) for _ in range(members)])
+
+
+def _build_one(architecture: dict[str, Any]) -> DualEncoder:
     embedding_dim = architecture["embedding_dim"]
     text = dict(architecture["text"])
     kinds = {

@@ -100,6 +100,8 @@ class BagTower(nn.Module):
     Args:
         vocabulary: V, number of words; 0 is padding.
         word_dim: W; the head reads W numbers.
+        word_dropout: share of the words that training leaves out of the mean, at random (Iyyer et al. 2015, Deep
+            Unordered Composition Rivals Syntactic Methods for Text Classification).
         head, hidden_dim, depth: as in :class:`FeatureTower`.
     """
 
@@ -114,13 +116,15 @@ class BagTower(nn.Module):
         hidden_dim: int = 512,
         dropout: float = 0.0,
         depth: int = 1,
+        word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.word_dropout = word_dropout
         self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0)
         self.head = build_head(head, word_dim, embedding_dim, hidden_dim, dropout, depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.head(_bag(tokens, self.embedding))  # type: ignore[no-any-return]
+        return self.head(_bag(tokens, self.embedding, self.word_dropout if self.training else 0.0))  # type: ignore[no-any-return]
 
 
 class FeatureAndWordTower(nn.Module):
@@ -131,6 +135,7 @@ class FeatureAndWordTower(nn.Module):
     Args:
         vocabulary: V, number of words; 0 is padding.
         word_dim: W; the head reads D + W numbers.
+        word_dropout: as in :class:`BagTower`.
         head, hidden_dim, depth, standardise: as in :class:`FeatureTower`; only the feature is standardised.
     """
 
@@ -147,8 +152,10 @@ class FeatureAndWordTower(nn.Module):
         dropout: float = 0.0,
         depth: int = 1,
         standardise: bool = False,
+        word_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.word_dropout = word_dropout
         self.standardise = Standardise(feature_dim) if standardise else None
         self.embedding = nn.Embedding(vocabulary, word_dim, padding_idx=0)
         self.head = build_head(head, feature_dim + word_dim, embedding_dim, hidden_dim, dropout, depth)
@@ -157,11 +164,14 @@ class FeatureAndWordTower(nn.Module):
         features, tokens = texts
         if self.standardise is not None:
             features = self.standardise(features)
-        return self.head(torch.cat([features, _bag(tokens, self.embedding)], dim=1))  # type: ignore[no-any-return]
+        words = _bag(tokens, self.embedding, self.word_dropout if self.training else 0.0)
+        return self.head(torch.cat([features, words], dim=1))  # type: ignore[no-any-return]
 
 
-def _bag(tokens: Tensor, embedding: nn.Embedding) -> Tensor:
-    """The mean embedding of the real words: (M, T) -> (M, W)."""
+def _bag(tokens: Tensor, embedding: nn.Embedding, dropped: float) -> Tensor:
+    """The mean embedding of the real words, without a random share of them: (M, T) -> (M, W)."""
+    if dropped:
+        tokens = tokens.masked_fill(torch.rand(tokens.shape, device=tokens.device) < dropped, 0)
     return nn.functional.embedding_bag(tokens, embedding.weight, mode="mean", padding_idx=0)
 
 

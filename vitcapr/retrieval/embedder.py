@@ -16,7 +16,7 @@ from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
 from vitcapr.features.batches.loader import FeatureSource, GatheredArray
 from vitcapr.features.store.reader import FeatureStore
-from vitcapr.models.dual_encoder import DualEncoder, TextBatch, build_dual_encoder
+from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
 from vitcapr.text.normalise import words_of
 
 _BLOCK = 256
@@ -34,7 +34,7 @@ class TextEmbedder:
         prepare: from sentences to what the retriever's text tower takes.
     """
 
-    def __init__(self, model: DualEncoder, prepare: Prepare, device: torch.device) -> None:
+    def __init__(self, model: DualEncoders, prepare: Prepare, device: torch.device) -> None:
         self._model, self._prepare, self._device = model, prepare, device
 
     @torch.inference_mode()
@@ -50,7 +50,7 @@ class ImageEmbedder:
     Nothing but a block of rows is held in memory.
     """
 
-    def __init__(self, model: DualEncoder, augmented_views: Sequence[FeatureSource], device: torch.device) -> None:
+    def __init__(self, model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> None:
         self._model, self._augmented_views, self._device = model, augmented_views, device
 
     @torch.inference_mode()
@@ -72,7 +72,7 @@ class TextFeatureEmbedder:
 
     def __init__(
         self,
-        model: DualEncoder,
+        model: DualEncoders,
         array: GatheredArray,
         device: torch.device,
         words: Callable[[np.ndarray], Tensor] | None = None,
@@ -101,7 +101,7 @@ class Retriever:
     """
 
     folder: Path
-    model: DualEncoder
+    model: DualEncoders
     card: dict[str, Any]
     words: Vocabulary
     device: torch.device
@@ -252,7 +252,7 @@ def _blocks(items: Items) -> Iterator[Items]:
         yield items[first : first + _BLOCK]
 
 
-def _stacked(blocks: Iterable[Tensor], model: DualEncoder) -> np.ndarray:
+def _stacked(blocks: Iterable[Tensor], model: DualEncoders) -> np.ndarray:
     none = torch.empty(0, model.embedding_dim)
     stacked: np.ndarray = torch.cat([none, *(block.cpu() for block in blocks)]).numpy()
     return stacked

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from vitcapr.features.batches.augmented_views import draw_augmented_views
 from vitcapr.features.batches.loader import FeatureSource
 from vitcapr.features.batches.pairs import PairBatch, PairBatches, Texts
-from vitcapr.models.dual_encoder import DualEncoder, TextBatch
+from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, TextBatch, side_by_side
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
@@ -60,7 +60,7 @@ class PhaseBatch(PairBatch):
 class Learner(nn.Module):
     """What a training changes: the dual encoder and, where there is one, the queue of past captions."""
 
-    def __init__(self, encoder: DualEncoder, queue: MomentumQueue | None) -> None:
+    def __init__(self, encoder: DualEncoders, queue: MomentumQueue | None) -> None:
         super().__init__()
         self.encoder, self.queue = encoder, queue
 
@@ -76,7 +76,7 @@ class RetrieverTask:
 
     def __init__(
         self,
-        encoder: DualEncoder,
+        encoder: DualEncoders,
         augmented_views: Sequence[FeatureSource],
         texts: Texts,
         *,
@@ -115,17 +115,16 @@ class RetrieverTask:
     def steps(self, phase: int) -> int:
         return len(self._open(self._phases[phase], 0))
 
-    def _embed(self, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
+    def _embed(self, encoder: DualEncoder, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
         """Images (B, E) and captions (M, E) of length 1; for ``hinge_rank`` the images' vectors keep their length."""
-        if batch.phase.objective == "hinge_rank":
-            images = self.model.encoder.image(self._features(batch)).float()
-        else:
-            images = self._embed_augmented_views([batch])
-        return images, self.model.encoder.embed_texts(self._placed(batch.texts))
-
-    def _embed_augmented_views(self, seen: Sequence[PairBatch]) -> Tensor:
-        """The embeddings of the same images in one or several views, (B, E)."""
-        return self.model.encoder.embed_augmented_views([self._features(batch) for batch in seen])
+        if not len(batch.rows):
+            # Gradients flow back through the embeddings of an empty share as through any other.
+            nothing = distributed.nothing(self.model).expand(0, encoder.embedding_dim)
+            return nothing, nothing
+        features = self._features(batch)
+        hinge_ranked = batch.phase.objective == "hinge_rank"
+        images = encoder.image(features).float() if hinge_ranked else encoder.embed_images(features)
+        return images, encoder.embed_texts(self._placed(batch.texts))
 
     def _features(self, batch: PairBatch) -> dict[str, Tensor]:
         return {name: array.to(self._device) for name, array in batch.features.items()}
@@ -140,19 +139,22 @@ class RetrieverTask:
     def loss(self, batch: PhaseBatch) -> tuple[Tensor, int]:
         """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
 
-        Among several processes it is the loss of the whole batch, whose embeddings all of them gather; counted are this
-        process's own pairs.
+        Of an ensemble: the mean over its members. Among several processes it is the loss of the whole batch, whose
+        embeddings all of them gather; counted are this process's own pairs.
         """
-        phase, index = batch.phase, batch.image_index.to(self._device)
-        if phase.mixup and len(batch.rows):
-            batch = mix(batch, phase.mixup)
-        images, captions = self._embed(batch) if len(batch.rows) else self._embedded_nothing()
-        pairs = len(index)
-        index = distributed.gather(index + distributed.rows_before(len(images)))
-        images, captions = distributed.gather(images), distributed.gather(captions)
+        index, pairs = batch.image_index.to(self._device), len(batch.image_index)
+        if batch.phase.mixup and len(batch.rows):
+            batch = mix(batch, batch.phase.mixup)
+        index = distributed.gather(index + distributed.rows_before(len(batch.rows)))
+        losses = [self._loss_of(encoder, batch, index) for encoder in self.model.encoder.members]
+        return torch.stack(losses).mean(), pairs
+
+    def _loss_of(self, encoder: DualEncoder, batch: PhaseBatch, index: Tensor) -> Tensor:
+        phase = batch.phase
+        images, captions = map(distributed.gather, self._embed(encoder, batch))
         with torch.autocast(self._device.type, enabled=False):
             similarity = images @ captions.T
-            temperature = self.model.encoder.temperature()
+            temperature = encoder.temperature()
             if phase.objective == "info_nce":
                 loss = info_nce(similarity, index, temperature)
             elif phase.objective == "max_hinge":
@@ -160,23 +162,17 @@ class RetrieverTask:
             elif phase.objective == "hinge_rank":
                 loss = hinge_rank(similarity, index, phase.margin)
             else:
-                bias = self.model.encoder.bias
-                assert bias is not None
-                loss = sigmoid(similarity, index, temperature, bias)
+                assert encoder.bias is not None
+                loss = sigmoid(similarity, index, temperature, encoder.bias)
             if phase.hard_negatives is not None:
-                mined = self._mined(batch, similarity, images, index, temperature, phase.hard_negatives)
+                mined = self._mined(encoder, batch, similarity, images, index, temperature, phase.hard_negatives)
                 loss = loss + phase.hard_negative_weight * mined
             if phase.structure:
                 frozen = map(distributed.gather, self._frozen(batch))
                 pairs_of_spaces = zip(frozen, (images, captions), strict=True)
                 moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
                 loss = loss + phase.structure * (moved[0] + moved[1]) / 2
-        return loss, pairs
-
-    def _embedded_nothing(self) -> tuple[Tensor, Tensor]:
-        """The embeddings of an empty share, (0, E) twice; gradients flow back through them as through any other."""
-        nothing = distributed.nothing(self.model).expand(0, self.model.encoder.embedding_dim)
-        return nothing, nothing
+        return loss
 
     def _frozen(self, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
         """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
@@ -189,13 +185,20 @@ class RetrieverTask:
         return torch.cat(images, dim=1).to(self._device), texts.to(self._device).float()
 
     def _mined(
-        self, batch: PhaseBatch, similarity: Tensor, images: Tensor, index: Tensor, temperature: Tensor, rule: Rule
+        self,
+        encoder: DualEncoder,
+        batch: PhaseBatch,
+        similarity: Tensor,
+        images: Tensor,
+        index: Tensor,
+        temperature: Tensor,
+        rule: Rule,
     ) -> Tensor:
         candidates, wrong = similarity, ~own_captions(index, len(images))
         queue = self.model.queue
         if queue is not None:
             rows = distributed.gather(batch.rows.to(self._device))
-            queue.follow(self.model.encoder.text)
+            queue.follow(encoder.text)
             # A copy: the backward pass still needs what the push writes over.
             candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
             wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
@@ -205,12 +208,14 @@ class RetrieverTask:
     def validate(self) -> dict[str, float]:
         """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
 
+        The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
         The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
         """
         total, seen = 0.0, 0
         images, captions, caption_image = [], [], []
         size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
-        arrays = self.model.encoder.image_arrays
+        members = self.model.encoder.members
+        arrays = members[0].image_arrays
         augmented_views = [
             PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
             for view in self._augmented_views
@@ -218,15 +223,18 @@ class RetrieverTask:
         for seen_batches in zip(*augmented_views, strict=True):
             batch = seen_batches[0]
             index = batch.image_index.to(self._device)
-            of_images = self._embed_augmented_views(seen_batches)
-            of_captions = self.model.encoder.embed_texts(self._placed(batch.texts))
+            views = [self._features(seen_batch) for seen_batch in seen_batches]
+            placed = self._placed(batch.texts)
+            of_images = [encoder.embed_augmented_views(views) for encoder in members]
+            of_captions = [encoder.embed_texts(placed) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
-                similarity = of_images @ of_captions.T
-                total += float(info_nce(similarity, index, self.model.encoder.temperature())) * len(index)
-            images.append(of_images.cpu().numpy())
-            captions.append(of_captions.cpu().numpy())
+                for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
+                    loss = info_nce(mine @ its.T, index, encoder.temperature())
+                    total += float(loss) * len(index) / len(members)
+            images.append(side_by_side(of_images).cpu().numpy())
+            captions.append(side_by_side(of_captions).cpu().numpy())
             caption_image.append(batch.image_index.numpy() + seen)
-            seen += len(of_images)
+            seen += len(batch.rows)
         owner = np.concatenate(caption_image)
         scores = recalls(np.concatenate(images), np.concatenate(captions), owner)
         return {"validation_loss": total / len(owner), **scores}
