@@ -52,6 +52,11 @@ def main() -> None:
         ("random batches from the store / rows of one .npy memory map", report["loader"]["ratio"], "at least 0.9"),
         ("random batches from the store / zarr's oindex", report["loader"]["ratio_to_oindex"], ""),
         ("training steps fed from the store / fed from memory", report["training"]["store_to_memory"], "near 1"),
+        (
+            "training steps fed from a store of eight bits / fed from memory",
+            report["training"]["eight_bits_to_memory"],
+            "near 1",
+        ),
         ("training step / a plain prototype's", report["training"]["step_to_plain_step"], "at least 3"),
         (
             "training step / a step with the formula of the attention written out",
