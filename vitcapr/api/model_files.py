@@ -139,7 +139,7 @@ def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if key not in ("fingerprint", "images_sha256", TERMS)}
 
 
-def find_model(given: str | Path | None, kind: str, results: Path = Path("results")) -> Path:
+def find_model(given: str | Path | None, kind: str) -> Path:
     """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
 
     Args:
@@ -155,7 +155,7 @@ def find_model(given: str | Path | None, kind: str, results: Path = Path("result
         given = cached_model(given)
     given = None if given is None else Path(given)
     if given is None:
-        where, found = results, sorted(results.glob(f"*/{kind}s/*/{CARD}"))
+        where, found = Path("results"), sorted(Path("results").glob(f"*/{kind}s/*/{CARD}"))
     elif (given / f"{kind}s").is_dir():
         where, found = given, sorted(given.glob(f"{kind}s/*/{CARD}"))
     elif (given / CARD).is_file():

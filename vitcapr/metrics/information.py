@@ -46,7 +46,7 @@ def spectral_entropy(vectors: Array) -> float:
     return _entropy(variance / total) if total > 0 else 0.0
 
 
-def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
+def match_information(true: Array, wrong: Array) -> float:
     """I(similarity; match) in bits for equally many positives and negatives: between 0 and 1, the entropy of the label.
 
     Similarities are cut at the quantiles of both kinds together; the bias of counting is taken off (Miller and Madow
@@ -57,9 +57,9 @@ def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
     """
     # As many points of each kind, so that edges lie between the kinds where these do not overlap.
     points = np.concatenate([np.quantile(kind, np.linspace(0, 1, 1001)) for kind in (true, wrong)])
-    edges = np.quantile(points, np.linspace(0, 1, bins + 1)[1:-1])
+    edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
     shares = [
-        np.bincount(np.searchsorted(edges, kind, side="right"), minlength=bins) / len(kind) for kind in (true, wrong)
+        np.bincount(np.searchsorted(edges, kind, side="right"), minlength=BINS) / len(kind) for kind in (true, wrong)
     ]
     mixed = (shares[0] + shares[1]) / 2
     filled = [int(np.count_nonzero(share)) for share in (*shares, mixed)]
@@ -70,9 +70,7 @@ def match_information(true: Array, wrong: Array, bins: int = BINS) -> float:
     return float(np.clip(plain - bias / math.log(2), 0, 1))
 
 
-def shared_information(
-    images: Array, captions: Array, components: int = COMPONENTS, neighbours: int = NEIGHBOURS
-) -> float:
+def shared_information(images: Array, captions: Array, components: int = COMPONENTS) -> float:
     """I(image features; caption features) of positives in bits, on the first principal components of each.
 
     The first estimator of Kraskov, Stögbauer and Grassberger 2004 (equation 8). It sees what the components keep, so
@@ -83,11 +81,11 @@ def shared_information(
     """
     parts = [_components(np.asarray(part[:POINTS], np.float64), components) for part in (images, captions)]
     joint = np.concatenate(parts, axis=1)
-    distance, _ = KDTree(joint, metric="chebyshev").query(joint, neighbours + 1)
+    distance, _ = KDTree(joint, metric="chebyshev").query(joint, NEIGHBOURS + 1)
     radius = np.nextafter(distance[:, -1], 0)
     inside = [KDTree(part, metric="chebyshev").query_radius(part, radius, count_only=True) for part in parts]
     psi = _digamma(len(joint))
-    nats = psi[neighbours] + psi[len(joint)] - np.mean(sum(psi[count] for count in inside))
+    nats = psi[NEIGHBOURS] + psi[len(joint)] - np.mean(sum(psi[count] for count in inside))
     return max(0.0, float(nats) / math.log(2))
 
 

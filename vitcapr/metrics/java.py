@@ -160,7 +160,7 @@ def spice_folder() -> Path:
     return _package_folder() / "spice"
 
 
-def run_spice(request: str, first: Caption, timeout: float, java: str | None = None) -> str:
+def run_spice(request: str, first: Caption, timeout: float) -> str:
     """The JSON that the SPICE jar answers to ``request``; an error names ``first``, as it answers all at once.
 
     Raises:
@@ -171,7 +171,7 @@ def run_spice(request: str, first: Caption, timeout: float, java: str | None = N
         source.write_text(request, encoding="utf-8")
         cache_folder.mkdir()
         jar = str(spice_folder() / "spice-1.0.jar")
-        command = [java or find_java(), _UTF8, *_SPICE_OPENS, "-Xmx8G", "-jar", jar, str(source)]
+        command = [find_java(), _UTF8, *_SPICE_OPENS, "-Xmx8G", "-jar", jar, str(source)]
         command += ["-cache", str(cache_folder), "-out", str(output), "-subset", "-silent"]
         with _running(command, folder, stdout=subprocess.DEVNULL) as process:
             problem = _problem(process, timeout)

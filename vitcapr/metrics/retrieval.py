@@ -106,9 +106,7 @@ def mean_of_folds(folds: Sequence[Measure]) -> Measure:
     return Measure(statistics, aggregate)
 
 
-def rank_folds(
-    images: Matrix, captions: Matrix, truth: Truth, advance: Callable[[int], None] = lambda _: None
-) -> list[tuple[Ranks, Truth]]:
+def rank_folds(images: Matrix, captions: Matrix, truth: Truth) -> list[tuple[Ranks, Truth]]:
     """Ranks within each of the first five thousands of images, in their order; none where there are fewer images."""
     if images.shape[0] < FOLDS * FOLD_IMAGES:
         return []
@@ -117,7 +115,7 @@ def rank_folds(
         begin, end = truth.offsets[first], truth.offsets[first + FOLD_IMAGES]
         own = Truth.of(truth.caption_image[begin:end] - first, FOLD_IMAGES)
         part = images[first : first + FOLD_IMAGES], captions[begin:end]
-        folds.append((rank_matches(*part, own.caption_image, advance), own))
+        folds.append((rank_matches(*part, own.caption_image), own))
     return folds
 
 

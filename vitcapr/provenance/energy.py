@@ -20,12 +20,11 @@ class Meter:
         absent: why there is no number, by ``cpu`` and ``gpu``.
     """
 
-    def __init__(self, powercap: Path = POWERCAP, seconds: float = _SECONDS) -> None:
+    def __init__(self, powercap: Path = POWERCAP) -> None:
         self.joules: dict[str, float] = {}
         self.absent: dict[str, str] = {}
         self._zones = _readable_zones(powercap)
         self._last: dict[str, int] = {}
-        self._seconds = seconds
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._gpus: dict[str, int] = {}
@@ -56,7 +55,7 @@ class Meter:
         return {"joules": {name: round(value, 1) for name, value in self.joules.items()}, "absent": self.absent}
 
     def _watch(self) -> None:
-        while not self._over.wait(self._seconds):
+        while not self._over.wait(_SECONDS):
             self._read()
 
     def _read(self) -> None:

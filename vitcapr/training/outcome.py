@@ -49,28 +49,22 @@ def train_into(
     device: torch.device,
     dtype: torch.dtype,
     reporter: Reporter,
-    part: str = "",
     rows: Callable[[History], History] = lambda history: history,
-    rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
 ) -> None:
     """Train, or continue, and write ``best.safetensors``, ``card.json``, ``history.csv`` and ``gpu.csv``.
 
     Args:
         card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
             training in ``folder/checkpoint`` may be continued. The outcome is added to it.
-        part: the name of the part of the task's model that is kept; all of it by default.
         rows: those of ``history.csv``.
-        rates: as in :class:`Trainer`.
 
     Raises:
         Preempted: a signal came; the state is saved and the same call continues it.
         UserError: the loss is no longer a number, or the best weights are gone.
     """
-    trained = train_from(
-        folder / CHECKPOINT, task, recipe, card=card, device=device, dtype=dtype, reporter=reporter, rates=rates
-    )
+    trained = train_from(folder / CHECKPOINT, task, recipe, card=card, device=device, dtype=dtype, reporter=reporter)
     if trained is not None:
-        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, part=part, rows=rows)
+        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, rows=rows)
 
 
 def train_from(
@@ -84,7 +78,8 @@ def train_from(
     reporter: Reporter,
     rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
 ) -> Trained | None:
-    """Train, or continue from the folder ``state``; the arguments and errors are those of :func:`train_into`.
+    """Train, or continue from the folder ``state``; the arguments and errors are those of :func:`train_into`, and the
+    ``rates`` those of :class:`Trainer`.
 
     None in all processes of a group but the first.
     """
@@ -120,7 +115,11 @@ def leave(
     part: str = "",
     rows: Callable[[History], History] = lambda history: history,
 ) -> None:
-    """Write the files of a training; the arguments are those of :func:`train_into`."""
+    """Write the files of a training; the arguments are those of :func:`train_into`.
+
+    Args:
+        part: the name of the part of the task's model that is kept; all of it by default.
+    """
     end = trained.end
     write_history(folder / "history.csv", rows(end.history))
     write_text(folder / "gpu.csv", trained.gpu_use)

@@ -40,13 +40,11 @@ def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
 class AttendingBackbone(Backbone):
     """A backbone that also returns its attention. It is slower, because fused kernels do not return attention."""
 
-    def __init__(
-        self, folder: Path, size: tuple[int, int], dtype: torch.dtype, device: torch.device | None = None
-    ) -> None:
+    def __init__(self, folder: Path, size: tuple[int, int], dtype: torch.dtype) -> None:
         """Raises:
         UserError: the checkpoint is no ViT, or the model does not return attention over its tokens.
         """
-        super().__init__(folder, size, dtype, device)
+        super().__init__(folder, size, dtype)
         cast(Any, self.model).set_attn_implementation("eager")
         tokens = self.prefix + self.grid[0] * self.grid[1]
         probe = self.attentions(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))

@@ -19,8 +19,8 @@ _CHUNKS_IN_BLOCK = 4
 class ZarrArray:
     """An array of a Zarr store, read in whole chunks along its first axis, the latest few kept in memory."""
 
-    def __init__(self, array: Any, keep: int = 2 * _CHUNKS_IN_BLOCK) -> None:
-        self._array, self._keep = array, keep
+    def __init__(self, array: Any) -> None:
+        self._array = array
         self.shape: tuple[int, ...] = tuple(array.shape)
         self.dtype: np.dtype[Any] = np.dtype(array.dtype)
         shards = getattr(array, "shards", None)
@@ -34,7 +34,7 @@ class ZarrArray:
         if index in self._kept:
             self._kept.move_to_end(index)
         else:
-            while len(self._kept) >= self._keep:
+            while len(self._kept) >= 2 * _CHUNKS_IN_BLOCK:
                 self._kept.popitem(last=False)
             self._kept[index] = np.asarray(self._array[index * self.chunk : (index + 1) * self.chunk])
         return self._kept[index]

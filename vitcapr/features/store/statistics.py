@@ -17,6 +17,8 @@ from vitcapr.tables.table import Table, number, row
 
 _SPAN_BYTES = 32 << 20
 _PAIR_ROWS = 2048
+_COMPONENTS = 64
+"""Shares of the variance that are listed."""
 _QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
 _MAIN = (
     *("store", "array", "vectors", "dimensions", "mean", "variance", "dead dimensions", "median length"),
@@ -52,18 +54,17 @@ class Sums:
         )
 
 
-def statistics(store: FeatureStore, name: str, duplicates: int = 10, components: int = 64) -> dict[str, Any]:
+def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str, Any]:
     """The statistics of one array, computed by the scheduler of dask that is set.
 
     Patches count as vectors of their own, and an image's mean patch stands for it among the duplicates.
 
     Args:
         duplicates: how many of the nearest pairs of rows are found; 0 saves the comparison of all with all.
-        components: how many shares of the variance are listed.
 
     Returns:
         ``vectors``, ``dimensions``; ``mean``, ``variance`` (over all) and of each dimension; ``dead``: the dimensions
-        that never change; ``explained``: the share of the variance in each principal component, greatest first;
+        that never change; ``explained``: the shares of the variance in the first 64 principal components;
         ``components_90``, ``components_99``: how many hold that share; ``norm``: quantiles of the lengths;
         ``nearest``: ``[id, id, cosine]`` of the most similar pairs.
     """
@@ -85,7 +86,7 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10, components:
         "mean_of_each": mean.tolist(),
         "variance_of_each": variance.tolist(),
         "dead": np.flatnonzero(sums.low == sums.high).tolist(),
-        "explained": share[:components].tolist(),
+        "explained": share[:_COMPONENTS].tolist(),
         "components_90": int(np.searchsorted(np.cumsum(share), 0.90) + 1),
         "components_99": int(np.searchsorted(np.cumsum(share), 0.99) + 1),
         "norm": {f"{level:g}": float(value) for level, value in zip(_QUANTILES, _levels(sums.norms), strict=True)},
