@@ -93,6 +93,14 @@ def test_objects_are_those_of_instances_and_references(files: dict[str, Path]) -
     assert found.per_image["chair_i"].tolist() == pytest.approx([1 / 3, 1, 0])
 
 
+def test_files_of_the_same_image_are_joined(files: dict[str, Path], tmp_path: Path) -> None:
+    content = json.loads(files["instances"].read_text())
+    content["annotations"] = [{"image_id": 1, "category_id": 3}]
+    (tmp_path / "more.json").write_text(json.dumps(content))
+    found = read_instances([files["instances"], tmp_path / "more.json"])
+    assert found == {"1": {"dog", "car"}, "2": set(), "3": {"car"}}
+
+
 def test_two_systems_are_compared(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     main(
         files["results"],

@@ -93,12 +93,15 @@ def read_coco_references(path: Path) -> dict[str, list[str]]:
 def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
     """The names of the categories of the objects in every image of ``instances_*.json`` files, by image id.
 
+    An image may be in several files.
+
     Raises:
         UserError: the file is missing or holds something else.
     """
     found: dict[str, frozenset[str]] = {}
     for path in paths:
-        found |= _instances_of(path)
+        for image, categories in _instances_of(path).items():
+            found[image] = categories | found.get(image, frozenset())
     return found
 
 
