@@ -8,7 +8,7 @@
 # make docs    the documentation site, in site/; a warning is an error
 # make lint    what must be clean before a commit
 # make bench   speed, as ratios measured in one run
-# make bench-peers   the same tasks with CLIP_benchmark and WebDataset, which are fetched into .peers
+# make bench-peers   the same tasks with CLIP_benchmark, WebDataset and clip-retrieval, which are fetched into .peers
 # make bench-gpu   extraction, training and decoding on a GPU; a line where there is none
 #
 # Another Python: make demo PYTHON=python3.12.   Fewer cores: make demo CORES=1.
@@ -75,7 +75,7 @@ bench: venv-test
 
 bench-peers: venv-test
 	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target .peers \
-	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7
+	  clip-benchmark==1.6.2 webdataset==1.0.2 braceexpand==0.1.7 clip-retrieval==2.45.0
 	PYTHONPATH=.peers $(BIN)/python -m benchmarks.peers
 
 bench-gpu: venv-test

@@ -113,6 +113,36 @@ def plain_beam(model: EndingCaptioner, patches: Tensor, max_length: int, beam: i
     return [_until_end(caption) for caption in words[:, 0].tolist()]
 
 
+def kept_aside_beam(model: EndingCaptioner, patches: Tensor, max_length: int, beam: int) -> list[list[int]]:
+    """The method of ImageCaptioning.pytorch's beam search (R. Luo, ``CaptionModel.py``), in our words.
+
+    Every step sorts all continuations of an image. A hypothesis that ends is kept aside in a list of its image, and its
+    place in the beam is lost only at the next step. The search goes on to the last step. Theirs also keeps the
+    log-probabilities of all words at every step, which is left out.
+    """
+    memory, state = plain_start(model, patches, beam)
+    images = len(patches)
+    tokens = torch.full((images * beam,), START)
+    scores = torch.full((images, beam), -torch.inf)
+    scores[:, 0] = 0
+    words = torch.empty(images, beam, 0, dtype=torch.int64)
+    done: list[list[tuple[float, list[int]]]] = [[] for _ in range(images)]
+    for length in range(1, max_length + 1):
+        step = plain_step(model, memory, state, tokens)
+        log_probs = torch.log_softmax(step.logits, -1).view(images, beam, -1)
+        ordered, order = (scores[..., None] + log_probs).flatten(1).sort(dim=1, descending=True)
+        scores, order = ordered[:, :beam], order[:, :beam]
+        parents, chosen = order // log_probs.shape[2], order % log_probs.shape[2]
+        words = torch.cat([words.gather(1, parents[..., None].expand_as(words)), chosen[..., None]], dim=2)
+        ended = (chosen == END) | (length == max_length)
+        for image, place in ended.nonzero().tolist():
+            done[image].append((scores[image, place].item(), words[image, place].tolist()))
+        scores = scores.masked_fill(ended, -torch.inf)
+        rows = (parents + beam * torch.arange(images)[:, None]).flatten()
+        state, tokens = {name: value[rows] for name, value in step.state.items()}, chosen.flatten()
+    return [_until_end(max(hypotheses)[1]) for hypotheses in done]
+
+
 def _until_end(words: list[int]) -> list[int]:
     return words[: words.index(END)] if END in words else words
 
