@@ -27,7 +27,7 @@ class ScenesConfig(DatasetConfig):
     """Share of pictures in the test split."""
     near_duplicates: bool = True
     """Every second validation and test picture is the one before it in its split, with one fact changed: a colour, a
-    texture, the place or a side."""
+    texture, the place or a side (dataset scenes only)."""
 
 
 class Flickr8kConfig(DatasetConfig):

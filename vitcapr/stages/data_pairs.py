@@ -70,7 +70,9 @@ def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "Lis
     wanted, flickr8k = settings.pairs, settings.flickr8k
     if wanted.source == "scenes":
         cores = len(os.sched_getaffinity(0))
-        manifest = write_scenes(folder, **settings.scenes.canonical(), processes=cores, reporter=report)
+        # Pairs are split anew: a near duplicate for validation could have its original in training.
+        scenes = settings.scenes.canonical() | {"near_duplicates": False}
+        manifest = write_scenes(folder, **scenes, processes=cores, reporter=report)
         return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
     if wanted.source == "flickr8k":
         return pairs_of_flickr8k(

@@ -1,6 +1,7 @@
 """The whole stage, on pictures of a few pixels."""
 
 import base64
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from PIL import Image
 
 from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.artefacts.pairs import read_pair_table
+from vitcapr.config.data import ScenesConfig
+from vitcapr.data.scenes.dataset import write_scenes
 from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
 from vitcapr.stages.data_pairs import data_pairs
 
 
@@ -133,11 +137,17 @@ def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> No
 
 def test_rendered_pictures_in_both_languages(tmp_path: Path) -> None:
     settings = {"pairs": {"source": "scenes", "pairs": 60}, "scenes": {"images": 12, "size": 32, "test": 0.2}}
-    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path)
-    data = read_manifest(tmp_path / "manifest.json")
+    run_stage(data_pairs, settings=json.dumps(settings), folder=tmp_path / "data")
+    data = read_manifest(tmp_path / "data" / "manifest.json")
     assert len(data.captions[data.captions["split"] != "test"]) == 60
+    assert pq.read_table(tmp_path / "data" / "pairs.parquet").num_rows == len(data.captions)
+    # Pairs are split anew, so no picture is the near duplicate of another, which may be in another split.
+    without = ScenesConfig(images=12, size=32, test=0.2, near_duplicates=False)
+    plain = write_scenes(
+        tmp_path / "plain", **without.canonical(), processes=1, reporter=Reporter(stream=io.StringIO())
+    )
+    assert set(data.images["sha256"]) == set(read_manifest(plain).images["sha256"])
     assert set(data.captions["language"]) == {"en", "zh"}
-    assert pq.read_table(tmp_path / "pairs.parquet").num_rows == len(data.captions)
 
 
 def test_flickr8k_in_two_languages(tmp_path: Path) -> None:
