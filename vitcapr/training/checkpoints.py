@@ -29,23 +29,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
         return None
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state by ``<parameter number>.<key>``; every value is a tensor for Adam and AdamW."""
-    return {
-        f"{number}.{key}": value
-        for number, state in optimizer.state_dict()["state"].items()
-        for key, value in state.items()
-    }
-
-
-def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        number, _, key = name.partition(".")
-        state.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
 def random_tensors() -> dict[str, Tensor]:
     """The state of torch's generators on the CPU and, where there is one, on the GPU."""
     states = {"cpu": torch.get_rng_state()}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
 from vitcapr.training.average import WeightAverage
 from vitcapr.training.gpu_use import sample_gpu_use
+from vitcapr.training.optimizer import Kind, Optimizer
 from vitcapr.training.schedule import Phase
 from vitcapr.training.signals import StopRequest, stop_on_signal
 
@@ -61,7 +62,7 @@ class Recipe:
     """How a model is trained; the fields are those of ``vitcapr.config.training.TrainingConfig``."""
 
     phases: tuple[Phase, ...]
-    optimizer: Literal["adam", "adamw", "sgd"] = "adam"
+    optimizer: Kind = "adam"
     weight_decay: float = 0.0
     clip_norm: float | None = 5.0
     ema_decay: float = 0.0
@@ -112,14 +113,8 @@ class Trainer(Generic[Batch]):
         self.task, self.recipe, self.device, self.dtype = task, recipe, device, dtype
         self.folder, self.identity, self.reporter = folder, identity, reporter
         self.model = task.model.to(device)
-        kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
         groups = [(list(self.model.parameters()), 1.0)] if rates is None else rates
-        self.optimizer: torch.optim.Optimizer = kinds[recipe.optimizer](
-            [{"params": weights, "scale": scale} for weights, scale in groups],
-            lr=0.0,
-            weight_decay=recipe.weight_decay,
-            fused=True,
-        )
+        self.optimizer = Optimizer(recipe.optimizer, groups, recipe.weight_decay)
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, recipe.ema_decay)
         self.position = Position()
@@ -198,13 +193,13 @@ class Trainer(Generic[Batch]):
                 f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
                 remedy="lower the learning rate, or train in float32",
             )
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         self.scaler.scale(loss * (items / counted)).backward()
         distributed.add_up_gradients(self.model)
         if self.recipe.clip_norm is not None:
-            self.scaler.unscale_(self.optimizer)
+            self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
             nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
-        self.scaler.step(self.optimizer)
+        self.scaler.step(self.optimizer)  # type: ignore[arg-type]
         self.scaler.update()
         self.average.update()
         self.position.loss_sum += loss_sum
@@ -248,7 +243,7 @@ class Trainer(Generic[Batch]):
         tensors = {
             **checkpoints.with_prefix("model", self.model.state_dict()),
             **checkpoints.with_prefix("average", self.average.state()),
-            **checkpoints.with_prefix("optimizer", checkpoints.optimizer_tensors(self.optimizer)),
+            **checkpoints.with_prefix("optimizer", self.optimizer.tensors()),
         }
         for number, state in enumerate(random):
             tensors |= checkpoints.with_prefix(_random_of(number), state)
@@ -271,7 +266,7 @@ class Trainer(Generic[Batch]):
             self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
             return
         self.model.load_state_dict(checkpoints.below("model", tensors))
-        checkpoints.restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
+        self.optimizer.restore(checkpoints.below("optimizer", tensors))
         checkpoints.restore_random(checkpoints.below(_random_of(distributed.rank()), tensors))
         self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
         self.scaler.load_state_dict(facts["scaler"])
