@@ -54,14 +54,21 @@ def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32
     return np.concatenate(means, axis=1).astype(np.float32, copy=False)
 
 
+def check_texts(store: FeatureStore) -> None:
+    """Raises:
+    UserError: the store is not one of texts.
+    """
+    if "text" not in store:
+        raise UserError("the store has no 'text'", where=store.manifest_path, remedy=f"it has {', '.join(store)}")
+
+
 def text_inputs(store: FeatureStore) -> Float32s:
     """(M, D) float32.
 
     Raises:
         UserError: the store is not one of texts.
     """
-    if "text" not in store:
-        raise UserError("the store has no 'text'", where=store.manifest_path, remedy=f"it has {', '.join(store)}")
+    check_texts(store)
     return np.asarray(store["text"], np.float32)
 
 

@@ -66,9 +66,11 @@ def main(
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
     from vitcapr.alignment.comparison import compare_alignments
+    from vitcapr.alignment.inputs import check_texts
     from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
 
+    check_texts(sentences)
     with Reporter(log) as reporter:
         if pairs is None:
             pairing = pair_by_id(views[0].ids, sentences.ids, seed=0)
