@@ -2,8 +2,8 @@
 
 A captioner of the size of the Flickr8k experiments with random weights: 196 patches of 192 numbers, 3,000 words,
 captions of about ten words. The prototype decodes the same batches with the formula of the attention written out and
-every caption kept to the end of its batch. All take three turns in one process, of which the best counts; the reference
-runs once.
+every caption kept to the end of its batch. Each takes three turns in one process, and the best turn counts. The
+reference runs once.
 
     python -m benchmarks.decoding --images 256
 """

@@ -54,7 +54,7 @@ def beam_search(
 
     Args:
         memory: of B images, as ``model.encode`` gives it.
-        forbidden: tokens that are never written, besides ``start`` and ``pad``.
+        forbidden: tokens that are never written; ``start`` and ``pad`` never are.
         beam_size: live hypotheses of an image.
         max_length: most words; a caption that reaches it is ended there, at the price of the end token.
         min_length: fewest words.

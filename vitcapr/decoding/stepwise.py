@@ -20,7 +20,7 @@ class Limits(TypedDict):
     """The captions that may be written.
 
     Attributes:
-        forbidden: tokens that are never written, besides ``start`` and ``pad``.
+        forbidden: tokens that are never written; ``start`` and ``pad`` never are.
         max_length: most words; a caption that reaches it is ended there, at the price of the end token.
         min_length: fewest words; 0 by default.
         block_ngram: no n-gram of this size occurs twice in a caption; 0, the default, allows all.

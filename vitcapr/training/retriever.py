@@ -1,7 +1,7 @@
 """Training of a dual encoder: one objective per phase, optional hard negatives, and validation by Recall@K."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -121,10 +121,9 @@ class RetrieverTask:
             # Gradients flow back through the embeddings of an empty share as through any other.
             nothing = distributed.nothing(self.model).expand(0, encoder.embedding_dim)
             return nothing, nothing
-        features = self._features(batch)
         hinge_ranked = batch.phase.objective == "hinge_rank"
-        images = encoder.image(features).float() if hinge_ranked else encoder.embed_images(features)
-        return images, encoder.embed_texts(self._placed(batch.texts))
+        images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
+        return images, encoder.embed_texts(batch.texts)
 
     def _features(self, batch: PairBatch) -> dict[str, Tensor]:
         return {name: array.to(self._device) for name, array in batch.features.items()}
@@ -145,6 +144,7 @@ class RetrieverTask:
         index, pairs = batch.image_index.to(self._device), len(batch.image_index)
         if batch.phase.mixup and len(batch.rows):
             batch = mix(batch, batch.phase.mixup)
+        batch = replace(batch, features=self._features(batch), texts=self._placed(batch.texts))
         index = distributed.gather(index + distributed.rows_before(len(batch.rows)))
         losses = [self._loss_of(encoder, batch, index) for encoder in self.model.encoder.members]
         return torch.stack(losses).mean(), pairs
@@ -182,7 +182,7 @@ class RetrieverTask:
         arrays = [array.float() for array in batch.features.values()]
         images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
         texts = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
-        return torch.cat(images, dim=1).to(self._device), texts.to(self._device).float()
+        return torch.cat(images, dim=1), texts.float()
 
     def _mined(
         self,
@@ -202,7 +202,7 @@ class RetrieverTask:
             # A copy: the backward pass still needs what the push writes over.
             candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
             wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
-            queue.push(distributed.gather(queue.see(self._placed(batch.texts))), rows[index])
+            queue.push(distributed.gather(queue.see(batch.texts)), rows[index])
         return mined_loss(similarity, index, candidates, wrong, temperature, rule)
 
     def validate(self) -> dict[str, float]:

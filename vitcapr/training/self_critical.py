@@ -23,7 +23,7 @@ class SelfCritical:
         reward: of each image's candidates, word numbers with the end token where it was reached.
         samples: K, captions drawn for each image; at least 2.
         max_length: longest caption in tokens, start and end included; one that reaches it is left without its end.
-        forbidden: tokens that are never drawn, such as ``<unk>``, besides ``start`` and ``pad``.
+        forbidden: tokens that are never drawn, such as ``<unk>``; ``start`` and ``pad`` never are.
         temperature: what the logits are divided by. The policy that is drawn from and that is improved is this
             sharpened one: below 1 it is nearer to what greedy decoding and a beam will write.
     """
