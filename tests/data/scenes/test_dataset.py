@@ -2,11 +2,13 @@
 
 import io
 import json
+import operator
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,7 @@ from PIL import Image
 from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.config.data import ScenesConfig
 from vitcapr.data.scenes.dataset import make_picture, make_scene, original_of, split_of, write_scenes
+from vitcapr.data.scenes.processes import mapped
 from vitcapr.data.scenes.scene import DEPTHS
 from vitcapr.declaration.run import run_stage
 from vitcapr.progress import Reporter
@@ -218,13 +221,23 @@ def rendering(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psut
 
 
 def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
-    """As the kernel kills one when memory runs out; the rendering once waited for it for ever."""
+    """As the kernel kills one when memory runs out."""
     with rendering(tmp_path) as (process, workers):
         workers[0].kill()
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert said.splitlines()[-1].startswith("error: a process that rendered pictures was killed; run it again")
     assert "Traceback" not in said
+
+
+def test_results_of_processes_are_in_order() -> None:
+    with mapped(partial(pow, 2), 40, processes=3) as results:
+        assert list(results) == [2**number for number in range(40)]
+
+
+def test_an_error_in_a_process_is_raised_here() -> None:
+    with mapped(partial(operator.floordiv, 10), 40, processes=2) as results, pytest.raises(ZeroDivisionError):
+        next(results)
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:

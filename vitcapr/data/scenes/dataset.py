@@ -1,14 +1,6 @@
 """The data set: picture i of a seed, its captions, its masks, and all of them written to a folder."""
 
 import io
-import multiprocessing
-import os
-import threading
-from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -22,15 +14,14 @@ from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.data.scenes import chinese, english
 from vitcapr.data.scenes.lexicon import KINDS
 from vitcapr.data.scenes.near_duplicate import near_duplicate
+from vitcapr.data.scenes.processes import mapped
 from vitcapr.data.scenes.render import render
 from vitcapr.data.scenes.scene import Scene, sample_scene, stream
-from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.progress import Reporter
 
 DATASET = "scenes"
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
-TASK = 16
 COMPRESSION = 3
 
 
@@ -119,7 +110,7 @@ def write_scenes(
         (directory / folder).mkdir(parents=True, exist_ok=True)
     make = partial(_write_picture, directory, size, seed, validation, test, near_duplicates)
     tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
-    with reporter.track("scenes", images, "pictures") as tracker, _mapped(make, images, processes) as results:
+    with reporter.track("scenes", images, "pictures") as tracker, mapped(make, images, processes) as results:
         for rows in results:
             for name, table in tables.items():
                 table.extend(rows[name])
@@ -133,55 +124,6 @@ def write_scenes(
         objects=pd.DataFrame(tables["objects"]),
         rejected=[],
     )
-
-
-@contextmanager
-def _mapped(make: Any, number: int, processes: int) -> Iterator[Iterator[dict[str, list[dict[str, Any]]]]]:
-    """``make`` of 0 to ``number - 1`` in this order, in this process or in several."""
-    if processes <= 1 or number <= 2 * TASK:
-        yield map(make, range(number))
-        return
-    workers = min(processes, number // TASK)
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
-    try:
-        yield _in_order(pool, make, number, most=2 * workers)
-    except BrokenProcessPool as error:
-        raise UserError(
-            "a process that rendered pictures was killed",
-            remedy="run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory",
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _in_order(pool: ProcessPoolExecutor, make: Any, number: int, most: int) -> Iterator[Any]:
-    """Results in order, with at most ``most`` tasks under way.
-
-    ``pool.map`` is not used: where a worker dies, it cancels tasks that the pool is about to fail, and the pool hangs.
-    """
-    running: deque[Future[list[Any]]] = deque()
-    for first in range(0, number, TASK):
-        running.append(pool.submit(_each, make, range(first, min(first + TASK, number))))
-        if len(running) >= most:
-            yield from running.popleft().result()
-    while running:
-        yield from running.popleft().result()
-
-
-def _each(make: Any, indices: range) -> list[Any]:
-    return [make(index) for index in indices]
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _write_picture(
