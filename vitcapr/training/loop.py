@@ -1,6 +1,7 @@
 """One training loop for every model: phases, mixed precision, validation, and stopping at any step without loss."""
 
 import math
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,9 @@ from vitcapr.training.schedule import Phase
 from vitcapr.training.signals import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
+
+_SECONDS = 10.0
+"""At the end of an epoch, the state is saved if the saved one is older than this."""
 
 
 class Task(Protocol[Batch]):
@@ -118,6 +122,7 @@ class Trainer(Generic[Batch]):
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, recipe.ema_decay)
         self.position = Position()
+        self._saved = time.monotonic()
 
     @property
     def best_file(self) -> Path:
@@ -146,14 +151,18 @@ class Trainer(Generic[Batch]):
             sampling if distributed.is_first() else nullcontext(),
             self.reporter.track("training", sum(plan), "batches", done) as tracker,
         ):
-            for phase in range(self.position.phase, len(self.recipe.phases)):
-                for epoch in range(self.position.epoch, self.recipe.phases[phase].epochs):
-                    if self._out_of_patience():
-                        self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
-                        return self.position
-                    self._epoch(phase, epoch, tracker, stop)
-                self.position.phase, self.position.epoch = phase + 1, 0
+            self._epochs(tracker, stop)
+            self._save()
         return self.position
+
+    def _epochs(self, tracker: Tracker, stop: StopRequest) -> None:
+        for phase in range(self.position.phase, len(self.recipe.phases)):
+            for epoch in range(self.position.epoch, self.recipe.phases[phase].epochs):
+                if self._out_of_patience():
+                    self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
+                    return
+                self._epoch(phase, epoch, tracker, stop)
+            self.position.phase, self.position.epoch = phase + 1, 0
 
     def _steps_of_phases(self) -> list[int]:
         return [phase.epochs * self.task.steps(number) for number, phase in enumerate(self.recipe.phases)]
@@ -180,7 +189,8 @@ class Trainer(Generic[Batch]):
                 self._save()
         self._validate(number, phase, settings.rate_at((epoch + 1) * steps - 1, settings.epochs * steps))
         position.epoch, position.step, position.loss_sum, position.loss_items = epoch + 1, 0, 0.0, 0
-        self._save()
+        if distributed.any_of(time.monotonic() - self._saved > _SECONDS):
+            self._save()
 
     def _step(self, batch: Batch, rate: float) -> None:
         for group in self.optimizer.param_groups:
@@ -237,6 +247,7 @@ class Trainer(Generic[Batch]):
         if distributed.is_first():
             self._write(random)
         distributed.wait_for_all()
+        self._saved = time.monotonic()
 
     def _write(self, random: list[dict[str, Tensor]]) -> None:
         """random: the state of the generators of every process, by rank."""
