@@ -99,8 +99,9 @@ def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before:
     assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
 
 
-def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path) -> None:
-    whole = trainer(Line(), tmp_path / "whole").run()
+@pytest.mark.parametrize("recipe", [RECIPE, replace(RECIPE, save_every_steps=100)], ids=["steps", "epochs"])
+def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: Recipe) -> None:
+    whole = trainer(Line(), tmp_path / "whole", recipe).run()
 
     class Killed(Line):
         def loss(self, batch: Tensor) -> tuple[Tensor, int]:
@@ -109,9 +110,20 @@ def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path) -> None:
             return super().loss(batch)
 
     with pytest.raises(KeyboardInterrupt):
-        trainer(Killed(), tmp_path / "parts").run()
-    continued = trainer(Line(), tmp_path / "parts").run()
+        trainer(Killed(), tmp_path / "parts", recipe).run()
+    continued = trainer(Line(), tmp_path / "parts", recipe).run()
     assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
+
+
+@pytest.mark.parametrize(("seconds", "saves"), [(0.0, 4 + 1), (1e9, 1)])
+def test_the_state_is_saved_after_an_epoch_if_it_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, saves: int
+) -> None:
+    written = []
+    monkeypatch.setattr("vitcapr.training.loop._SECONDS", seconds)
+    monkeypatch.setattr(Trainer, "_write", lambda self, _: written.append(self.position.epoch))
+    trainer(Line(), tmp_path, replace(RECIPE, save_every_steps=100)).run()
+    assert len(written) == saves
 
 
 def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
