@@ -163,6 +163,7 @@ READ_TEXTS = {
     "files.py": "a text of the system tells that the disk is full; an error becomes another error",
     "data/images.py": "Pillow's errors; decoding raises none of ours but BadImage",
     "data/flickr30k.py": "the text becomes a message",
+    "data/scenes/processes.py": "the error itself is raised in the parent",
     "features/batches/loader.py": "the error itself is raised in another thread",
     "features/encoders/backbones.py": "wrong_size makes a message of it",
     "features/encoders/image_towers.py": "wrong_size makes a message of it",
