@@ -59,7 +59,8 @@ class TrainingConfig(Section):
     patience: int | None = Field(None, ge=1)
     """Stop after this many epochs without a better validation score; null: never stop early."""
     save_every_steps: int = Field(200, ge=1)
-    """Number of steps between two checkpoints, from which an interrupted training continues."""
+    """An interrupted training continues from its last checkpoint. One is written after every so many steps of an epoch,
+    and at the end of an epoch if the last one is older than ten seconds."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
 
