@@ -24,7 +24,7 @@ from vitcapr.training.signals import StopRequest, stop_on_signal
 Batch = TypeVar("Batch")
 
 _SECONDS = 10.0
-"""At the end of an epoch, the state is saved if the saved one is older than this."""
+"""Between two epochs, the state is saved if the saved one is older than this."""
 
 
 class Task(Protocol[Batch]):
@@ -161,6 +161,8 @@ class Trainer(Generic[Batch]):
                 if self._out_of_patience():
                     self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
                     return
+                if distributed.any_of(time.monotonic() - self._saved > _SECONDS):
+                    self._save()
                 self._epoch(phase, epoch, tracker, stop)
             self.position.phase, self.position.epoch = phase + 1, 0
 
@@ -189,8 +191,6 @@ class Trainer(Generic[Batch]):
                 self._save()
         self._validate(number, phase, settings.rate_at((epoch + 1) * steps - 1, settings.epochs * steps))
         position.epoch, position.step, position.loss_sum, position.loss_items = epoch + 1, 0, 0.0, 0
-        if distributed.any_of(time.monotonic() - self._saved > _SECONDS):
-            self._save()
 
     def _step(self, batch: Batch, rate: float) -> None:
         for group in self.optimizer.param_groups:
