@@ -1,7 +1,6 @@
 """What several benchmarks are made of: rendered pictures, a ViT with random weights, and commands that print JSON."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Any
 
 import torch
 from transformers import ViTConfig, ViTModel
-
-from vitcapr.commands.main import SPIN_COUNT
 
 VIT_TINY = {"hidden_size": 192, "num_hidden_layers": 12, "num_attention_heads": 3, "intermediate_size": 768}
 VIT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
@@ -28,10 +25,9 @@ PROCESSOR = {
 
 
 def measured(*arguments: str) -> Any:
-    """What a command prints as JSON. Its threads wait as those of ``vitcapr`` do."""
-    environment = {"GOMP_SPINCOUNT": SPIN_COUNT, **os.environ}
+    """What a command prints as JSON."""
     command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 

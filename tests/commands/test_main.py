@@ -1,6 +1,5 @@
 """The program: every command and stage explains itself, and nothing heavy is loaded to say so."""
 
-import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import vitcapr
-from vitcapr.commands.main import COMMANDS, SPIN_COUNT, main
+from vitcapr.commands.main import COMMANDS, main
 from vitcapr.declaration.stage import each_stage, stage_names
 from vitcapr.errors import UserError
 
@@ -150,14 +149,3 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["vitcapr", "--debug", *MISTAKE])
     with pytest.raises(UserError):
         main()
-
-
-def test_threads_that_wait_soon_sleep_unless_the_user_decides(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["vitcapr", "--version"])
-    for given, expected in ((None, SPIN_COUNT), ("7", "7")):
-        monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
-        if given is not None:
-            monkeypatch.setenv("GOMP_SPINCOUNT", given)
-        main()
-        assert os.environ["GOMP_SPINCOUNT"] == expected
-    capsys.readouterr()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from vitcapr import __version__
 from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ
+from vitcapr.process import prepare_process
 
 COMMANDS = {
     "init": "Make a folder for a study of your own, from which snakemake runs.",
@@ -33,17 +34,10 @@ COMMANDS = {
     "stage": "Run one stage of the pipeline, as the rules do.",
 }
 
-SPIN_COUNT = "10000"
-"""How often a thread of torch's OpenMP looks for work before it sleeps (GNU's default: 300,000).
-
-On a busy machine, the other threads of an operation wait for one that has no core. With the default, they use up what
-the others need: two threads took three times as long. On an idle machine, this count costs 1 to 2 percent of time.
-"""
-
 
 def main() -> None:
     """Run ``vitcapr COMMAND ...``. It ends quietly if nobody reads its output any more, as after ``| head``."""
-    os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
+    prepare_process()
     try:
         try:
             _main()
