@@ -3,7 +3,7 @@
 Both are measured in turns in one run, at the same dtype, batch and threads, so that what else the machine does falls
 on both alike. Prints JSON: images a second of each turn, and the ratio of the medians.
 
-    python benchmarks/extraction.py --manifest results/demo/data/manifest.json --backbone vit-tiny-patch16-224-augreg
+    python -m benchmarks.extraction --manifest results/demo/data/manifest.json --backbone vit-tiny-patch16-224-augreg
 """
 
 import argparse

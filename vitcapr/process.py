@@ -21,6 +21,5 @@ def prepare_process() -> None:
     """
     os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # Other systems have none.
-    if mallopt is not None:
+    if mallopt is not None and mallopt(_MMAP_THRESHOLD, _KEPT_BYTES):  # An older one may refuse, and nothing changes.
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
-        mallopt(_MMAP_THRESHOLD, _KEPT_BYTES)
