@@ -7,14 +7,14 @@ from snakemake.utils import min_version
 
 from vitcapr.errors import UserError
 from vitcapr.terminal import show_steps
-from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import (
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.pipeline.paths import (
     leave_sigusr1_to_the_stages,
     results_of,
     use_this_python,
 )
-from vitcapr.workflow.names import one_of
-from vitcapr.workflow.rule import check_rules
+from vitcapr.experiment.names import one_of
+from vitcapr.pipeline.rule import check_rules
 
 min_version("9.19")
 

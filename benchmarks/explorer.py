@@ -22,15 +22,15 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from vitcapr.artefacts.attention import AttentionTable
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.commands.explore import embedder_of
-from vitcapr.explorer.contents import Contents
-from vitcapr.explorer.results import Results, Space, System, read_results_of
-from vitcapr.explorer.writing import write_explorer
+from vitcapr.formats.attention import AttentionTable
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.progress import Reporter
+from vitcapr.report.explorer.contents import Contents
+from vitcapr.report.explorer.results import Results, Space, System, read_results_of
+from vitcapr.report.explorer.writing import write_explorer
 
 OPENINGS = 5
 READY = "return document.documentElement.dataset.ready"

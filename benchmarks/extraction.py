@@ -16,17 +16,17 @@ from pathlib import Path
 
 import torch
 
-from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.features.encoders.checkpoints import locate
-from vitcapr.features.encoders.image_encoders import ImageEncoder, image_size_of, load_image_encoder
-from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.features.extraction.extract import Photograph, extract_chunks, layouts_of
-from vitcapr.features.store.known_rows import KnownRows
-from vitcapr.features.store.seal import seal, write_part
-from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.encoders.checkpoints import locate
+from vitcapr.encoders.image_encoders import ImageEncoder, image_size_of, load_image_encoder
+from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
+from vitcapr.store.fill_images import Photograph, extract_chunks, layouts_of
+from vitcapr.store.known_rows import KnownRows
+from vitcapr.store.seal import seal, write_part
+from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 
 def bare_forward(backbone: ImageEncoder, size: tuple[int, int], batch: int, batches: int) -> float:

@@ -24,7 +24,7 @@ from benchmarks.decoding import END, LONGEST, PAD, PATCHES, START, UNKNOWN, WIDT
 from benchmarks.inputs import VIT_BASE, measured, render, write_vit
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
-from vitcapr.features.encoders.precision import autocast, dtype_name
+from vitcapr.encoders.precision import autocast, dtype_name
 
 RESULTS = Path("results")
 PICTURES, SIDE, BATCH = 4096, 448, 256

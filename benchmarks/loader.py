@@ -20,10 +20,10 @@ import numpy as np
 import torch
 import zarr
 
-from vitcapr.features.eight_bits import quantise
-from vitcapr.features.store.layout import ArrayLayout, chunk_path
-from vitcapr.features.store.quantised import QuantisedArray
-from vitcapr.features.store.reader import FeatureArray
+from vitcapr.store.int8 import quantise
+from vitcapr.store.int8_rows import QuantisedArray
+from vitcapr.store.layout import ArrayLayout, chunk_path
+from vitcapr.store.reader import FeatureArray
 
 
 def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[FeatureArray, np.ndarray]:

@@ -45,14 +45,14 @@ from benchmarks.decoding import BATCH, END, PAD, PATCHES, START, UNKNOWN, WIDTH,
 from benchmarks.extraction import whole_extraction
 from benchmarks.loader import make
 from benchmarks.retrieval import embeddings
-from vitcapr.artefacts.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.data.photographs import open_photograph
 from vitcapr.decoding.beam import beam_search
-from vitcapr.features.encoders.image_encoders import load_image_encoder
-from vitcapr.features.encoders.preprocess import read_preprocessing
-from vitcapr.features.store.reader import FeatureArray
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.preprocess import read_preprocessing
+from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import recall
+from vitcapr.store.reader import FeatureArray
 
 BUFFER = 1000
 

@@ -25,14 +25,14 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from vitcapr.artefacts.manifest import read_manifest, write_manifest
-from vitcapr.features.store.known_rows import KnownRows, write_row_digests
-from vitcapr.features.store.layout import ArrayLayout
-from vitcapr.features.store.reader import open_features
-from vitcapr.features.store.seal import seal, write_part
-from vitcapr.features.store.unused import unused_stores
-from vitcapr.features.store.writer import StoreWriter, fingerprint_of, store_folder
 from vitcapr.files import sha256_bytes
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.store.known_rows import KnownRows, write_row_digests
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.reader import open_features
+from vitcapr.store.seal import seal, write_part
+from vitcapr.store.unused import unused_stores
+from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 REPOSITORY = Path(__file__).parents[1]
 CHUNK, PATCHES, WIDTH, CAPTIONS, BATCH, BATCHES = 64, 4, 8, 5, 64, 1000

@@ -22,16 +22,16 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make, make_eight_bits
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.loader import PAD, CaptionBatch
-from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
-from vitcapr.features.store.reader import FeatureArray
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.loader import PAD, CaptionBatch
+from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.models import lstm_captioners
 from vitcapr.models.attention import Scoring, patch_scores
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
+from vitcapr.store.reader import FeatureArray
 from vitcapr.training.captioner import CaptionerTask
 
 VOCABULARY = 2500

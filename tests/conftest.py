@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytest_plugins = ["tests.checkpoints"]
+
 PROGRAMS = (Path(__file__).parent / "programs.txt").read_text(encoding="utf-8")
 KEPT = {
     "VITCAPR_DATA": "real data, for the tests marked data",

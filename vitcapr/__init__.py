@@ -14,7 +14,7 @@ _HOMES = {
     "evaluate_retrieval": "vitcapr.api.evaluation",
     "load_captioner": "vitcapr.api.captioner",
     "load_retriever": "vitcapr.api.retriever",
-    "open_features": "vitcapr.features.store.reader",
+    "open_features": "vitcapr.store.reader",
     "read_manifest": "vitcapr.api.manifest",
 }
 """Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""

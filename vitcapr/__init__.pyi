@@ -4,6 +4,6 @@ from vitcapr.api.evaluation import evaluate_retrieval as evaluate_retrieval
 from vitcapr.api.manifest import read_manifest as read_manifest
 from vitcapr.api.retriever import load_retriever as load_retriever
 from vitcapr.errors import UserError as UserError
-from vitcapr.features.store.reader import open_features as open_features
+from vitcapr.store.reader import open_features as open_features
 
 __version__: str

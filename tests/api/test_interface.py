@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import vitcapr
-from vitcapr.declaration.stage import each_stage
-from vitcapr.provenance.code import stage_code
+from vitcapr.pipeline.code import stage_code
+from vitcapr.pipeline.stage import each_stage
 
 PACKAGE = Path(vitcapr.__file__).parent
 

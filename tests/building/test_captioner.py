@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from vitcapr.artefacts.history import write_history
 from vitcapr.building.captioner import history_with_rewards
 from vitcapr.config.captioner import CaptionerPhaseConfig
+from vitcapr.formats.history import write_history
 
 
 def test_a_reward_is_not_written_as_a_loss(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.declaration.run import run_stage
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.seal import seal

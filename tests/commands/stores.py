@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vitcapr.features.store.layout import ArrayLayout
-from vitcapr.features.store.seal import write_sealed
-from vitcapr.features.store.writer import StoreWriter, store_folder
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.seal import write_sealed
+from vitcapr.store.writer import StoreWriter, store_folder
 
 CHUNK = 20
 _AXES = {2: ("row", "channel"), 3: ("row", "patch", "channel")}

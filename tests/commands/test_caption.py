@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from vitcapr.api.decodings import choose_decoding
 from vitcapr.commands import caption
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 from vitcapr.stages.extract import extract
 

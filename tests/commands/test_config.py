@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.commands.estimate import sizes_of_splits
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.declaration.run import run_stage
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_scenes import data_scenes
-from vitcapr.workflow.experiment import Experiment
 
 REPOSITORY = Path(__file__).parents[2]
 ELSEWHERE = {"vit": {"source": "nowhere"}}

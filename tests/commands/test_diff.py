@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 from typer.testing import CliRunner
 
-from vitcapr.artefacts.summary import COLUMNS, write_summary
 from vitcapr.commands import diff
 from vitcapr.errors import UserError
+from vitcapr.formats.summary import COLUMNS, write_summary
 
 
 def summary(path: Path, **scores: float | None) -> str:

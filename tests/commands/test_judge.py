@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.judgments import Judgment, read_crowdflower, read_expert
 from vitcapr.commands import judge
 from vitcapr.errors import UserError
+from vitcapr.formats.judgments import Judgment, read_crowdflower, read_expert
 from vitcapr.metrics.judgments import agreement, candidates_of
 
 CAPTIONS = {

@@ -10,11 +10,11 @@ import pytest
 from safetensors.numpy import load_file
 
 import vitcapr
-from vitcapr.artefacts.embeddings import read_embeddings
-from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card
-from vitcapr.declaration.run import run_stage
-from vitcapr.declaration.stage import Stage
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import read_embeddings
+from vitcapr.formats.model_card import CARD, WEIGHTS, read_card
+from vitcapr.pipeline.run import run_stage
+from vitcapr.pipeline.stage import Stage
 from vitcapr.stages.decode import decode
 from vitcapr.stages.embed import embed
 from vitcapr.stages.extract import extract

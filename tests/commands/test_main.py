@@ -9,8 +9,8 @@ import pytest
 
 import vitcapr
 from vitcapr.commands.main import COMMANDS, main
-from vitcapr.declaration.stage import each_stage, stage_names
 from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import each_stage, stage_names
 
 HEAVY = ("torch", "transformers", "pandas", "matplotlib", "numpy", "zarr", "pyarrow")
 
@@ -95,7 +95,7 @@ def test_help_and_mistakes_load_neither_torch_nor_pandas(words: list[str], said:
 def test_the_declarations_of_all_stages_load_no_heavy_library() -> None:
     """They are loaded while Snakemake parses the Snakefile."""
     program = (
-        "import sys; from vitcapr.declaration.stage import each_stage; list(each_stage()); "
+        "import sys; from vitcapr.pipeline.stage import each_stage; list(each_stage()); "
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

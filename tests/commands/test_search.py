@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 import vitcapr
 from vitcapr.api import kept_embeddings
-from vitcapr.artefacts.manifest import read_manifest, write_manifest
 from vitcapr.commands import search
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import ImageEmbedder, Retriever, open_retriever
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal
+from vitcapr.store.reader import FeatureStore, open_features
 
 KINDS = ["words", "bert", "augmented_views"]
 RESULTS = Path("results/toy")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.summary import COLUMNS, write_summary
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.metrics.published.numbers import TABLE_NAMES
+from vitcapr.formats.summary import COLUMNS, write_summary
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.paper_tables import paper_tables
+from vitcapr.studies.papers.numbers import TABLE_NAMES
 
 
 @pytest.fixture

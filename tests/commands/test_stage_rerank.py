@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.building import cosines
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
+from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval import augmented_views
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle

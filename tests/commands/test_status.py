@@ -11,14 +11,14 @@ import torch
 from PIL import Image
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.commands.status import PlannedJob, extractions
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.declaration.run import run_stage
+from vitcapr.experiment.experiment import Experiment
 from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
-from vitcapr.workflow.experiment import Experiment
 
 JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit", "")]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.artefacts.history import write_history
-from vitcapr.artefacts.model_card import write_card
 from vitcapr.commands.track import TrackerName, main, tracked_models
 from vitcapr.errors import UserError
+from vitcapr.formats.history import write_history
+from vitcapr.formats.model_card import write_card
 
 SUMMARY = """\
 experiment,dataset,split,model,decoding,metric,value,low,high,n,protocol

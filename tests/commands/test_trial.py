@@ -9,7 +9,7 @@ from PIL import Image
 from tests.commands.conftest import write_backbones
 from vitcapr.commands import trial
 from vitcapr.errors import UserError
-from vitcapr.workflow.experiment import Experiment
+from vitcapr.experiment.experiment import Experiment
 
 
 def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(

@@ -8,8 +8,8 @@ import pytest
 
 from vitcapr.config.base import parse
 from vitcapr.config.data import DataConfig
-from vitcapr.declaration.stage import find_stage
 from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import find_stage
 
 
 def sources(dataset: str, **data: Any) -> dict[str, Path]:

@@ -8,8 +8,8 @@ from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
+from vitcapr.experiment.selection import Selection
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
-from vitcapr.workflow.selection import Selection
 
 RAW = {"kind": "features", "encoder": "bert", "head": "none"}
 

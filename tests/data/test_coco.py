@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.coco import list_coco, list_karpathy
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_coco import data_coco
 
 

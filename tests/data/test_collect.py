@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing, collect
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 
 IDS = "abcdef"

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.data.images import ImageSource
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_flickr30k import data_flickr30k
 
 NAMES = ["9.jpg", "10.jpg", "2.jpg", "3.jpg", "4.jpg", "cut.jpg"]

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.data.flickr import random_splits
 from vitcapr.data.flickr8k import SIZES, list_flickr8k
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_flickr8k import data_flickr8k
 
 

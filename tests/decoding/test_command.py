@@ -7,16 +7,16 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.model_folder import write_model
-from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import ArrayLayout
-from vitcapr.features.store.seal import seal, write_part
-from vitcapr.features.store.writer import StoreWriter, store_folder
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.model_folder import write_model
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.seal import seal, write_part
+from vitcapr.store.writer import StoreWriter, store_folder
 
 IMAGES, PATCHES, WIDTH, ENTRIES = 9, 6, 8, 14
 WORDS = ["a", "dog", "runs", "on", "the", "grass", "while", "two", "cats", "sleep"]

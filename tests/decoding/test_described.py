@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from vitcapr.artefacts.attention import write_attention
-from vitcapr.artefacts.captions import write_captions
 from vitcapr.decoding.generated import attention_of, candidates_of
 from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.formats.attention import write_attention
+from vitcapr.formats.captions import write_captions
 
 WORDS = ["<pad>", "<start>", "<end>", "狗", "runs"]
 

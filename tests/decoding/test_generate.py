@@ -4,12 +4,12 @@ import pytest
 import torch
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding import generate as module
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import generate
 from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.sample import sample
+from vitcapr.formats.vocabulary import Vocabulary
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}

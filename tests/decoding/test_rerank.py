@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.artefacts.captions import Candidate, write_captions
 from vitcapr.decoding.rerank import (
     NBest,
     Terms,
@@ -16,6 +15,7 @@ from vitcapr.decoding.rerank import (
     write_reordered,
 )
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import Candidate, write_captions
 
 
 def candidate(caption, log_probs):

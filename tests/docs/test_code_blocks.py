@@ -27,10 +27,10 @@ from vitcapr.commands.main import COMMANDS
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.declaration.command_line import application
-from vitcapr.declaration.stage import find_stage
-from vitcapr.metrics.caption_metric import TokenisedCaptions
-from vitcapr.workflow.configuration import read_merged, read_yaml
+from vitcapr.experiment.configuration import read_merged, read_yaml
+from vitcapr.metrics.base import TokenisedCaptions
+from vitcapr.pipeline.command_line import application
+from vitcapr.pipeline.stage import find_stage
 
 NOT_CODE = {"text": "output, a folder or a formula", "mermaid": "a diagram"}
 """Languages that nothing checks, and why."""
@@ -40,7 +40,7 @@ OTHER_PROGRAMS = {
     "curl": "tests/commands/test_serve.py sends such a request",
     "docker": "not on the machines of the tests",
     "head": "of the system",
-    "pip": "tests/workflow/test_packaged.py installs the wheel",
+    "pip": "tests/experiment/test_packaged.py installs the wheel",
     "salloc": "needs a cluster; tests/training/test_distributed.py starts the same processes",
     "srun": "needs a cluster; tests/training/test_distributed.py starts the same processes",
 }
@@ -236,7 +236,10 @@ def type_checking_names(module: str) -> set[str]:
 
 
 def check_imports(tree: ast.Module, page: str) -> None:
-    own = {"docs/adding-a-dataset.md": "vitcapr.data.example", "docs/adding-a-figure.md": "vitcapr.figures.lengths"}
+    own = {
+        "docs/adding-a-dataset.md": "vitcapr.data.example",
+        "docs/adding-a-figure.md": "vitcapr.report.figures.lengths",
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module != own.get(page):
             module = importlib.import_module(str(node.module))

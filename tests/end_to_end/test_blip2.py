@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from tests.encoders.two_towers import WORDS, blip2_t5
 from tests.end_to_end.conftest import copy_checkout
-from tests.features.two_towers import WORDS, blip2_t5
 
 SPLITS = {"train": 40, "val": 12, "test": 12}
 EACH = 5

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.forks import Forks
-from vitcapr.data.scenes.dataset import make_scene, original_of
-from vitcapr.workflow.experiment import load_experiment
+from vitcapr.demo.scenes.dataset import make_scene, original_of
+from vitcapr.experiment.experiment import load_experiment
 
 pytestmark = pytest.mark.timeout(1800)
 

@@ -10,19 +10,18 @@ import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from tests.features.conftest import make_dataset
-from vitcapr.artefacts.captions import Candidate, write_captions
-from vitcapr.artefacts.manifest import Manifest, read_manifest, write_manifest
-from vitcapr.artefacts.metrics import read_metrics
+from tests.checkpoints import make_dataset
+from tests.encoders.two_towers import bert_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.declaration.run import run_stage
+from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.checkpoints import weights_digest
+from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
+from vitcapr.formats.metrics import read_metrics
 from vitcapr.metrics.bert_score import Tokens, bert_score, greedy_match, inverse_document_frequencies
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
-
-from two_towers import bert_tokenizer  # isort: skip - beside the tests of features
 
 CAPTIONS = ["a dog runs", "the red cat", "cat sits on the grass", "a dog"]
 REFERENCES = [["a dog", "the dog runs on grass"], ["red cat sits"], ["the cat sits", "a red dog", "grass"], ["a dog"]]

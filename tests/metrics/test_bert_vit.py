@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from vitcapr.metrics.published.numbers import TABLE_NAMES, read_published
-from vitcapr.metrics.side_by_side import build_rows, side_by_side
+from vitcapr.studies.papers.numbers import TABLE_NAMES, read_published
+from vitcapr.studies.papers.side_by_side import build_rows, side_by_side
 
 
 def summary(**scores: dict[str, float]) -> pd.DataFrame:

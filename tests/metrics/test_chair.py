@@ -8,11 +8,11 @@ import pytest
 
 from tests.metrics.test_commands import folder, run_score
 from vitcapr.api.evaluation import evaluate
-from vitcapr.artefacts.coco import read_instances
 from vitcapr.commands.evaluate import main
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
+from vitcapr.formats.coco import read_instances
 from vitcapr.metrics.captions.chair import chair
 from vitcapr.metrics.coco_objects import CATEGORIES, mentioned
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from vitcapr.artefacts import captions as captions_file
-from vitcapr.artefacts.captions import Candidate
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.commands import table
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats import captions as captions_file
+from vitcapr.formats.captions import Candidate
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.ground import ground
 from vitcapr.stages.score import score
 from vitcapr.stages.summary import summary

@@ -3,9 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.metrics import write_metrics
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.metrics import write_metrics
 from vitcapr.metrics import oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
@@ -14,6 +13,7 @@ from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
 from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.compare import compare
 
 PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"

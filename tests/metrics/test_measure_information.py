@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.metrics import read_metrics
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.metrics import read_metrics
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.measure_information import measure_information
 
 

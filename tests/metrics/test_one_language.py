@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_retrieval import score_retrieval
 from vitcapr.stages.select_language import select_language
 

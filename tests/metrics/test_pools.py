@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.pools import Pools, read_pools
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.pools import Pools, read_pools
 from vitcapr.metrics.pools import joined, origin, rank_pools
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_pools import score_pools
 
 IMAGES, EACH = 12, 3

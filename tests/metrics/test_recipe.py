@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from vitcapr.commands.config import recipe_text
 from vitcapr.errors import UserError
-from vitcapr.metrics.published.recipe import PrintedSetting, read_recipe, recipe_names, value_at
-from vitcapr.workflow.configuration import read_yaml
-from vitcapr.workflow.experiment import load_experiment
+from vitcapr.experiment.configuration import read_yaml
+from vitcapr.experiment.experiment import load_experiment
+from vitcapr.studies.papers.recipe import PrintedSetting, read_recipe, recipe_names, value_at
 
 REPOSITORY = Path(__file__).parents[2]
 PAGES = {
@@ -31,7 +31,7 @@ NO_CLAIM = re.compile(
 @pytest.fixture
 def resolved(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.chdir(REPOSITORY)
-    monkeypatch.setattr("vitcapr.workflow.experiment.Experiment._check", lambda _: None)
+    monkeypatch.setattr("vitcapr.experiment.experiment.Experiment._check", lambda _: None)
     return load_experiment(Path("experiments") / f"{request.param}.yaml").config.canonical()
 
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import references_of, tokenize_all

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.embeddings import read_embeddings
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.ranks import RankFile, Ranks
-from vitcapr.artefacts.weight import QueryBankWeight
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import read_embeddings
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.ranks import RankFile, Ranks
+from vitcapr.formats.weight import QueryBankWeight
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval_files import measures_of_both
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.ablate import ablate
 from vitcapr.stages.score_retrieval import score_retrieval
 

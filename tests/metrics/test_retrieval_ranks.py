@@ -12,8 +12,8 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcapr.artefacts.ranks import Ranks
 from vitcapr.errors import UserError
+from vitcapr.formats.ranks import Ranks
 from vitcapr.metrics import ranks as module
 from vitcapr.metrics.ranks import rank_matches
 

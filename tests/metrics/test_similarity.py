@@ -11,16 +11,15 @@ import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, CLIPModel, CLIPProcessor
 
-from tests.features.conftest import Experiment, make_dataset
-from vitcapr.artefacts.captions import Candidate, write_captions
-from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.artefacts.metrics import read_metrics
-from vitcapr.declaration.run import run_stage
+from tests.checkpoints import Experiment, make_dataset
+from tests.encoders.two_towers import ROOM, bert_tokenizer, clip, save
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.metrics import read_metrics
 from vitcapr.metrics.similarity import clip_scores, sentence_similarity
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
-
-from two_towers import ROOM, bert_tokenizer, clip, save  # isort: skip - beside the tests of features
 
 CAPTIONS = ["a dog runs", "the red cat", "cat sits on the grass", "a dog"]
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from vitcapr.artefacts.summary import write_summary
-from vitcapr.declaration.run import run_stage
+from vitcapr.formats.summary import write_summary
+from vitcapr.formats.tables.markdown import to_page
 from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
 from vitcapr.metrics.summary import tidy
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.spread import spread as spread_stage
-from vitcapr.tables.markdown import to_page
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
 

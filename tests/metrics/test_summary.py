@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.summary import COLUMNS, read_summary, write_summary
 from vitcapr.errors import UserError
+from vitcapr.formats.summary import COLUMNS, read_summary, write_summary
+from vitcapr.formats.tables.table import Cell
 from vitcapr.metrics.score_tables import score_tables, scores_page
 from vitcapr.metrics.summary import collect, tidy
-from vitcapr.tables.table import Cell
 
 
 def report(model: str = "attention", decoding: str = "beam", **values: float | None) -> dict[str, Any]:

@@ -12,16 +12,16 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
-from vitcapr.artefacts.manifest import write_manifest
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
-from vitcapr.declaration.run import run_stage
-from vitcapr.features.store.layout import ArrayLayout
-from vitcapr.features.store.seal import seal, write_part
-from vitcapr.features.store.writer import StoreWriter, store_folder
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.vocabulary import vocabulary
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.seal import seal, write_part
+from vitcapr.store.writer import StoreWriter, store_folder
 
 IMAGES, PATCHES, WIDTH = 12, 4, 6
 THINGS = ["dog", "cat", "boat", "man", "girl", "bird", "horse", "car", "tree", "ball", "bike", "house"]

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.artefacts.model_card import write_card
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import open_features
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.model_card import write_card
+from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.stages.embed import embed
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.stages.train_retriever import train_retriever
+from vitcapr.store.reader import open_features
 
 FEATURES = {"kind": "features", "encoder": "bert"}
 

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from vitcapr.artefacts.manifest import write_manifest
+from vitcapr.formats.manifest import write_manifest
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.artefacts.vocabulary import Vocabulary
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages import vocabulary as vocabulary_stage
 from vitcapr.stages.data_flickr8k import data_flickr8k
 from vitcapr.stages.word_vectors import word_vectors

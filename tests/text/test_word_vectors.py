@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
 

@@ -177,7 +177,7 @@ def serve() -> None:
     for module in pkgutil.walk_packages(vitcapr.__path__, "vitcapr."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    from vitcapr.provenance.code import stage_code
+    from vitcapr.pipeline.code import stage_code
 
     stage_code("vitcapr.stages.seal")  # The graph of imports is built once.
     counter = mmap.mmap(-1, 8)

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.artefacts.vocabulary import Vocabulary
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.loader import CaptionBatch
 from vitcapr.errors import Preempted
-from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.loader import CaptionBatch
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.progress import Reporter

@@ -17,10 +17,10 @@ import pytest
 import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
-from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.errors import Preempted
-from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter

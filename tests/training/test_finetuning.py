@@ -16,15 +16,15 @@ import yaml
 from safetensors.torch import load_file
 from transformers import BertConfig, BertModel, BertTokenizer, ViTConfig, ViTModel
 
-from tests.features.conftest import PROCESSOR, make_dataset
-from vitcapr.artefacts.manifest import read_manifest, write_manifest
-from vitcapr.artefacts.tags import TAGS, TagTable
+from tests.checkpoints import PROCESSOR, make_dataset
+from vitcapr.batches.tokenised import TowerCaptions, TowerReader
 from vitcapr.config.base import parse
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
-from vitcapr.features.batches.tokenised import TowerCaptions, TowerReader
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.formats.tags import TAGS, TagTable
 from vitcapr.metrics.ranks import rank_matches
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.embed_finetuned import embed_finetuned
 from vitcapr.stages.extract_pixels import extract_pixels
 from vitcapr.stages.finetune import finetune

@@ -2,7 +2,7 @@
 
 import torch
 
-from vitcapr.features.batches.pairs import PairBatch
+from vitcapr.batches.pairs import PairBatch
 from vitcapr.training.mixup import mix
 
 COUNTS = torch.tensor([2, 1, 3])

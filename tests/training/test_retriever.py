@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.errors import Preempted
-from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
-from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.training.reward import CiderReward
 
 START, END = 1, 2

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.features.encoders.precision import autocast
+from vitcapr.encoders.precision import autocast
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.captioners import CAPTIONERS, build_captioner
 from vitcapr.models.interface import Captioner, Step
 from vitcapr.training.reward import CiderReward

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.artefacts.model_folder import read_model
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.errors import Preempted
-from vitcapr.features.batches.in_memory import MemoryArray, MemoryFeatures
-from vitcapr.features.batches.pairs import FeatureTexts
+from vitcapr.formats.model_folder import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import sweep as sweep_module

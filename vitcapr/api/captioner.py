@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.api.decodings import choose_decoding
 from vitcapr.api.model_files import ModelFiles, find_model
-from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.model_card import CARD, layer_of, read_card
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
+from vitcapr.formats.feature_manifest import read_sealed
+from vitcapr.formats.model_card import CARD, layer_of, read_card
+from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
     from vitcapr.api.photographs import PhotographSource
-    from vitcapr.artefacts.captions import Candidate
     from vitcapr.decoding.hypotheses import Hypothesis
-    from vitcapr.features.encoders.photographs import PhotographEncoder
+    from vitcapr.encoders.photographs import PhotographEncoder
+    from vitcapr.formats.captions import Candidate
     from vitcapr.models.interface import Captioner
 
 BATCH = 16
@@ -124,7 +124,7 @@ class TrainedCaptioner:
         import torch
 
         from vitcapr.decoding.generate import generate
-        from vitcapr.features.encoders.precision import autocast, resolve_device, resolve_dtype
+        from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 
         if attention:
             self.check_attention()
@@ -152,8 +152,8 @@ class TrainedCaptioner:
 
     @cached_property
     def _model(self) -> "Captioner":
-        from vitcapr.artefacts.model_folder import read_model, rebuild
-        from vitcapr.features.encoders.precision import resolve_device
+        from vitcapr.encoders.precision import resolve_device
+        from vitcapr.formats.model_folder import read_model, rebuild
         from vitcapr.models.captioners import build_captioner
 
         weights, card = read_model(self.folder)
@@ -162,8 +162,8 @@ class TrainedCaptioner:
 
     @cached_property
     def _encoder(self) -> "PhotographEncoder":
-        from vitcapr.features.encoders.photographs import open_like
-        from vitcapr.features.encoders.precision import resolve_device
+        from vitcapr.encoders.photographs import open_like
+        from vitcapr.encoders.precision import resolve_device
 
         layer = layer_of(self.card, "captioner")
         return open_like(self._attributes, resolve_device(self._device), self._backbone, layer)

@@ -4,11 +4,11 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from vitcapr.artefacts.model_card import WEIGHTS
 from vitcapr.config.base import parse
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.provenance.records import RUNS, Run, read_run
+from vitcapr.formats.model_card import WEIGHTS
+from vitcapr.pipeline.records import RUNS, Run, read_run
 
 
 def decodings_of(captioner: Path) -> dict[str, DecodingConfig]:

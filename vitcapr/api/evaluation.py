@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from vitcapr.artefacts.coco import CocoCaption, read_coco_references, read_coco_results, read_instances
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.metrics import Score
 from vitcapr.errors import UserError
+from vitcapr.formats.coco import CocoCaption, read_coco_references, read_coco_results, read_instances
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.metrics import Score
 from vitcapr.metrics import oracle
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.inputs import one_line
@@ -168,7 +168,7 @@ def evaluate_retrieval(
 
 
 def _known(metrics: Sequence[str]) -> Sequence[str]:
-    from vitcapr.metrics.caption_metrics import caption_metrics
+    from vitcapr.metrics.registry import caption_metrics
 
     for name in metrics:
         if name not in caption_metrics():

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitcapr.artefacts.search_index import FAISS, IndexPart, IndexSources, read_part, write_part
 from vitcapr.errors import UserError
+from vitcapr.formats.search_index import FAISS, IndexPart, IndexSources, read_part, write_part
 from vitcapr.retrieval.search import nearest
 
 if TYPE_CHECKING:
-    from vitcapr.artefacts.manifest import Manifest
+    from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
     from vitcapr.retrieval.embedder import Retriever
 
@@ -117,7 +117,7 @@ class KeptEmbeddings:
 
     @cached_property
     def _data(self) -> "Manifest":
-        from vitcapr.artefacts.manifest import read_manifest
+        from vitcapr.formats.manifest import read_manifest
 
         return read_manifest(self.manifest)
 
@@ -143,8 +143,8 @@ class KeptEmbeddings:
                 lambda at: embed([texts[place] for place in at]), np.arange(len(texts)), "captions"
             )
         else:
-            from vitcapr.features.store.identity import check_captions
-            from vitcapr.features.store.reader import open_features
+            from vitcapr.store.identity import check_captions
+            from vitcapr.store.reader import open_features
 
             store = open_features(self.text_features())
             check_captions(store, data, store.manifest_path)

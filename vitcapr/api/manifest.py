@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vitcapr.artefacts import manifest
-from vitcapr.artefacts.manifest import Manifest
+from vitcapr.formats import manifest
+from vitcapr.formats.manifest import Manifest
 
 
 def read_manifest(path: str | Path) -> Manifest:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.model_card import CARD
 from vitcapr.config.base import parse
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.errors import UserError
-from vitcapr.features.store.layout import GROUP
-from vitcapr.features.store.writer import STORE_NAME_LENGTH, TERMS
 from vitcapr.files import read_json, sha256_file
-from vitcapr.provenance.records import RUNS, read_run
+from vitcapr.formats.feature_manifest import read_sealed
+from vitcapr.formats.model_card import CARD
+from vitcapr.pipeline.records import RUNS, read_run
+from vitcapr.store.layout import GROUP
+from vitcapr.store.writer import STORE_NAME_LENGTH, TERMS
 
 
 @dataclass(frozen=True)

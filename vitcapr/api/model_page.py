@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.manifest import SPLITS
-from vitcapr.artefacts.summary import read_summary
 from vitcapr.files import read_json
+from vitcapr.formats.feature_manifest import read_sealed
+from vitcapr.formats.manifest import SPLITS
+from vitcapr.formats.summary import read_summary
+from vitcapr.formats.tables.markdown import to_markdown
 from vitcapr.metrics.score_tables import score_tables
-from vitcapr.tables.markdown import to_markdown
 
 _FRONT = """\
 ---

@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from vitcapr.api.decodings import decoding_records
 from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.model_page import model_page
-from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.model_card import CARD, WEIGHTS, read_card
 from vitcapr.config.features import TRAINED
-from vitcapr.declaration.kinds import BackboneFolder
 from vitcapr.errors import UserError
-from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.files import read_file, read_json, readable_json, sha256_bytes, sha256_file, write_bytes
+from vitcapr.formats.feature_manifest import read_sealed
+from vitcapr.formats.kinds import BackboneFolder
+from vitcapr.formats.model_card import CARD, WEIGHTS, read_card
+from vitcapr.store.remote_folder import RemoteFolder
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"

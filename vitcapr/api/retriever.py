@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from vitcapr.api.model_files import ModelFiles, find_model
-from vitcapr.artefacts.feature_manifest import read_sealed
-from vitcapr.artefacts.model_card import CARD, read_card
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
+from vitcapr.formats.feature_manifest import read_sealed
+from vitcapr.formats.model_card import CARD, read_card
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,7 +172,7 @@ class TrainedRetriever:
 
     @cached_property
     def _opened(self) -> "Retriever":
-        from vitcapr.features.encoders.precision import resolve_device
+        from vitcapr.encoders.precision import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
 
         device = resolve_device(self._device)
@@ -181,7 +181,7 @@ class TrainedRetriever:
     @cached_property
     def _encoders(self) -> list[Any]:
         """What computes the features of a photograph, for each view of it."""
-        from vitcapr.features.encoders.photographs import open_like
+        from vitcapr.encoders.photographs import open_like
 
         attributes = [read_sealed(path)["attributes"] for path in self._stores]
         device, layer = self._opened.device, self._opened.layer

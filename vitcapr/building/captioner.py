@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from vitcapr.artefacts.history import History
-from vitcapr.artefacts.model_folder import read_model, rebuild
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
+from vitcapr.formats.history import History
+from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.artefacts.manifest import Manifest
-from vitcapr.artefacts.model_card import WEIGHTS
 from vitcapr.decoding.rerank import Float64s, NBest, cosines_of
+from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.model_card import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever

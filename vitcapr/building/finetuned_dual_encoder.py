@@ -7,18 +7,18 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from vitcapr.artefacts.manifest import Manifest
-from vitcapr.artefacts.pairs import read_pair_table
-from vitcapr.artefacts.tags import TAGS
-from vitcapr.artefacts.tokenizer import read_tokenizer
+from vitcapr.batches.tokenised import TowerReader
 from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings, FinetuningConfig
 from vitcapr.errors import UserError
-from vitcapr.features.batches.tokenised import TowerReader
-from vitcapr.features.extraction.pixels import PIXELS
-from vitcapr.features.store.reader import FeatureStore
 from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.pairs import read_pair_table
+from vitcapr.formats.tags import TAGS
+from vitcapr.formats.tokenizer import read_tokenizer
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
 from vitcapr.retrieval.finetuned_towers import build_finetuned, image_part, scratch_part, text_part
+from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.reader import FeatureStore
 
 
 def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import torch
 
-from vitcapr.artefacts.feature_manifest import LAYERS
 from vitcapr.config.features import BackboneConfig
-from vitcapr.features.encoders.checkpoints import Checkpoint, locate, weights_digest
-from vitcapr.features.encoders.image_encoders import image_size_of
-from vitcapr.features.encoders.precision import dtype_name, resolve_dtype
-from vitcapr.features.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.features.extraction.origin import source_name
+from vitcapr.encoders.checkpoints import Checkpoint, locate, weights_digest
+from vitcapr.encoders.image_encoders import image_size_of
+from vitcapr.encoders.precision import dtype_name, resolve_dtype
+from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.formats.feature_manifest import LAYERS
+from vitcapr.store.origin import source_name
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from vitcapr.batches.in_memory import with_mean_patch
+from vitcapr.batches.loader import FeatureSource
+from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
 from vitcapr.building.recipe import recipe_of
 from vitcapr.config.retriever import RetrieverConfig
-from vitcapr.features.batches.in_memory import with_mean_patch
-from vitcapr.features.batches.loader import FeatureSource
-from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
-from vitcapr.features.encoders.precision import dtype_name
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.hard_negatives import MomentumQueue

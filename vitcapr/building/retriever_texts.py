@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from vitcapr.artefacts.manifest import Manifest
-from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.features.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
-from vitcapr.features.store.identity import check_captions
-from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.store.identity import check_captions
+from vitcapr.store.reader import FeatureStore, open_features
 
 
 def drawn_captions(image_row: np.ndarray, train: np.ndarray, pairs: int | None, seed: int) -> np.ndarray | None:

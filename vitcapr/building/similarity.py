@@ -7,16 +7,16 @@ import numpy as np
 
 from vitcapr.config.metrics import BertScoreConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
+from vitcapr.encoders.checkpoints import weights_digest
+from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder
+from vitcapr.encoders.token_vectors import TokenVectors
+from vitcapr.encoders.word_vectors import WordVectorEncoder
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.checkpoints import weights_digest
-from vitcapr.features.encoders.precision import resolve_device
-from vitcapr.features.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder
-from vitcapr.features.encoders.token_vectors import TokenVectors
-from vitcapr.features.encoders.word_vectors import WordVectorEncoder
-from vitcapr.features.extraction.origin import source_name
-from vitcapr.features.store.reader import open_features
 from vitcapr.metrics.bert_score import bert_score
 from vitcapr.metrics.bootstrap import Measure
+from vitcapr.store.origin import source_name
+from vitcapr.store.reader import open_features
 
 
 class SentenceVectors:

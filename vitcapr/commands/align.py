@@ -11,7 +11,7 @@ from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.described import described
 
 if TYPE_CHECKING:
-    from vitcapr.alignment.comparison import Compared
+    from vitcapr.studies.alignment.comparison import Compared
 
 _HELP = described(StudyConfig)
 
@@ -49,7 +49,7 @@ def main(
     """
     # A mistake in a path or in a value is found before torch, which takes seconds to load.
     from vitcapr.config.base import parse
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.store.reader import open_features
 
     settings = parse(
         StudyConfig,
@@ -65,10 +65,10 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.alignment.comparison import compare_alignments
-    from vitcapr.alignment.inputs import check_texts
-    from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
+    from vitcapr.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.progress import Reporter
+    from vitcapr.studies.alignment.comparison import compare_alignments
+    from vitcapr.studies.alignment.inputs import check_texts
 
     check_texts(sentences)
     with Reporter(log) as reporter:
@@ -89,11 +89,11 @@ def _size(word: str) -> int | str | None:
 
 def _write(found: "Compared", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
-    from vitcapr.figures.alignment import alignment_curve
-    from vitcapr.figures.style import save_figure
     from vitcapr.files import write_text
-    from vitcapr.tables.csv import frame_to_csv
-    from vitcapr.tables.terminal import print_listing
+    from vitcapr.formats.tables.csv import frame_to_csv
+    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.report.figures.alignment import alignment_curve
+    from vitcapr.report.figures.style import save_figure
 
     write_text(output / "scores.csv", frame_to_csv(found.scores))
     write_text(output / "differences.csv", frame_to_csv(found.differences))

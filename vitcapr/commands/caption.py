@@ -140,8 +140,8 @@ def _row(path: Path, found: "CaptionedImage") -> dict[str, Any]:
 
 def _draw(output: Path, picture: "Image", found: "CaptionedImage", captioner: "TrainedCaptioner") -> Path:
     """Draw the captioner's attention beside the picture."""
-    from vitcapr.figures.attention import attended_words
-    from vitcapr.figures.style import save_figure
+    from vitcapr.report.figures.attention import attended_words
+    from vitcapr.report.figures.style import save_figure
 
     assert found.attention is not None
     words = list(found.candidates[0].tokens)
@@ -151,8 +151,8 @@ def _draw(output: Path, picture: "Image", found: "CaptionedImage", captioner: "T
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     """Print one caption per line after its log-probability, aligned; a terminal truncates long lines."""
-    from vitcapr.tables.table import Table, row
-    from vitcapr.tables.terminal import print_listing
+    from vitcapr.formats.tables.table import Table, row
+    from vitcapr.formats.tables.terminal import print_listing
 
     lines = [
         row(one["path"] if rank == 0 else "", f"{candidate['log_prob']:.2f}", candidate["caption"])

@@ -15,11 +15,11 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.config.parameters import parameters_text
 from vitcapr.config.schema import schema_text
 from vitcapr.errors import UserError
-from vitcapr.metrics.published.recipe import read_recipe, recipe_table
-from vitcapr.tables.markdown import to_markdown
-from vitcapr.workflow.configuration import read_merged
-from vitcapr.workflow.experiment import Experiment, load_experiment
-from vitcapr.workflow.obtainable import missing_lines, models_of, obtainable_table
+from vitcapr.experiment.configuration import read_merged
+from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
+from vitcapr.experiment.experiment import Experiment, load_experiment
+from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
 Output = Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")]
 SPLITS = ("train", "validation", "test", "none")

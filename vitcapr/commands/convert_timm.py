@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.commands.program import typed
+from vitcapr.encoders.timm_checkpoint import FILES, convert_timm
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.timm_checkpoint import FILES, convert_timm
 
 
 def main(

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
+from vitcapr.experiment.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.files import sha256_file
-from vitcapr.workflow.comparison import Scores, of_artefacts, of_experiments, of_scores
-from vitcapr.workflow.lineage import Lineage
+from vitcapr.formats.summary import read_summary
+from vitcapr.pipeline.lineage import Lineage
 
 SUMMARY = "summary.csv"
 KINDS = "two folders of experiments, two artefacts, or two summaries"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.declaration.stage import find_stage
-from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import can_only_be_a_folder, find_backbone
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
+from vitcapr.pipeline.stage import find_stage
 
 BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
@@ -25,7 +25,7 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
     """
     data = experiment.config.data
     if data.dataset == "scenes":
-        from vitcapr.data.scenes.dataset import split_of
+        from vitcapr.demo.scenes.dataset import split_of
 
         scenes = data.scenes
         return Counter(split_of(number, scenes.validation, scenes.test)[0] for number in range(scenes.images))

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.artefacts.model_card import CARD
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
+from vitcapr.formats.model_card import CARD
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcapr.explorer.written import Embed
     from vitcapr.progress import Reporter
+    from vitcapr.report.explorer.written import Embed
 
 
 def main(
@@ -37,10 +37,10 @@ def main(
 
     Open its index.html in a browser. It needs no network.
     """
-    from vitcapr.explorer.contents import Contents
-    from vitcapr.explorer.results import read_results_of
-    from vitcapr.explorer.writing import write_explorer
     from vitcapr.progress import Reporter, format_bytes
+    from vitcapr.report.explorer.contents import Contents
+    from vitcapr.report.explorer.results import read_results_of
+    from vitcapr.report.explorer.writing import write_explorer
 
     report = Reporter()
     embedder = (embedder_of(results, report),) if embed else ()
@@ -74,7 +74,7 @@ def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
 def _serve(folder: Path, port: int) -> None:
     from contextlib import suppress
 
-    from vitcapr.explorer.serving import server_of
+    from vitcapr.report.explorer.serving import server_of
 
     try:
         server = server_of(folder, port)

@@ -37,11 +37,11 @@ def import_store(
     ] = None,
 ) -> None:
     """Convert features of another program into a sealed store."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.exchange.foreign_files import open_foreign, read_ids
-    from vitcapr.features.exchange.importing import import_features
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.pipeline.paths import stores_root
     from vitcapr.progress import Reporter
-    from vitcapr.workflow.machine import stores_root
+    from vitcapr.store.foreign_files import open_foreign, read_ids
+    from vitcapr.store.importing import import_features
 
     identity = "image_id" if of is Rows.images else "caption_id"
     order = None

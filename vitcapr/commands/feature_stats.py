@@ -21,16 +21,16 @@ def stats(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
 ) -> None:
     """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
-    from vitcapr.features.store.reader import open_features
     from vitcapr.files import write_json
+    from vitcapr.store.reader import open_features
 
     with open_features(sealed.resolve()) as store:
         names = arrays.split(",") if arrays else list(store)
         for name in names:
             if name not in store.arrays:
                 raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
-        from vitcapr.features.store.statistics import statistics, statistics_tables
-        from vitcapr.tables.terminal import print_listing
+        from vitcapr.formats.tables.terminal import print_listing
+        from vitcapr.store.statistics import statistics, statistics_tables
 
         with _scheduler(scheduler):
             found = {name: statistics(store, name, duplicates) for name in names}

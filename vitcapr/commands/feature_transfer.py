@@ -14,10 +14,10 @@ from vitcapr.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-    from vitcapr.artefacts.manifest import Manifest
-    from vitcapr.features.exchange.remote import Remote
-    from vitcapr.features.exchange.transfer import Advance
+    from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
+    from vitcapr.store.remote import Remote
+    from vitcapr.store.transfer import Advance
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, for its splits.")]
@@ -33,17 +33,17 @@ def push(
     patience: Patience = 60.0,
 ) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
-    from vitcapr.artefacts.feature_manifest import read_sealed
-    from vitcapr.features.exchange.transfer import push as push_store
-    from vitcapr.features.store.reader import open_features
-    from vitcapr.features.store.remote_folder import RemoteFolder
+    from vitcapr.formats.feature_manifest import read_sealed
     from vitcapr.progress import Reporter
+    from vitcapr.store.reader import open_features
+    from vitcapr.store.remote_folder import RemoteFolder
+    from vitcapr.store.transfer import push as push_store
 
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     content = read_sealed(manifest)
     splits = None
     if data is not None:
-        from vitcapr.artefacts.manifest import read_manifest
+        from vitcapr.formats.manifest import read_manifest
 
         with open_features(manifest) as store:
             splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
@@ -64,13 +64,13 @@ def pull(
     patience: Patience = 60.0,
 ) -> None:
     """Copy a store from a remote folder. When repeated, it fetches only missing files."""
-    from vitcapr.features.exchange.remote import find_remote
-    from vitcapr.features.exchange.transfer import pull as pull_store
-    from vitcapr.features.store.reader import open_features
-    from vitcapr.features.store.remote_folder import RemoteFolder
-    from vitcapr.features.store.writer import store_folder
+    from vitcapr.pipeline.paths import stores_root
     from vitcapr.progress import Reporter
-    from vitcapr.workflow.machine import stores_root
+    from vitcapr.store.reader import open_features
+    from vitcapr.store.remote import find_remote
+    from vitcapr.store.remote_folder import RemoteFolder
+    from vitcapr.store.transfer import pull as pull_store
+    from vitcapr.store.writer import store_folder
 
     remote = find_remote(RemoteFolder(url, attempts, patience=patience))
     names = arrays.split(",") if arrays else None
@@ -113,8 +113,8 @@ def _chunks(
 def _rows_of(remote: "Remote", split: str, data: Path | None) -> "np.ndarray":
     if data is None:
         return remote.split_rows(split)
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.exchange.remote import identity_of
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.remote import identity_of
 
     splits = _rows_of_splits(read_manifest(data), remote.ids(), identity_of(remote.manifest), data)
     if split not in splits:
@@ -131,8 +131,8 @@ def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path
     """
     import numpy as np
 
-    from vitcapr.artefacts.manifest import SPLITS
-    from vitcapr.features.exchange.transfer import ranges_of
+    from vitcapr.formats.manifest import SPLITS
+    from vitcapr.store.transfer import ranges_of
 
     table = data.images if identity == "image_id" else data.captions
     if table[identity].tolist() != ids:

@@ -14,7 +14,7 @@ from vitcapr.commands.options import Sealed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
-    from vitcapr.features.store.reader import FeatureArray, FeatureStore
+    from vitcapr.store.reader import FeatureArray, FeatureStore
 
 app = typer.Typer(
     name="features", help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True
@@ -36,7 +36,7 @@ class Format(StrEnum):
 @app.command()
 def info(sealed: Sealed) -> None:
     """Print the content of a store and the origin of its features."""
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.store.reader import open_features
 
     with open_features(sealed) as store:
         origin = store.attributes
@@ -59,9 +59,9 @@ def verify(
     delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
 ) -> None:
     """Read every chunk and compare it with its checksum."""
-    from vitcapr.artefacts.feature_manifest import read_sealed
-    from vitcapr.features.store.verify import check_chunks
+    from vitcapr.formats.feature_manifest import read_sealed
     from vitcapr.progress import format_bytes
+    from vitcapr.store.verify import check_chunks
 
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     checks, damaged, read = 0, 0, 0
@@ -93,9 +93,9 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file or folder to write.")],
 ) -> None:
     """Export a store to file formats of other programs."""
-    from vitcapr.features.exchange import export as exporters
-    from vitcapr.features.store.reader import open_features
     from vitcapr.progress import Reporter
+    from vitcapr.store import export as exporters
+    from vitcapr.store.reader import open_features
 
     write = getattr(exporters, f"to_{to.name}")
     with Reporter() as reporter, open_features(sealed) as store:

@@ -14,13 +14,13 @@ import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
-from vitcapr.features.store.unused import unused_stores
+from vitcapr.experiment.configuration import read_yaml
+from vitcapr.experiment.orphans import made_by, orphans, recorded_experiments, unused_entries
+from vitcapr.pipeline.dry_run import dry_run
+from vitcapr.pipeline.records import Run, read_runs
+from vitcapr.pipeline.result_cache import result_cache_of
 from vitcapr.progress import format_bytes
-from vitcapr.provenance.records import Run, read_runs
-from vitcapr.provenance.result_cache import result_cache_of
-from vitcapr.workflow.configuration import read_yaml
-from vitcapr.workflow.dry_run import dry_run
-from vitcapr.workflow.orphans import made_by, orphans, recorded_experiments, unused_entries
+from vitcapr.store.unused import unused_stores
 
 DEFAULT = Path("config.yaml")
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.building.image_recipe import image_recipe
-from vitcapr.features.encoders.precision import resolve_device
-from vitcapr.features.store.known_rows import KnownRows
-from vitcapr.provenance.code import code_hash, stage_code
-from vitcapr.provenance.records import CODE_DIGESTS
-from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import stores_root
+from vitcapr.encoders.precision import resolve_device
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.code import code_hash, stage_code
+from vitcapr.pipeline.paths import stores_root
+from vitcapr.pipeline.records import CODE_DIGESTS
+from vitcapr.store.known_rows import KnownRows
 
 
 def images_to_extract(experiment: Experiment, backbone: str) -> str | None:

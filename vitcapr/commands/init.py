@@ -9,12 +9,12 @@ import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
+from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import write_text
-from vitcapr.workflow.packaged import WORKFLOW
 
 SNAKEFILE = """\
 # The rules are part of the package vitcapr. Settings: config.yaml and experiments/.
-from vitcapr.workflow.packaged import SNAKEFILE
+from vitcapr.experiment.packaged import SNAKEFILE
 
 
 # The file of an experiment replaces config.yaml.

@@ -29,11 +29,11 @@ def main(
     if (expert is None) == (crowdflower is None):
         raise UserError("judgments are of experts or of CrowdFlower", remedy="give --expert FILE or --crowdflower FILE")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.artefacts.judgments import read_crowdflower, read_expert
     from vitcapr.data.flickr import parse_token_file
     from vitcapr.files import read_file, write_text
+    from vitcapr.formats.judgments import read_crowdflower, read_expert
+    from vitcapr.formats.tables.csv import frame_to_csv
     from vitcapr.metrics.judgments import agreement, candidates_of
-    from vitcapr.tables.csv import frame_to_csv
 
     judgments = read_expert(expert) if expert is not None else read_crowdflower(crowdflower)  # type: ignore[arg-type]
     try:
@@ -58,9 +58,9 @@ def main(
 
 
 def _print(table: "pd.DataFrame") -> None:
-    from vitcapr.metrics.known_scores import COLUMNS
-    from vitcapr.tables.table import Table, number, row
-    from vitcapr.tables.terminal import print_listing
+    from vitcapr.formats.tables.table import Table, number, row
+    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.metrics.labels import COLUMNS
 
     rows = []
     for metric, parts in table.groupby("metric", sort=False):

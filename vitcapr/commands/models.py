@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from vitcapr.api.published_model import PAGE, published_files, pull_model, push_model
-from vitcapr.features.store.remote_folder import RemoteFolder
 from vitcapr.progress import format_bytes
+from vitcapr.store.remote_folder import RemoteFolder
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 

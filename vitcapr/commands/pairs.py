@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.artefacts.manifest import read_manifest
 from vitcapr.commands.options import ManifestFile
 from vitcapr.data.pairs.export import export_pairs
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 
 app = typer.Typer(

@@ -2,9 +2,9 @@
 
 import sys
 
-from vitcapr.declaration.command_line import application
-from vitcapr.declaration.docs import stages_page
-from vitcapr.declaration.stage import each_stage, find_stage
+from vitcapr.pipeline.command_line import application
+from vitcapr.pipeline.docs import stages_page
+from vitcapr.pipeline.stage import each_stage, find_stage
 
 
 def app() -> None:

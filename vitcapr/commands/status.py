@@ -11,9 +11,9 @@ import typer
 
 from vitcapr.commands.options import Configfiles
 from vitcapr.commands.program import typed
-from vitcapr.workflow.changes import code_changes, differences
-from vitcapr.workflow.dry_run import dry_run
-from vitcapr.workflow.experiment import Experiment, load_experiment
+from vitcapr.experiment.experiment import Experiment, load_experiment
+from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.dry_run import dry_run
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ def main(summary: Summary) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from vitcapr.artefacts.summary import read_summary
+    from vitcapr.formats.summary import read_summary
+    from vitcapr.formats.tables.terminal import to_rich
     from vitcapr.metrics.score_tables import score_tables
-    from vitcapr.tables.terminal import to_rich
 
     console = Console(highlight=False)
     for experiment, part in read_summary(summary).groupby("experiment", sort=False):

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.artefacts.history import read_history
-from vitcapr.artefacts.model_card import CARD
-from vitcapr.artefacts.summary import read_summary
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.workflow.changes import leaves
+from vitcapr.formats.history import read_history
+from vitcapr.formats.model_card import CARD
+from vitcapr.formats.summary import read_summary
+from vitcapr.pipeline.changes import leaves
 
 HISTORY = "history.csv"
 

@@ -12,9 +12,9 @@ from vitcapr.errors import UserError
 if TYPE_CHECKING:
     import torch
 
+    from vitcapr.batches.pairing import Pairing
     from vitcapr.config.retriever import RetrieverConfig
-    from vitcapr.features.batches.pairing import Pairing
-    from vitcapr.features.store.reader import FeatureStore
+    from vitcapr.store.reader import FeatureStore
 
 _AT = (1, 5, 10)
 
@@ -49,10 +49,10 @@ def main(
     import numpy as np
     import torch
 
+    from vitcapr.batches.pairing import pair_by_file, pair_by_id
+    from vitcapr.batches.pairs import FeatureTexts
     from vitcapr.building.retriever import architecture_of, train_dual_encoder
-    from vitcapr.features.batches.pairing import pair_by_file, pair_by_id
-    from vitcapr.features.batches.pairs import FeatureTexts
-    from vitcapr.features.encoders.precision import resolve_device
+    from vitcapr.encoders.precision import resolve_device
     from vitcapr.files import sha256_file
     from vitcapr.progress import Reporter
 
@@ -115,7 +115,7 @@ def _config(
 
 
 def _opened(path: Path, array: str) -> "FeatureStore":
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.store.reader import open_features
 
     store = open_features(path)
     if array not in store:
@@ -129,7 +129,7 @@ def _recalls(
     """Recall@K of the held-out images and all their captions, and the size of the pool."""
     import numpy as np
 
-    from vitcapr.artefacts.model_folder import read_model
+    from vitcapr.formats.model_folder import read_model
     from vitcapr.metrics.ranks import rank_matches
     from vitcapr.models.dual_encoder import build_dual_encoder
     from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from vitcapr.config.experiment import ExperimentConfig
-from vitcapr.declaration.run import run_stage
-from vitcapr.declaration.stage import find_stage
 from vitcapr.errors import UserError
-from vitcapr.workflow.experiment import Experiment
-from vitcapr.workflow.machine import find_backbone
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.pipeline.paths import find_backbone
+from vitcapr.pipeline.run import run_stage
+from vitcapr.pipeline.stage import find_stage
 
 IMAGES = 64
 
@@ -79,7 +79,7 @@ class _Trial:
 
     def read_data(self) -> Counter[str]:
         """Write the manifest of a few images, and their vocabulary. Returns the number of images of each split."""
-        from vitcapr.artefacts.manifest import read_manifest
+        from vitcapr.formats.manifest import read_manifest
 
         self._run(self.experiment.data.stage, None, folder=self.manifest.parent)
         seconds = self.seconds

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from vitcapr.commands.program import typed
-from vitcapr.declaration.stage import STAGES
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.pipeline.changes import code_changes, leaves
+from vitcapr.pipeline.code import stage_code
+from vitcapr.pipeline.lineage import Lineage
+from vitcapr.pipeline.records import CODE_DIGESTS, Run
+from vitcapr.pipeline.stage import STAGES
 from vitcapr.progress import format_seconds
-from vitcapr.provenance.code import stage_code
-from vitcapr.provenance.records import CODE_DIGESTS, Run
-from vitcapr.workflow.changes import code_changes, leaves
-from vitcapr.workflow.lineage import Lineage
 
 _WIDTH = 10
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vitcapr.config.schema import schema_text
-from vitcapr.tables.markdown import to_markdown
-from vitcapr.tables.table import Table, row
+from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.formats.tables.table import Table, row
 
 HEAD = """\
 # Configuration

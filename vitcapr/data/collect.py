@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from vitcapr.artefacts.manifest import SPLITS, is_relative, is_text, write_manifest
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import SPLITS, is_relative, is_text, write_manifest
 from vitcapr.progress import Reporter
 
 OnBadImage = Literal["reject", "fail"]

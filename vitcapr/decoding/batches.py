@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class RowSource(Protocol):
-    """An array on disk of which rows can be read, such as ``vitcapr.features.store.reader.FeatureArray``."""
+    """An array on disk of which rows can be read, such as ``vitcapr.store.reader.FeatureArray``."""
 
     def gather(self, rows: NDArray[np.int64]) -> NDArray[Any]: ...
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import Limits
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 

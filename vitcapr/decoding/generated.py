@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from vitcapr.artefacts.attention import AttentionTable
-from vitcapr.artefacts.captions import Candidate
 from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.formats.attention import AttentionTable
+from vitcapr.formats.captions import Candidate
 
 
 def candidates_of(

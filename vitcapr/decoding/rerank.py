@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.artefacts.captions import DECIMALS, Candidate, read_captions, write_captions
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import DECIMALS, Candidate, read_captions, write_captions
 
 Float64s = NDArray[np.float64]
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from vitcapr.artefacts.model_folder import read_model, rebuild
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.errors import UserError
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
+from vitcapr.store.reader import FeatureStore
 
 
 def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore) -> Captioner:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pandas as pd
 
 from vitcapr.errors import UserError
+from vitcapr.formats.tables.table import Table, row
 from vitcapr.metrics.bootstrap import compare
-from vitcapr.metrics.known_scores import COLUMNS
+from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.report import interval_protocol
 from vitcapr.metrics.retrieval_files import measures_of_both
-from vitcapr.tables.table import Table, row
 
 _COLUMNS = ["split", "whole", "model", "metric", "of_whole", "of_model", "difference", "low", "high", "p_value"]
 METRICS = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10", "rsum")

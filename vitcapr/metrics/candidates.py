@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.caption_metric import TokenisedCaptions
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.meteor import meteor_by_java
 from vitcapr.metrics.inputs import Caption

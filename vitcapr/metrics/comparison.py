@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vitcapr.artefacts.metrics import read_metrics
-from vitcapr.artefacts.per_image import read_per_image
 from vitcapr.errors import UserError
+from vitcapr.formats.metrics import read_metrics
+from vitcapr.formats.per_image import read_per_image
+from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
-from vitcapr.metrics.caption_metrics import caption_metrics
 from vitcapr.metrics.columns import GROUNDING, LANGUAGE, REFERENCES
-from vitcapr.metrics.known_scores import COLUMNS, in_groups
+from vitcapr.metrics.labels import COLUMNS, in_groups
 from vitcapr.metrics.oracle import PROTOCOL
+from vitcapr.metrics.registry import caption_metrics
 from vitcapr.metrics.report import interval_protocol
 from vitcapr.metrics.verdict import NOT_SHOWN, NOT_TESTED, verdict
-from vitcapr.tables.markdown import to_markdown
-from vitcapr.tables.table import NOTHING, Cell, Table, row
 
 _P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8

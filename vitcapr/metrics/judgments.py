@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau
 
-from vitcapr.artefacts.judgments import Judgment
 from vitcapr.errors import UserError
+from vitcapr.formats.judgments import Judgment
 from vitcapr.metrics.bootstrap import LEVEL, Array
 
 VARIANTS = ("b", "c")

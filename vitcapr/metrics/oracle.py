@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from vitcapr.artefacts.captions import CocoResult
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import CocoResult
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
 PROTOCOL = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"

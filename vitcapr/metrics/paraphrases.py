@@ -11,9 +11,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from vitcapr.artefacts.paraphrases import CARD, TABLE, ParaphrasesCard
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_bytes, sha256_file
+from vitcapr.formats.paraphrases import CARD, TABLE, ParaphrasesCard
 from vitcapr.metrics import java
 
 _LINES = 3

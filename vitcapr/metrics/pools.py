@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.metrics import Score
-from vitcapr.artefacts.pools import Pools
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.metrics import Score
+from vitcapr.formats.pools import Pools
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS

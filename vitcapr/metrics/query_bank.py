@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.weight import QueryBankWeight
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.artefacts.ranks import Ranks
 from vitcapr.errors import UserError
+from vitcapr.formats.ranks import Ranks
 
 Float32s = npt.NDArray[np.float32]
 

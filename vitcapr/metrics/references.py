@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.inputs import Caption, check_text, check_tokens
 

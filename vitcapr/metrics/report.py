@@ -2,7 +2,7 @@
 
 import math
 
-from vitcapr.artefacts.metrics import Score
+from vitcapr.formats.metrics import Score
 from vitcapr.metrics.bootstrap import Measure, interval
 
 _DECIMALS = 8

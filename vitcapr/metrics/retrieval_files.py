@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from vitcapr.artefacts.embeddings import Embeddings, read_embeddings
-from vitcapr.artefacts.manifest import Manifest
-from vitcapr.artefacts.ranks import RankFile
-from vitcapr.artefacts.weight import QueryBankWeight
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.ranks import RankFile
+from vitcapr.formats.weight import QueryBankWeight
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from vitcapr.artefacts.metrics import Score
-from vitcapr.artefacts.ranks import Ranks
+from vitcapr.formats.metrics import Score
+from vitcapr.formats.ranks import Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.report import plain_score, score_of

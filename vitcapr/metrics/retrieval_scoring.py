@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from vitcapr.artefacts.embeddings import Embeddings
-from vitcapr.artefacts.metrics import Score
-from vitcapr.artefacts.ranks import RankFile
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.metrics import Score
+from vitcapr.formats.ranks import RankFile
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth, rank_matches

@@ -5,10 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from vitcapr.formats.tables.markdown import to_page
+from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
 from vitcapr.metrics.columns import GROUPS, ScoreColumn
-from vitcapr.metrics.known_scores import in_groups
-from vitcapr.tables.markdown import to_page
-from vitcapr.tables.table import NOTHING, Cell, Table, row
+from vitcapr.metrics.labels import in_groups
 
 
 def score_tables(summary: pd.DataFrame) -> Iterator[Table]:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from vitcapr.artefacts.metrics import Score
+from vitcapr.formats.metrics import Score
+from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure
-from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
-from vitcapr.metrics.caption_metrics import caption_metrics
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import tokenize_all
+from vitcapr.metrics.registry import caption_metrics
 from vitcapr.metrics.report import interval_protocol, plain_score, score_of
 
 
@@ -58,7 +58,7 @@ def score_captions(
     Args:
         written: in the order of ``references``, the raw references of each image.
         samples, seed: of the intervals.
-        training, paraphrases, timeout, instances: see :class:`~vitcapr.metrics.caption_metric.TokenisedCaptions`.
+        training, paraphrases, timeout, instances: see :class:`~vitcapr.metrics.base.TokenisedCaptions`.
 
     Raises:
         UserError: a caption cannot be scored, or a program failed.

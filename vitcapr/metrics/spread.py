@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
 from vitcapr.metrics.columns import IMAGE_TO_TEXT, REFERENCES, TEXT_TO_IMAGE, ScoreColumn
-from vitcapr.metrics.known_scores import COLUMNS as SCORES
-from vitcapr.metrics.known_scores import in_groups
+from vitcapr.metrics.labels import COLUMNS as SCORES
+from vitcapr.metrics.labels import in_groups
 from vitcapr.metrics.verdict import NOT_SHOWN, verdict
-from vitcapr.tables.table import NOTHING, Cell, Table, row
 
 COLUMNS = ("dataset", "split", "model", "decoding", "metric", "n", "mean", "sd", "min", "max")
 PAIR_COLUMNS = (

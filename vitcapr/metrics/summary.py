@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from vitcapr.artefacts.summary import COLUMNS, read_summary, typed, write_summary
 from vitcapr.errors import UserError
+from vitcapr.formats.summary import COLUMNS, read_summary, typed, write_summary
 
 _LOCK_SECONDS = 60
 

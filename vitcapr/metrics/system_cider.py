@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from vitcapr.artefacts.manifest import Manifest
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.inputs import Caption

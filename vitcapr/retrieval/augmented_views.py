@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.errors import UserError
-from vitcapr.features.store.identity import check_images
-from vitcapr.features.store.layer import of_layer
-from vitcapr.features.store.reader import FeatureStore, open_features
+from vitcapr.formats.manifest import Manifest
+from vitcapr.store.identity import check_images
+from vitcapr.store.layer import of_layer
+from vitcapr.store.reader import FeatureStore, open_features
 
 
 def open_augmented_views(

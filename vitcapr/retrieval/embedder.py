@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.artefacts.model_card import layer_of
-from vitcapr.artefacts.model_folder import read_model, rebuild
-from vitcapr.artefacts.vocabulary import Vocabulary
+from vitcapr.batches.loader import FeatureSource, GatheredArray
 from vitcapr.errors import UserError
-from vitcapr.features.batches.loader import FeatureSource, GatheredArray
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.formats.model_card import layer_of
+from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
+from vitcapr.store.reader import FeatureStore
 from vitcapr.text.normalise import words_of
 
 _BLOCK = 256
@@ -188,7 +188,7 @@ class Retriever:
 
     def _features(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
-        from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+        from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 
         made = self.card["text_encoder"]
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"

@@ -11,16 +11,16 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from vitcapr.artefacts.model_folder import read_model, rebuild
-from vitcapr.artefacts.tower_readers import READERS, read_tower_readers
+from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
+from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.precision import autocast
 from vitcapr.errors import UserError
-from vitcapr.features.batches.tokenised import TowerCaptions, TowerReader, WordTags
-from vitcapr.features.encoders.photographs import preprocessing_of
-from vitcapr.features.encoders.precision import autocast
-from vitcapr.features.extraction.pixels import PIXELS
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.tower_readers import READERS, read_tower_readers
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
 from vitcapr.retrieval.finetuned_towers import build_finetuned
+from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.reader import FeatureStore
 
 
 def embed_pixels(finetuned: FinetunedDualEncoder, pixels: Tensor, chunk: int | None = None) -> Tensor:

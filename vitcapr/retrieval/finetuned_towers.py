@@ -9,16 +9,16 @@ from tokenizers import Tokenizer
 from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
-from vitcapr.errors import UserError
-from vitcapr.features.batches.tokenised import TowerReader
-from vitcapr.features.encoders.backbones import Backbone
-from vitcapr.features.encoders.checkpoints import locate, weights_digest
-from vitcapr.features.encoders.text_encoders import (
+from vitcapr.batches.tokenised import TowerReader
+from vitcapr.encoders.backbones import Backbone
+from vitcapr.encoders.checkpoints import locate, weights_digest
+from vitcapr.encoders.text_encoders import (
     TextEncoder,
     load_text_encoder,
     locate_text_encoder,
     text_encoder_digest,
 )
+from vitcapr.errors import UserError
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedImageTower, FinetunedTextTower, Pool
 from vitcapr.text.wordpiece import PAD
 

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
 from vitcapr.config.scored import ScoredModels
-from vitcapr.declaration.kinds import RanksFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import RanksFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -30,9 +30,9 @@ def ablate(
 ) -> None:
     """Compare Recall@K of models with that of a whole model, with paired intervals."""
     from vitcapr.files import write_text
+    from vitcapr.formats.tables.csv import frame_to_csv
+    from vitcapr.formats.tables.markdown import to_page
     from vitcapr.metrics.ablation import ablation_numbers, ablation_tables
-    from vitcapr.tables.csv import frame_to_csv
-    from vitcapr.tables.markdown import to_page
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}

@@ -1,8 +1,8 @@
 """Use a sealed store that was pulled or imported as the features of an experiment."""
 
-from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, StoreFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import FeaturesFile, ManifestFile, StoreFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -12,9 +12,9 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
     import os
     from pathlib import Path
 
-    from vitcapr.artefacts.feature_manifest import read_sealed, write_sealed
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.formats.feature_manifest import read_sealed, write_sealed
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.reader import open_features
 
     with open_features(store) as features:
         if features.partial:

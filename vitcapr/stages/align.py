@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import StageSettings
-from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, TableFile, TextFeaturesFile
-from vitcapr.declaration.stage import In, Language, Out, stage
+from vitcapr.formats.kinds import FeaturesFile, ManifestFile, TableFile, TextFeaturesFile
+from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -35,14 +35,14 @@ def align(
 
     Settings are chosen on the validation split. The same comparison as ``vitcapr align``.
     """
-    from vitcapr.alignment.comparison import compare_alignments
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.batches.pairing import pair_by_manifest
-    from vitcapr.features.store.identity import check_captions
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.files import write_text
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tables.csv import frame_to_csv
     from vitcapr.retrieval.augmented_views import open_augmented_views
-    from vitcapr.tables.csv import frame_to_csv
+    from vitcapr.store.identity import check_captions
+    from vitcapr.store.reader import open_features
+    from vitcapr.studies.alignment.comparison import compare_alignments
 
     wanted = settings.alignment
     data = read_manifest(manifest)

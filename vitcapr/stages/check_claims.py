@@ -1,9 +1,9 @@
 """Compare the claims of captions of scenes with those of their references: counts, colours, relations."""
 
 from vitcapr.config.metrics import SCORERS, ScoreSettings
-from vitcapr.declaration.kinds import CaptionsFile, ManifestFile, MetricsFile
-from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import CaptionsFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -19,12 +19,12 @@ def check_claims(
     decoding: DecodingName = "",
 ) -> None:
     """Count which claims of the captions are right."""
-    from vitcapr.artefacts.captions import read_results
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.data.scenes.dataset import DATASET
-    from vitcapr.data.scenes.reading import read_caption
-    from vitcapr.metrics.claim_accuracy import claim_accuracy
+    from vitcapr.demo.claim_accuracy import claim_accuracy
+    from vitcapr.demo.scenes.dataset import DATASET
+    from vitcapr.demo.scenes.reading import read_caption
+    from vitcapr.formats.captions import read_results
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.report import interval_protocol, score_of
 

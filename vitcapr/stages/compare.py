@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.declaration.kinds import ComparisonFile, MetricsFile, PerImageFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import ComparisonFile, MetricsFile, PerImageFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -20,8 +20,8 @@ def compare(
     table: Annotated[Out[TableFile], "comparison.md: the same for people"],
 ) -> None:
     """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
-    from vitcapr.artefacts.comparison import write_comparison
     from vitcapr.files import write_text
+    from vitcapr.formats.comparison import write_comparison
     from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 
     systems = read_scored(before, before_images), read_scored(after, after_images)

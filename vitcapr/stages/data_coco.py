@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from vitcapr.config.data import CocoConfig
 from vitcapr.config.dataset import PhotographSettings
-from vitcapr.declaration.kinds import DataFolder
-from vitcapr.declaration.stage import Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import DataFolder
+from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from vitcapr.config.data import Flickr8kConfig, ScenesConfig
 from vitcapr.config.dataset import PhotographSettings
 from vitcapr.config.pairs import PairsConfig
-from vitcapr.declaration.kinds import PairsFolder
-from vitcapr.declaration.stage import Out, stage
+from vitcapr.formats.kinds import PairsFolder
+from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ class PairsSettings(PhotographSettings):
 @stage()
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
-    from vitcapr.artefacts.cleaning import write_cleaning
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
+    from vitcapr.formats.cleaning import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 
     wanted = settings.pairs
@@ -62,10 +62,10 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
 
 
 def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "ListedPairs":
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.pairs.sources import ListedPairs, manifest_pairs, pairs_of_flickr8k, pairs_of_table
     from vitcapr.data.pairs.table import ColumnNames
-    from vitcapr.data.scenes.dataset import write_scenes
+    from vitcapr.demo.scenes.dataset import write_scenes
+    from vitcapr.formats.manifest import read_manifest
 
     wanted, flickr8k = settings.pairs, settings.flickr8k
     if wanted.source == "scenes":

@@ -4,8 +4,8 @@ import os
 
 from vitcapr.config.data import ScenesConfig
 from vitcapr.config.dataset import DataSettings
-from vitcapr.declaration.kinds import DataFolder
-from vitcapr.declaration.stage import Out, stage
+from vitcapr.formats.kinds import DataFolder
+from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,6 +16,6 @@ class ScenesSettings(DataSettings):
 @stage()
 def data_scenes(settings: ScenesSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Render pictures with captions and masks. Picture i depends on the seed, not on the number of pictures."""
-    from vitcapr.data.scenes.dataset import write_scenes
+    from vitcapr.demo.scenes.dataset import write_scenes
 
     write_scenes(folder, **settings.scenes.canonical(), processes=len(os.sched_getaffinity(0)), reporter=report)

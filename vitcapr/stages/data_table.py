@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from vitcapr.config.dataset import PhotographSettings
 from vitcapr.config.table import TableConfig
-from vitcapr.declaration.kinds import DataFolder
-from vitcapr.declaration.stage import Out, stage
+from vitcapr.formats.kinds import DataFolder
+from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     AttentionFile,
     CaptionsFile,
     FeaturesFile,
@@ -12,8 +13,7 @@ from vitcapr.declaration.kinds import (
     ModelFolder,
     VocabularyFile,
 )
-from vitcapr.declaration.stage import In, Out, Split, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -43,19 +43,19 @@ def decode(
     """Generate a caption for every image of a split."""
     import torch
 
-    from vitcapr.artefacts.attention import write_attention
-    from vitcapr.artefacts.captions import write_captions
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.model_card import CARD, layer_of, read_card
-    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.decoding.batches import feature_batches
     from vitcapr.decoding.generate import generate
     from vitcapr.decoding.generated import attention_of, candidates_of
     from vitcapr.decoding.trained import open_captioner
-    from vitcapr.features.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
-    from vitcapr.features.store.identity import check_images
-    from vitcapr.features.store.layer import of_layer
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
+    from vitcapr.formats.attention import write_attention
+    from vitcapr.formats.captions import write_captions
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.model_card import CARD, layer_of, read_card
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.store.identity import check_images
+    from vitcapr.store.layer import of_layer
+    from vitcapr.store.reader import open_features
 
     decoding = settings.decoding
     data = read_manifest(manifest)

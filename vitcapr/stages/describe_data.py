@@ -4,9 +4,9 @@ from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.terms import Terms
-from vitcapr.declaration.kinds import CroissantFile, ManifestFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import CroissantFile, ManifestFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -24,8 +24,8 @@ def describe_data(
     manifest: In[ManifestFile], settings: DescribeDataSettings, report: Reporter, croissant: Out[CroissantFile]
 ) -> None:
     """Describe the data set for other programs, with its licence and source. Write it beside the manifest."""
-    from vitcapr.artefacts.croissant import write_croissant
-    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.formats.croissant import write_croissant
+    from vitcapr.formats.manifest import read_manifest
 
     terms = settings.terms
     if croissant.parent.resolve() != manifest.parent.resolve():

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import FigureFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, TableFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -26,7 +26,7 @@ def draw_alignment(
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 
-    from vitcapr.figures.alignment import alignment_curve
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.report.figures.alignment import alignment_curve
+    from vitcapr.report.figures.style import save_pictures
 
     save_pictures({"recall": alignment_curve(pd.read_csv(scores))}, pictures, report)

@@ -1,9 +1,9 @@
 """Draw the attention of a captioner at each word."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile, VocabularyFile
-from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile, VocabularyFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -44,14 +44,14 @@ def draw_attention(
 ) -> None:
     """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
     those with the longest captions."""
-    from vitcapr.artefacts.attention import read_attention
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.attended import check_words, choose_attended, shown_words
-    from vitcapr.figures.attention import attended_words
-    from vitcapr.figures.examples import read_picture
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.attention import read_attention
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.report.figures.attended import check_words, choose_attended, shown_words
+    from vitcapr.report.figures.attention import attended_words
+    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.style import save_pictures
 
     data, figures, wanted = read_manifest(manifest), {}, settings.figures
     words = wanted.attended_words

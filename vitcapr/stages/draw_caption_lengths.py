@@ -1,8 +1,8 @@
 """Draw the lengths of captions."""
 
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import FigureFile, ManifestFile, TokensFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, ManifestFile, TokensFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -25,10 +25,10 @@ def draw_caption_lengths(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw the distribution of caption lengths in words, for each split."""
-    from vitcapr.artefacts.manifest import SPLITS, read_manifest
-    from vitcapr.artefacts.tokens import TokenTable
-    from vitcapr.figures.style import save_pictures
-    from vitcapr.figures.text import caption_lengths
+    from vitcapr.formats.manifest import SPLITS, read_manifest
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.report.figures.style import save_pictures
+    from vitcapr.report.figures.text import caption_lengths
 
     data = read_manifest(manifest)
     table = TokenTable.read_of(tokens, data)

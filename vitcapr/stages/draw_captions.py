@@ -1,9 +1,9 @@
 """Draw a sheet of captioned images: figures 5, 6, 11 and 12 of ViTCap-R."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.declaration.stage import In, Language, Out, Split, stage
+from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -35,12 +35,12 @@ def draw_captions(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
-    from vitcapr.artefacts.captions import read_captions
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.captions import Captioned, caption_sheet
-    from vitcapr.figures.examples import choose, read_picture, rows_of_split
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.captions import read_captions
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.captions import Captioned, caption_sheet
+    from vitcapr.report.figures.examples import choose, read_picture, rows_of_split
+    from vitcapr.report.figures.style import save_pictures
 
     data = read_manifest(manifest)
     written = {name: read_captions(path) for name, path in captions.items()}

@@ -1,9 +1,9 @@
 """Draw training curves of captioners, of retrievers and of the backbone: figure 3 of ViTCap-R."""
 
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import FigureFile, HistoryFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import FigureFile, HistoryFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -47,9 +47,9 @@ def draw_curves(
     backbone: In[HistoryFile] | None = None,
 ) -> None:
     """Draw the training curves of captioners, retrievers and the backbone."""
-    from vitcapr.artefacts.history import read_history
-    from vitcapr.figures.curves import backbone_curves, retriever_curves, training_curves
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.history import read_history
+    from vitcapr.report.figures.curves import backbone_curves, retriever_curves, training_curves
+    from vitcapr.report.figures.style import save_pictures
 
     figures = {}
     if captioners:

@@ -5,10 +5,10 @@ from typing import Any
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.config.training import Layer
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -68,12 +68,12 @@ def draw_embeddings(
 ) -> None:
     """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
     space before training."""
-    from vitcapr.artefacts.embeddings import read_embeddings_of
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.store.layer import of_layer
-    from vitcapr.features.store.reader import open_features
-    from vitcapr.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.embeddings import read_embeddings_of
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
+    from vitcapr.report.figures.style import save_pictures
+    from vitcapr.store.layer import of_layer
+    from vitcapr.store.reader import open_features
 
     embedded = read_embeddings_of(embeddings, read_manifest(manifest))
     if (image_features is None) != (text_features is None):

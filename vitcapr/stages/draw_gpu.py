@@ -1,8 +1,8 @@
 """Draw GPU use and memory during training: figure 4 of ViTCap-R."""
 
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import FigureFile, GpuUseFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, GpuUseFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -37,9 +37,9 @@ def draw_gpu(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw GPU use and memory during training. For a training without a GPU, name the device instead."""
-    from vitcapr.artefacts.gpu_use import read_gpu_use
-    from vitcapr.figures.gpu import gpu_use
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.gpu_use import read_gpu_use
+    from vitcapr.report.figures.gpu import gpu_use
+    from vitcapr.report.figures.style import save_pictures
 
     figure = gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
     save_pictures({"gpu": figure}, pictures, report)

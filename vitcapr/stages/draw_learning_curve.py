@@ -1,9 +1,9 @@
 """Draw recall over the number of training pairs."""
 
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
-from vitcapr.declaration.stage import In, Language, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -48,11 +48,11 @@ def draw_learning_curve(
     The model card gives the number of pairs. A training without a number of pairs used all captions of the training
     split.
     """
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import read_metrics
-    from vitcapr.figures.learning_curve import learning_curve, trained_on
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import read_metrics
     from vitcapr.metrics.retrieval_report import searched
+    from vitcapr.report.figures.learning_curve import learning_curve, trained_on
+    from vitcapr.report.figures.style import save_pictures
 
     if {name: len(files) for name, files in cards.items()} != {name: len(files) for name, files in metrics.items()}:
         raise UserError("cards and scores differ in number", remedy="give a card and the scores of every training")

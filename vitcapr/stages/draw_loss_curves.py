@@ -1,8 +1,8 @@
 """Draw the loss curves of fine-tuned dual encoders side by side: figures 11 and 12 of Peng 2025."""
 
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import FigureFile, HistoryFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, HistoryFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -30,9 +30,9 @@ def draw_loss_curves(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw the training and validation losses of several trainings over the epochs."""
-    from vitcapr.artefacts.history import read_history
-    from vitcapr.figures.curves import loss_curves
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.history import read_history
+    from vitcapr.report.figures.curves import loss_curves
+    from vitcapr.report.figures.style import save_pictures
 
     figure = loss_curves({name: read_history(path) for name, path in histories.items()})
     save_pictures({path.stem: figure for path in pictures}, pictures, report)

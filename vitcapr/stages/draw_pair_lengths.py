@@ -1,8 +1,8 @@
 """Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
 
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import FigureFile, ManifestFile, PairsFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, ManifestFile, PairsFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -29,11 +29,11 @@ def draw_pair_lengths(
     """Draw text lengths per language before and after cleaning, in words (Chinese: characters)."""
     import numpy as np
 
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.pairs import read_pair_table
     from vitcapr.data.pairs.claims import text_length
-    from vitcapr.figures.style import save_pictures
-    from vitcapr.figures.text import lengths_by_language
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.pairs import read_pair_table
+    from vitcapr.report.figures.style import save_pictures
+    from vitcapr.report.figures.text import lengths_by_language
 
     captions = read_manifest(manifest).captions
     captions = captions.assign(raw=read_pair_table(pairs, captions["caption_id"].tolist())["raw"])

@@ -1,9 +1,9 @@
 """Draw the effect of augmentation on pictures, and one picture in Base64."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Experiment, Figure, Wildcards
-from vitcapr.declaration.kinds import FigureFile, ManifestFile, PixelsFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, ManifestFile, PixelsFile
+from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 SHOWN = 4
@@ -41,14 +41,14 @@ def draw_pixels(
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
-    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.batches.augment import Augmentation
+    from vitcapr.batches.single_changes import single_changes
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.batches.augment import Augmentation
-    from vitcapr.features.batches.single_changes import single_changes
-    from vitcapr.features.extraction.pixels import PIXELS
-    from vitcapr.features.store.reader import open_features
-    from vitcapr.figures.augmented import augmentation_sheet, encoded, encoding_sheet
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.augmented import augmentation_sheet, encoded, encoding_sheet
+    from vitcapr.report.figures.style import save_pictures
+    from vitcapr.store.fill_pixels import PIXELS
+    from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
     rows = np.random.default_rng(settings.figures.seed).permutation(len(data.images))[:SHOWN]

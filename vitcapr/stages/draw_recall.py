@@ -1,9 +1,9 @@
 """Draw the recall of all retrievers side by side."""
 
-from vitcapr.declaration.figure import Experiment, Figure
-from vitcapr.declaration.kinds import FigureFile, MetricsFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import FigureFile, MetricsFile
+from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -42,10 +42,10 @@ def draw_recall(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
-    from vitcapr.artefacts.metrics import read_metrics
-    from vitcapr.figures.recall import by_system, recall_bars
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.metrics import read_metrics
     from vitcapr.metrics.retrieval_report import searched
+    from vitcapr.report.figures.recall import by_system, recall_bars
+    from vitcapr.report.figures.style import save_pictures
 
     read = {name: [read_metrics(path) for path in paths] for name, paths in metrics.items()}
     every = [content for contents in read.values() for content in contents]

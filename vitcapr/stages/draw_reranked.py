@@ -1,9 +1,9 @@
 """Draw captions before and after reranking."""
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Experiment, Figure, Wildcards
-from vitcapr.declaration.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.declaration.stage import In, Language, Out, Split, stage
+from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
+from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
 TOKENIZER_TIMEOUT = 300.0
@@ -54,14 +54,14 @@ def draw_reranked(
     The images are sampled from those whose caption changed. Each caption is shown with its CIDEr, so that changes for
     the worse appear as often as they occur.
     """
-    from vitcapr.artefacts.captions import read_captions, read_results
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.examples import choose, read_picture, rows_of_split
-    from vitcapr.figures.reranked import Reranked, note_on_choice, reranked_sheet
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.captions import read_captions, read_results
+    from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.oracle import is_oracle
     from vitcapr.metrics.system_cider import system_ciders
+    from vitcapr.report.figures.examples import choose, read_picture, rows_of_split
+    from vitcapr.report.figures.reranked import Reranked, note_on_choice, reranked_sheet
+    from vitcapr.report.figures.style import save_pictures
 
     data, old, new = read_manifest(manifest), read_captions(before), read_captions(after)
     rows = rows_of_split(data, split, {"the decoding": old, "the reranking": new})

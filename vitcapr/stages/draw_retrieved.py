@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
-from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ def draw_retrieved(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw randomly selected queries whose first match is wrong, in both directions."""
-    from vitcapr.artefacts.embeddings import read_split_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.ranks import read_ranks_of
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.examples import read_picture
-    from vitcapr.figures.failures import caption_failures, image_failures
-    from vitcapr.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.ranks import read_ranks_of
+    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.failures import caption_failures, image_failures
+    from vitcapr.report.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
+    from vitcapr.report.figures.style import save_pictures
 
     data, shown = read_manifest(manifest), settings.figures
     embedded = read_split_embeddings(embeddings, data, split)

@@ -4,9 +4,9 @@ from typing import Any
 
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Experiment, Figure, Wildcards
-from vitcapr.declaration.kinds import AttentionFile, BackboneFolder, CaptionsFile, FigureFile, ManifestFile
-from vitcapr.declaration.stage import In, Out, Source, Split, stage
+from vitcapr.formats.kinds import AttentionFile, BackboneFolder, CaptionsFile, FigureFile, ManifestFile
+from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.stage import In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -72,17 +72,17 @@ def draw_rollout(
     of draw_attention."""
     import torch
 
-    from vitcapr.artefacts.attention import read_attention
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.checkpoints import locate
-    from vitcapr.features.encoders.image_encoders import image_size_of
-    from vitcapr.features.encoders.preprocess import read_preprocessing
-    from vitcapr.features.encoders.rollout import AttendingBackbone
-    from vitcapr.figures.attended import choose_attended
-    from vitcapr.figures.examples import read_picture
-    from vitcapr.figures.rollout import Looked, check_grid, rank_correlation, rolled_out_and_attended
-    from vitcapr.figures.style import save_pictures
+    from vitcapr.encoders.checkpoints import locate
+    from vitcapr.encoders.image_encoders import image_size_of
+    from vitcapr.encoders.preprocess import read_preprocessing
+    from vitcapr.encoders.rollout import AttendingBackbone
+    from vitcapr.formats.attention import read_attention
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.attended import choose_attended
+    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.rollout import Looked, check_grid, rank_correlation, rolled_out_and_attended
+    from vitcapr.report.figures.style import save_pictures
 
     wanted, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
     folder = locate(str(backbone or source or wanted.source), wanted.revision).folder

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from vitcapr.config.figures import FigureSettings
-from vitcapr.declaration.figure import Experiment, Figure, Wildcards
-from vitcapr.declaration.kinds import EmbeddingsFile, FigureFile, ManifestFile, TableFile
-from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, TableFile
+from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -63,21 +63,21 @@ def draw_side_by_side(
     """
     import numpy as np
 
-    from vitcapr.artefacts.embeddings import read_split_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.embeddings import spaces
-    from vitcapr.figures.examples import read_picture
-    from vitcapr.figures.random_queries import (
+    from vitcapr.files import write_text
+    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.embeddings import spaces
+    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.random_queries import (
         captions_found,
         check_same_rows,
         images_found,
         notes_on_choice,
         random_queries,
     )
-    from vitcapr.figures.side_by_side import captions_side_by_side, found_table, images_side_by_side
-    from vitcapr.figures.style import save_pictures
-    from vitcapr.files import write_text
+    from vitcapr.report.figures.side_by_side import captions_side_by_side, found_table, images_side_by_side
+    from vitcapr.report.figures.style import save_pictures
 
     data, seed = read_manifest(manifest), settings.figures.seed
     systems = {name: read_split_embeddings(path, data, split) for name, path in embeddings.items()}

@@ -1,8 +1,8 @@
 """Draw word frequencies."""
 
-from vitcapr.declaration.figure import Figure
-from vitcapr.declaration.kinds import FigureFile, VocabularyFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import FigureFile, VocabularyFile
+from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -22,9 +22,9 @@ def draw_word_frequencies(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw the frequency of each word over its frequency rank."""
-    from vitcapr.artefacts.vocabulary import Vocabulary
-    from vitcapr.figures.style import save_pictures
-    from vitcapr.figures.text import rank_frequency
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.report.figures.style import save_pictures
+    from vitcapr.report.figures.text import rank_frequency
 
     words = Vocabulary.read(vocabulary)
     figure = rank_frequency(words.counts[words.first_word :], words.rare)

@@ -2,7 +2,8 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     EmbeddingsFile,
     FeaturesFile,
     ManifestFile,
@@ -10,8 +11,7 @@ from vitcapr.declaration.kinds import (
     TextFeaturesFile,
     VocabularyFile,
 )
-from vitcapr.declaration.stage import In, Out, Split, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -35,14 +35,14 @@ def embed(
     """Embed every image and caption of a split."""
     import numpy as np
 
-    from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.encoders.precision import resolve_device
-    from vitcapr.features.store.identity import check_captions
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.formats.embeddings import Embeddings, write_embeddings
+    from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.embedder import open_retriever
+    from vitcapr.store.identity import check_captions
+    from vitcapr.store.reader import open_features
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))

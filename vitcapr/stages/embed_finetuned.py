@@ -5,7 +5,8 @@ from typing import Any, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     BackboneFolder,
     DualEncoderFolder,
     EmbeddingsFile,
@@ -15,8 +16,7 @@ from vitcapr.declaration.kinds import (
     TagsFile,
     TokenizerFile,
 )
-from vitcapr.declaration.stage import In, Out, Source, Split, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -52,14 +52,14 @@ def embed_finetuned(
     import numpy as np
     import torch
 
-    from vitcapr.artefacts.embeddings import Embeddings, write_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tags import TagTable
     from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels
-    from vitcapr.features.encoders.precision import resolve_device
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.formats.embeddings import Embeddings, write_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tags import TagTable
     from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.finetuned import FinetunedEmbedder, check_tags, open_finetuned
+    from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)

@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from vitcapr.declaration.kinds import ExportedFile, SealedFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import ExportedFile, SealedFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,8 +16,8 @@ def export_features(
     exported: Out[ExportedFile],
 ) -> None:
     """Write all arrays, ids and attributes of a feature store to one HDF5 or NPZ file."""
-    from vitcapr.features.exchange.export import to_h5, to_npz
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.store.export import to_h5, to_npz
+    from vitcapr.store.reader import open_features
 
     writers = {"h5": to_h5, "npz": to_npz}
     if file_format not in writers:

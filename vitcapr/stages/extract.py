@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.terms import Terms
-from vitcapr.declaration.kinds import BackboneFolder, ManifestFile, PartFile
-from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PartFile
+from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -44,20 +44,20 @@ def extract(
     """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     import torch
 
-    from vitcapr.artefacts.feature_manifest import FORMAT
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.building.image_recipe import image_recipe
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.image_encoders import NO_GRID, kind_of, load_image_encoder
-    from vitcapr.features.encoders.memory import memory_line
-    from vitcapr.features.encoders.precision import dtype_name, resolve_device
-    from vitcapr.features.extraction.extract import extract_chunks, layouts_of, photographs_of, shape_of
-    from vitcapr.features.extraction.origin import images_digest, terms_of
-    from vitcapr.features.store.claims import claimed
-    from vitcapr.features.store.known_rows import KnownRows, write_row_digests
-    from vitcapr.features.store.layout import chunk_range, rows_in
-    from vitcapr.features.store.seal import write_part
-    from vitcapr.features.store.writer import TERMS, StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+    from vitcapr.encoders.image_encoders import NO_GRID, kind_of, load_image_encoder
+    from vitcapr.encoders.memory import memory_line
+    from vitcapr.encoders.precision import dtype_name, resolve_device
+    from vitcapr.formats.feature_manifest import FORMAT
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.claims import claimed
+    from vitcapr.store.fill_images import extract_chunks, layouts_of, photographs_of, shape_of
+    from vitcapr.store.known_rows import KnownRows, write_row_digests
+    from vitcapr.store.layout import chunk_range, rows_in
+    from vitcapr.store.origin import images_digest, terms_of
+    from vitcapr.store.seal import write_part
+    from vitcapr.store.writer import TERMS, StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 
     if not 0 <= task < tasks:
         raise UserError(f"--task {task} is not below --tasks {tasks}", remedy="tasks are counted from 0")

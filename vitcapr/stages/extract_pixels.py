@@ -7,8 +7,8 @@ from vitcapr.config.base import StageSettings
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
 from vitcapr.config.pixels import PixelsConfig
 from vitcapr.config.terms import Terms
-from vitcapr.declaration.kinds import BackboneFolder, ManifestFile, PixelsFile
-from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PixelsFile
+from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -38,19 +38,19 @@ def extract_pixels(
     command continues."""
     import os
 
-    from vitcapr.artefacts.feature_manifest import FORMAT
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.data.images import ImageSource
-    from vitcapr.features.encoders.checkpoints import locate
-    from vitcapr.features.encoders.image_encoders import image_size_of
-    from vitcapr.features.encoders.preprocess import read_preprocessing
-    from vitcapr.features.extraction.extract import photographs_of
-    from vitcapr.features.extraction.origin import images_digest, terms_of
-    from vitcapr.features.extraction.pixels import PIXELS, decode_chunks, pixel_layout
-    from vitcapr.features.store.known_rows import KnownRows, write_row_digests
-    from vitcapr.features.store.layout import rows_in
-    from vitcapr.features.store.seal import write_sealed
-    from vitcapr.features.store.writer import TERMS, StoreWriter, fingerprint_of, store_folder
+    from vitcapr.encoders.checkpoints import locate
+    from vitcapr.encoders.image_encoders import image_size_of
+    from vitcapr.encoders.preprocess import read_preprocessing
+    from vitcapr.formats.feature_manifest import FORMAT
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.fill_images import photographs_of
+    from vitcapr.store.fill_pixels import PIXELS, decode_chunks, pixel_layout
+    from vitcapr.store.known_rows import KnownRows, write_row_digests
+    from vitcapr.store.layout import rows_in
+    from vitcapr.store.origin import images_digest, terms_of
+    from vitcapr.store.seal import write_sealed
+    from vitcapr.store.writer import TERMS, StoreWriter, fingerprint_of, store_folder
 
     wanted, chunk = settings.backbone, settings.pixels.chunk
     data = read_manifest(manifest)

@@ -7,8 +7,8 @@ from vitcapr.config.base import StageSettings
 from vitcapr.config.features import FeaturesConfig
 from vitcapr.config.terms import Terms
 from vitcapr.config.text_encoder import TextEncoderConfig
-from vitcapr.declaration.kinds import ManifestFile, TextFeaturesFile
-from vitcapr.declaration.stage import CodeHash, In, Out, StoreRoot, stage
+from vitcapr.formats.kinds import ManifestFile, TextFeaturesFile
+from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -33,19 +33,19 @@ def extract_text(
     sealed: Out[TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
-    from vitcapr.artefacts.feature_manifest import FORMAT
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.encoders.memory import memory_line
-    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.features.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
-    from vitcapr.features.encoders.word_vectors import WordVectorEncoder
-    from vitcapr.features.extraction.captions import CHUNK, TEXT, encode_captions, text_layout
-    from vitcapr.features.extraction.origin import caption_digests, captions_digest, source_name, terms_of
-    from vitcapr.features.store.claims import claimed
-    from vitcapr.features.store.known_rows import KnownRows, write_row_digests
-    from vitcapr.features.store.layout import rows_in
-    from vitcapr.features.store.seal import write_sealed
-    from vitcapr.features.store.writer import TERMS, StoreWriter, fingerprint_of, finished, read_layouts, store_folder
+    from vitcapr.encoders.memory import memory_line
+    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+    from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
+    from vitcapr.encoders.word_vectors import WordVectorEncoder
+    from vitcapr.formats.feature_manifest import FORMAT
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.claims import claimed
+    from vitcapr.store.fill_texts import CHUNK, TEXT, encode_captions, text_layout
+    from vitcapr.store.known_rows import KnownRows, write_row_digests
+    from vitcapr.store.layout import rows_in
+    from vitcapr.store.origin import caption_digests, captions_digest, source_name, terms_of
+    from vitcapr.store.seal import write_sealed
+    from vitcapr.store.writer import TERMS, StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 
     wanted = settings.text_encoder
     data = read_manifest(manifest)

@@ -3,8 +3,8 @@
 from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.declaration.kinds import SealedFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import SealedFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -30,11 +30,11 @@ def feature_statistics(
     import dask
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from vitcapr.features.store.reader import open_features
-    from vitcapr.features.store.statistics import statistics as statistics_of
-    from vitcapr.features.store.statistics import statistics_tables
     from vitcapr.files import write_json, write_text
-    from vitcapr.tables.markdown import to_page
+    from vitcapr.formats.tables.markdown import to_page
+    from vitcapr.store.reader import open_features
+    from vitcapr.store.statistics import statistics as statistics_of
+    from vitcapr.store.statistics import statistics_tables
 
     found = {}
     workers = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)

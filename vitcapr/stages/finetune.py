@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     BackboneFolder,
     DualEncoderTrainingFolder,
     ManifestFile,
@@ -13,7 +13,7 @@ from vitcapr.declaration.kinds import (
     TagsFile,
     TokenizerFile,
 )
-from vitcapr.declaration.stage import CodeHash, In, Out, Source, stage
+from vitcapr.pipeline.stage import CodeHash, In, Out, Source, stage
 from vitcapr.progress import Reporter
 
 
@@ -39,20 +39,20 @@ def finetune(
     results."""
     import torch
 
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tags import TagTable
-    from vitcapr.artefacts.tower_readers import READERS, write_tower_readers
+    from vitcapr.batches.augment import Augmentation
+    from vitcapr.batches.pixel_batches import CaptionRows
+    from vitcapr.batches.tokenised import TowerCaptions
     from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
-    from vitcapr.features.batches.augment import Augmentation
-    from vitcapr.features.batches.pixel_batches import CaptionRows
-    from vitcapr.features.batches.tokenised import TowerCaptions
-    from vitcapr.features.encoders.photographs import preprocessing_of
-    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.encoders.photographs import preprocessing_of
+    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tags import TagTable
+    from vitcapr.formats.tower_readers import READERS, write_tower_readers
     from vitcapr.models.finetuned_dual_encoder import layer_rates
     from vitcapr.retrieval.finetuned import check_tags
+    from vitcapr.store.reader import open_features
     from vitcapr.training.distributed import is_first
     from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
     from vitcapr.training.sweep import sweep_into

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     CaptionsFile,
     EmbeddingsFile,
     HistoryFile,
@@ -13,7 +13,7 @@ from vitcapr.declaration.kinds import (
     RanksFile,
     SummaryFile,
 )
-from vitcapr.declaration.stage import In, Language, Out, Split, stage
+from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -90,24 +90,24 @@ def first_page(
     from pathlib import Path
 
     import vitcapr
-    from vitcapr.artefacts.captions import read_captions
-    from vitcapr.artefacts.embeddings import read_split_embeddings
-    from vitcapr.artefacts.history import read_history
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.ranks import read_ranks_of
-    from vitcapr.artefacts.summary import read_summary
     from vitcapr.data.images import ImageSource
-    from vitcapr.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves
-    from vitcapr.figures.examples import read_picture
     from vitcapr.files import write_text
-    from vitcapr.first_page.content import FirstPage, data_line, to_html
-    from vitcapr.first_page.cost import cost
-    from vitcapr.first_page.pictures import captioned, curve
-    from vitcapr.first_page.retrieved import highest_recall, note_on_model, retrieved
-    from vitcapr.metrics.paper_tables import score_tables_beside
-    from vitcapr.metrics.published.numbers import read_published
+    from vitcapr.formats.captions import read_captions
+    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.history import read_history
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.ranks import read_ranks_of
+    from vitcapr.formats.summary import read_summary
     from vitcapr.metrics.score_tables import score_tables
-    from vitcapr.provenance.commit import commit_of
+    from vitcapr.pipeline.commit import commit_of
+    from vitcapr.report.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves
+    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.first_page.content import FirstPage, data_line, to_html
+    from vitcapr.report.first_page.cost import cost
+    from vitcapr.report.first_page.pictures import captioned, curve
+    from vitcapr.report.first_page.retrieved import highest_recall, note_on_model, retrieved
+    from vitcapr.studies.papers.numbers import read_published
+    from vitcapr.studies.papers.tables import score_tables_beside
 
     data, scores = read_manifest(manifest), read_summary(summary)
     parts: dict[str, Any] = {}

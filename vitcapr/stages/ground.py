@@ -1,8 +1,8 @@
 """Attention against the masks of the objects: does the captioner look at what it names?"""
 
 from vitcapr.config.metrics import SCORERS, ScoreSettings
-from vitcapr.declaration.kinds import AttentionFile, CaptionsFile, ManifestFile, MetricsFile, VocabularyFile
-from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.formats.kinds import AttentionFile, CaptionsFile, ManifestFile, MetricsFile, VocabularyFile
+from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -20,12 +20,12 @@ def ground(
     decoding: DecodingName = "",
 ) -> None:
     """Measure how much of the attention of each object word falls on the object, where the data set has masks."""
-    from vitcapr.artefacts.captions import read_captions
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.artefacts.vocabulary import Vocabulary
-    from vitcapr.metrics.grounding import measures
-    from vitcapr.metrics.grounding_files import attention_by_image, object_words, read_pictures
+    from vitcapr.demo.grounding import measures
+    from vitcapr.demo.grounding_files import attention_by_image, object_words, read_pictures
+    from vitcapr.formats.captions import read_captions
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.report import interval_protocol, score_of
 

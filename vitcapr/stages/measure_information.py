@@ -1,8 +1,8 @@
 """Entropy and mutual information of the features of pictures and captions, in bits, and what training changes."""
 
-from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile, MetricsFile
-from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -18,13 +18,13 @@ def measure_information(
 ) -> None:
     """Measure the embeddings of a split by a trained model, and by the same model untrained where they are given; names
     of the latter end in _before."""
-    from vitcapr.artefacts.embeddings import read_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.metrics.embedding_information import PROTOCOL, embedding_information
-    from vitcapr.metrics.information import NEIGHBOURS
+    from vitcapr.formats.embeddings import read_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
     from vitcapr.metrics.report import plain_score
     from vitcapr.metrics.retrieval_files import check_pool
+    from vitcapr.studies.papers.embedding_information import PROTOCOL, embedding_information
+    from vitcapr.studies.papers.information import NEIGHBOURS
 
     data = read_manifest(manifest)
     values: dict[str, float] = {}

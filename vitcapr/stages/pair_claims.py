@@ -1,7 +1,7 @@
 """Compare the BERT-ViT paper's claims about its preprocessing with values measured on these pairs."""
 
-from vitcapr.declaration.kinds import ClaimsFile, CleaningFile, ManifestFile, PairsFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import ClaimsFile, CleaningFile, ManifestFile, PairsFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 SAMPLE = 1000
@@ -22,10 +22,6 @@ def pair_claims(
     from collections import defaultdict
     from dataclasses import asdict
 
-    from vitcapr.artefacts.claims import write_claims
-    from vitcapr.artefacts.cleaning import read_cleaning
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.pairs import read_pair_table
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.claims import (
         ClaimedPicture,
@@ -36,7 +32,11 @@ def pair_claims(
         text_length,
     )
     from vitcapr.files import write_text
-    from vitcapr.tables.markdown import to_markdown
+    from vitcapr.formats.claims import write_claims
+    from vitcapr.formats.cleaning import read_cleaning
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.pairs import read_pair_table
+    from vitcapr.formats.tables.markdown import to_markdown
 
     data = read_manifest(manifest)
     raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"]

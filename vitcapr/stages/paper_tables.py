@@ -6,8 +6,8 @@ from pydantic import Field
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels
-from vitcapr.declaration.kinds import CardFile, ComparisonFile, RanksFile, SummaryFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import CardFile, ComparisonFile, RanksFile, SummaryFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -40,9 +40,9 @@ def paper_tables(
     blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the fine-tuned dual
     encoder ``fine_tuned`` and the retriever ``devise``. What has another name is a row of its own.
     """
-    from vitcapr.artefacts.summary import read_summary
-    from vitcapr.metrics.paper_tables import paper_tables as tables_of
-    from vitcapr.metrics.paper_tables import write_paper_tables
+    from vitcapr.formats.summary import read_summary
+    from vitcapr.studies.papers.tables import paper_tables as tables_of
+    from vitcapr.studies.papers.tables import write_paper_tables
 
     tables = tables_of(
         paper,

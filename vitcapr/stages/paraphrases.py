@@ -1,8 +1,8 @@
 """The paraphrases of METEOR that the references of a split can use: cut once, read by every score."""
 
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.declaration.kinds import ManifestFile, ParaphrasesFolder
-from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import ManifestFile, ParaphrasesFolder
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -15,7 +15,7 @@ def paraphrases(
     paraphrases: Out[ParaphrasesFolder],
 ) -> None:
     """Cut METEOR's table of paraphrases down to the references of a split."""
-    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.paraphrases import write_paraphrases
     from vitcapr.metrics.references import references_of, tokenize_all
 

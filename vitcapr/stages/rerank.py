@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from vitcapr.config.base import StageSettings
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     CaptionsFile,
     FeaturesFile,
     ManifestFile,
@@ -13,8 +14,7 @@ from vitcapr.declaration.kinds import (
     VocabularyFile,
     WeightFile,
 )
-from vitcapr.declaration.stage import In, Out, Split, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -51,10 +51,10 @@ def rerank(
     """Reorder the candidates of every image of a split."""
     import numpy as np
 
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.weight import RerankingWeight
     from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.weight import RerankingWeight
 
     if (weight is None) == (settings.weight is None):
         raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import ScoreSettings
-from vitcapr.declaration.kinds import CaptionsFile, ManifestFile
-from vitcapr.declaration.stage import In, Out, Split, stage
+from vitcapr.formats.kinds import CaptionsFile, ManifestFile
+from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -24,8 +24,8 @@ def rerank_oracle(
     """
     import numpy as np
 
-    from vitcapr.artefacts.manifest import read_manifest
     from vitcapr.decoding.rerank import read_n_best, write_reordered
+    from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics import oracle
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
     from vitcapr.metrics.references import references_of

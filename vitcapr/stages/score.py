@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vitcapr.config.metrics import ENCODERS, ScoreSettings
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     CaptionsFile,
     ManifestFile,
     MetricsFile,
@@ -11,7 +11,7 @@ from vitcapr.declaration.kinds import (
     PerImageFile,
     VocabularyFile,
 )
-from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -33,12 +33,12 @@ def score(
 
     Without the paraphrases, METEOR reads its whole table.
     """
-    from vitcapr.artefacts.captions import read_results
-    from vitcapr.artefacts.coco import read_instances
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.artefacts.per_image import write_per_image
-    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.formats.captions import read_results
+    from vitcapr.formats.coco import read_instances
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.per_image import write_per_image
+    from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics import java, oracle
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.references import references_of, sample_references

@@ -1,9 +1,9 @@
 """Retrieval across languages: captions in one find captions of the same picture in another."""
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile, MetricsFile
-from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -18,10 +18,10 @@ def score_languages(
     model: ModelName = "",
 ) -> None:
     """Rank the captions of each language for each caption of every other."""
-    from vitcapr.artefacts.embeddings import read_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import Score, write_metrics
-    from vitcapr.metrics.languages import pairs_of_languages
+    from vitcapr.formats.embeddings import read_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import Score, write_metrics
+    from vitcapr.metrics.cross_language import pairs_of_languages
     from vitcapr.metrics.retrieval_files import check_pool
 
     options = settings.metrics

@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     EmbeddingsFile,
     ManifestFile,
     MetricsFile,
@@ -11,8 +12,7 @@ from vitcapr.declaration.kinds import (
     QueryBankFile,
     WeightFile,
 )
-from vitcapr.declaration.stage import In, ModelName, Out, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import In, ModelName, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -34,10 +34,10 @@ def score_pools(
     """
     import numpy as np
 
-    from vitcapr.artefacts.embeddings import read_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
-    from vitcapr.artefacts.pools import read_pools
+    from vitcapr.formats.embeddings import read_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.pools import read_pools
     from vitcapr.metrics.pools import joined, origin, rank_pools
     from vitcapr.metrics.report import interval_protocol
     from vitcapr.metrics.retrieval_files import check_pool, read_correction

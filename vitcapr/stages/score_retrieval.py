@@ -1,7 +1,7 @@
 """Retrieval in both directions: Recall@K, ranks, mAP@R, each with its interval, and the ranks themselves."""
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     EmbeddingsFile,
     ManifestFile,
     MetricsFile,
@@ -9,7 +9,7 @@ from vitcapr.declaration.kinds import (
     RanksFile,
     WeightFile,
 )
-from vitcapr.declaration.stage import In, ModelName, Out, Split, stage
+from vitcapr.pipeline.stage import In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -30,9 +30,9 @@ def score_retrieval(
 
     With a query bank and its weight, the scores are corrected for hubness.
     """
-    from vitcapr.artefacts.embeddings import read_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
+    from vitcapr.formats.embeddings import read_embeddings
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
     from vitcapr.metrics.retrieval_files import check_pool, read_correction
     from vitcapr.metrics.retrieval_scoring import score_embeddings, shown_recalls
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from vitcapr.config.base import StageSettings
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
-from vitcapr.declaration.kinds import CaptionsFile, FeaturesFile, ManifestFile, MetricsFile
-from vitcapr.declaration.stage import DecodingName, In, ModelName, Out, Split, stage
+from vitcapr.formats.kinds import CaptionsFile, FeaturesFile, ManifestFile, MetricsFile
+from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter
 
 
@@ -52,10 +52,10 @@ def score_similarity(
     """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
     import numpy as np
 
-    from vitcapr.artefacts.captions import read_results
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.metrics import write_metrics
     from vitcapr.building.similarity import SentenceVectors, bert_scores, image_vectors
+    from vitcapr.formats.captions import read_results
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.metrics import write_metrics
     from vitcapr.metrics.bootstrap import Measure
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.references import references_of, sample_references

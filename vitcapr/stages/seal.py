@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vitcapr.declaration.kinds import FeaturesFile, ManifestFile, PartFile
-from vitcapr.declaration.stage import In, Out, StoreRoot, stage
+from vitcapr.formats.kinds import FeaturesFile, ManifestFile, PartFile
+from vitcapr.pipeline.stage import In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,8 +16,8 @@ def seal(
     sealed: Out[FeaturesFile],
 ) -> None:
     """Check that the chunks of every task exist, and write the manifest that seals the feature store."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.store.seal import seal as seal_parts
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.store.seal import seal as seal_parts
 
     data = read_manifest(manifest)
     written = seal_parts(parts, Path(stores), data.images["image_id"].tolist(), sealed)

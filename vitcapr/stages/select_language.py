@@ -1,8 +1,8 @@
 """Select the embeddings of one language from those of several languages."""
 
-from vitcapr.declaration.kinds import EmbeddingsFile, ManifestFile
-from vitcapr.declaration.stage import In, Language, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import EmbeddingsFile, ManifestFile
+from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -17,8 +17,8 @@ def select_language(
     """Keep the captions of one language, and the images that have one, to score this language separately."""
     import numpy as np
 
-    from vitcapr.artefacts.embeddings import Embeddings, read_embeddings, write_embeddings
-    from vitcapr.artefacts.manifest import read_manifest
+    from vitcapr.formats.embeddings import Embeddings, read_embeddings, write_embeddings
+    from vitcapr.formats.manifest import read_manifest
 
     found = read_embeddings(all_languages)
     kept = read_manifest(manifest).captions["language"].to_numpy()[found.caption_row] == language

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels, SeededModel
-from vitcapr.declaration.kinds import SummaryFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import SummaryFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -28,11 +28,11 @@ def spread(
     table: Annotated[Out[TableFile], "spread.md: both for people"],
 ) -> None:
     """Say how far scores lie apart over seeds, and which models differ by more."""
-    from vitcapr.artefacts.summary import read_summary
     from vitcapr.files import write_text
+    from vitcapr.formats.summary import read_summary
+    from vitcapr.formats.tables.csv import frame_to_csv
+    from vitcapr.formats.tables.markdown import to_page
     from vitcapr.metrics import spread as seed_spread
-    from vitcapr.tables.csv import frame_to_csv
-    from vitcapr.tables.markdown import to_page
 
     models = {name: seed_spread.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
     scores = read_summary(summary)

@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from vitcapr.declaration.kinds import MetricsFile, SummaryFile, TableFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import MetricsFile, SummaryFile, TableFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,9 +16,9 @@ def summary(
     metrics: list[In[MetricsFile]] | None = None,
 ) -> None:
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
-    from vitcapr.artefacts.metrics import read_metrics
-    from vitcapr.artefacts.summary import write_summary
     from vitcapr.files import write_text
+    from vitcapr.formats.metrics import read_metrics
+    from vitcapr.formats.summary import write_summary
     from vitcapr.metrics.score_tables import scores_page
     from vitcapr.metrics.summary import collect, tidy
 

@@ -2,9 +2,9 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.tags import TagsConfig
-from vitcapr.declaration.kinds import ManifestFile, TagsCard, TagsFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import ManifestFile, TagsCard, TagsFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -17,9 +17,9 @@ def tag_words(
     manifest: In[ManifestFile], settings: TagSettings, report: Reporter, tags: Out[TagsFile], card: Out[TagsCard]
 ) -> None:
     """Tag the words of all captions with the tagger of their language."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tags import TagTable, write_tags_card
     from vitcapr.files import sha256_file
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tags import TagTable, write_tags_card
     from vitcapr.text.tags import taggers
 
     captions = read_manifest(manifest).captions

@@ -2,9 +2,9 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.features import TrainedBackboneConfig
-from vitcapr.declaration.kinds import ManifestFile, TrainedBackboneFolder
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import ManifestFile, TrainedBackboneFolder
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -21,11 +21,11 @@ def train_backbone(
 ) -> None:
     """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
     accuracies."""
-    from vitcapr.artefacts.history import write_history
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
-    from vitcapr.training.backbone import save_backbone, train_vit
-    from vitcapr.training.backbone_data import names_of_train, read_split, size_of_pictures
+    from vitcapr.demo.backbone import save_backbone, train_vit
+    from vitcapr.demo.backbone_data import names_of_train, read_split, size_of_pictures
+    from vitcapr.encoders.precision import resolve_device, resolve_dtype
+    from vitcapr.formats.history import write_history
+    from vitcapr.formats.manifest import read_manifest
 
     training = settings.trained_backbone
     data = read_manifest(manifest)

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.captioner import CaptionerConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     FeaturesFile,
     ManifestFile,
     ModelFolder,
@@ -15,7 +15,7 @@ from vitcapr.declaration.kinds import (
     VocabularyFile,
     WordVectorsFile,
 )
-from vitcapr.declaration.stage import CodeHash, In, Out, stage
+from vitcapr.pipeline.stage import CodeHash, In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -51,17 +51,17 @@ def train_captioner(
     """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
     import torch
 
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.model_card import WEIGHTS
-    from vitcapr.artefacts.tokens import TokenTable
-    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
     from vitcapr.building.recipe import recipe_of
-    from vitcapr.features.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.features.store.layer import of_layer
-    from vitcapr.features.store.reader import open_features
+    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.model_card import WEIGHTS
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.captioners import build_captioner
+    from vitcapr.store.layer import of_layer
+    from vitcapr.store.reader import open_features
     from vitcapr.training.captioner import CaptionerTask
     from vitcapr.training.outcome import train_into
     from vitcapr.training.validation import GreedyCider

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.retriever import RetrieverConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import (
     FeaturesFile,
     ManifestFile,
     RetrieverTrainingFolder,
@@ -15,8 +16,7 @@ from vitcapr.declaration.kinds import (
     VocabularyFile,
     WordVectorsFile,
 )
-from vitcapr.declaration.stage import CodeHash, In, Out, stage
-from vitcapr.errors import UserError
+from vitcapr.pipeline.stage import CodeHash, In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -51,13 +51,13 @@ def train_retriever(
     word_vectors: In[WordVectorsFile] | None = None,
 ) -> None:
     """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tokens import TokenTable
-    from vitcapr.artefacts.vocabulary import Vocabulary
     from vitcapr.building.retriever import architecture_of, train_dual_encoder
     from vitcapr.building.retriever_texts import describe_text_encoder, drawn_captions, open_text_features, texts_of
-    from vitcapr.features.encoders.precision import resolve_device, resolve_dtype
+    from vitcapr.encoders.precision import resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.dual_encoder import DualEncoder
     from vitcapr.models.text_towers import FeatureTower
     from vitcapr.retrieval.augmented_views import open_augmented_views

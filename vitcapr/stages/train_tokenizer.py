@@ -4,9 +4,9 @@ from typing import Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import TokenizerConfig
-from vitcapr.declaration.kinds import ManifestFile, TokenizerFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import ManifestFile, TokenizerFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -23,8 +23,8 @@ def train_tokenizer(
     manifest: In[ManifestFile], settings: TrainTokenizerSettings, report: Reporter, tokenizer: Out[TokenizerFile]
 ) -> None:
     """Train a WordPiece tokenizer on the captions of the training split only."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tokenizer import write_tokenizer
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tokenizer import write_tokenizer
     from vitcapr.text.wordpiece import train_wordpiece
 
     wanted = settings.tokenizer

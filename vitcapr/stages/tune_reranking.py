@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.reranking import WeighingConfig
-from vitcapr.declaration.kinds import (
+from vitcapr.formats.kinds import (
     CaptionsFile,
     FeaturesFile,
     ManifestFile,
@@ -13,7 +13,7 @@ from vitcapr.declaration.kinds import (
     VocabularyFile,
     WeightFile,
 )
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 SPLIT = "validation"
@@ -50,10 +50,10 @@ def tune_reranking(
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.weight import RerankingWeight
     from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.weight import RerankingWeight
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
     from vitcapr.metrics.references import references_of
 

@@ -1,9 +1,9 @@
 """Build the vocabulary and encode every caption as word numbers."""
 
 from vitcapr.config.text import VocabularySettings
-from vitcapr.declaration.kinds import ManifestFile, TokensFile, VocabularyFile
-from vitcapr.declaration.stage import In, Out, stage
 from vitcapr.errors import UserError
+from vitcapr.formats.kinds import ManifestFile, TokensFile, VocabularyFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -16,9 +16,9 @@ def vocabulary(
     tokens: Out[TokensFile],
 ) -> None:
     """Count the words of the captions, keep the frequent ones, and encode every caption as word numbers."""
-    from vitcapr.artefacts.manifest import read_manifest
-    from vitcapr.artefacts.tokens import TokenTable
-    from vitcapr.artefacts.vocabulary import Vocabulary
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.tokens import TokenTable
+    from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.text.normalise import words_of
 
     text = settings.text

@@ -1,8 +1,8 @@
 """Select the weight of a query bank in the scores of a model, on the validation split."""
 
 from vitcapr.config.query_bank import WeighQueryBankSettings
-from vitcapr.declaration.kinds import EmbeddingsFile, QueryBankFile, WeightFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import EmbeddingsFile, QueryBankFile, WeightFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -15,7 +15,7 @@ def weigh_query_bank(
     weight: Out[WeightFile],
 ) -> None:
     """Try inverse temperatures and weights of the query bank, and keep the pair with the highest sum of recalls."""
-    from vitcapr.artefacts.embeddings import read_embeddings
+    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.metrics.query_bank import weigh
 
     tried = settings.query_bank

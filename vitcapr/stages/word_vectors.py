@@ -5,8 +5,8 @@ from typing import Any
 from vitcapr.config.base import StageSettings
 from vitcapr.config.dataset import find_data
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.declaration.kinds import CoverageFile, VocabularyFile, WordVectorsFile
-from vitcapr.declaration.stage import In, Out, stage
+from vitcapr.formats.kinds import CoverageFile, VocabularyFile, WordVectorsFile
+from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
 
@@ -30,8 +30,8 @@ def word_vectors(
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
 
-    from vitcapr.artefacts.vocabulary import Vocabulary
-    from vitcapr.artefacts.word_vectors import write_coverage, write_word_vectors
+    from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.formats.word_vectors import write_coverage, write_word_vectors
     from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
     named = settings.word_vectors

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.artefacts.vocabulary import PAD, Vocabulary
 from vitcapr.errors import UserError
+from vitcapr.formats.vocabulary import PAD, Vocabulary
 
 _NAMED = 20
 """Maximum number of damaged lines, and of missing words, that a message lists."""

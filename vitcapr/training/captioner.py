@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.features.batches.loader import PAD, CaptionBatch, CaptionBatches
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.batches.loader import PAD, CaptionBatch, CaptionBatches
+from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.interface import Captioner
+from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.self_critical import SelfCritical
 

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.features.batches.augment import Augmentation
-from vitcapr.features.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
-from vitcapr.features.batches.tokenised import TowerCaptions
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.batches.augment import Augmentation
+from vitcapr.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
+from vitcapr.batches.tokenised import TowerCaptions
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
 from vitcapr.retrieval.finetuned import embed_captions, embed_pixels
+from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce
 from vitcapr.training.pooled_loss import pooled_loss

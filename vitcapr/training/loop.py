@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.encoders.precision import autocast
 from vitcapr.errors import Preempted, UserError
-from vitcapr.features.encoders.precision import autocast
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
 from vitcapr.training.average import WeightAverage

@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from vitcapr.features.batches.pairs import PairBatch
+from vitcapr.batches.pairs import PairBatch
 
 B = TypeVar("B", bound=PairBatch)
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from vitcapr.artefacts.history import History, write_history
-from vitcapr.artefacts.model_folder import write_model
+from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
-from vitcapr.features.encoders.precision import dtype_name
 from vitcapr.files import canonical_json, sha256_bytes, write_text
+from vitcapr.formats.history import History, write_history
+from vitcapr.formats.model_folder import write_model
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 import torch
 
+from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import Preempted, UserError
-from vitcapr.features.encoders.precision import resolve_device
 from vitcapr.training import distributed
 from vitcapr.training.signals import stop_on_signal
 

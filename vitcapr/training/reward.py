@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vitcapr.artefacts.tokens import TokenTable
+from vitcapr.formats.tokens import TokenTable
 
 _ORDERS = 4
 _SIGMA = 6.0

@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from pycocoevalcap.cider.cider import Cider
 
-from vitcapr.artefacts.tokens import TokenTable
-from vitcapr.artefacts.vocabulary import Vocabulary
 from vitcapr.decoding.greedy import greedy
-from vitcapr.features.store.reader import FeatureStore
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
+from vitcapr.store.reader import FeatureStore
 
 
 class GreedyCider:

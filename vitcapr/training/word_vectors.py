@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from vitcapr.artefacts.word_vectors import read_word_vectors
 from vitcapr.errors import UserError
+from vitcapr.formats.word_vectors import read_word_vectors
 
 
 def start_embedding(embedding: nn.Embedding, path: Path, key: str) -> None:

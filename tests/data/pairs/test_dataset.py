@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from vitcapr.artefacts.manifest import Manifest, read_manifest
-from vitcapr.artefacts.pairs import read_pair_table
 from vitcapr.config.data import ScenesConfig
-from vitcapr.data.scenes.dataset import write_scenes
-from vitcapr.declaration.run import run_stage
+from vitcapr.demo.scenes.dataset import write_scenes
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest, read_manifest
+from vitcapr.formats.pairs import read_pair_table
+from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.data_pairs import data_pairs
 

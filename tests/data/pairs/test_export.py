@@ -10,12 +10,12 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from vitcapr.artefacts.manifest import read_manifest
-from vitcapr.artefacts.pairs import read_pair_table
 from vitcapr.commands import pairs
 from vitcapr.data.pairs.claims import text_length
-from vitcapr.declaration.run import run_stage
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.pairs import read_pair_table
+from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_pairs import data_pairs
 from vitcapr.stages.draw_pair_lengths import draw_pair_lengths
 

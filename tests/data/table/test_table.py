@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.artefacts.manifest import Manifest, read_manifest
 from vitcapr.config.base import parse
 from vitcapr.config.table import TableConfig
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
 from vitcapr.stages.data_table import TableSettings, data_table
 

@@ -11,14 +11,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from vitcapr.artefacts.manifest import write_manifest
-from vitcapr.artefacts.pairs import TABLE, write_pair_card, write_pair_table
-from vitcapr.artefacts.pools import write_pools
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
 from vitcapr.data.pairs.record import LANGUAGES, Pair
 from vitcapr.data.pairs.split import choose_pools, deal, draw
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table
+from vitcapr.formats.pools import write_pools
 from vitcapr.progress import Reporter
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from vitcapr.artefacts.manifest import Manifest
-from vitcapr.artefacts.pairs import TABLE, read_pair_table
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.pairs import TABLE, read_pair_table
 
 COLUMNS = ("text", "image", "language", "category", "split")
 """What ``data.pairs.columns`` calls them by default."""

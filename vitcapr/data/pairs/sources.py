@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.artefacts.manifest import Manifest
 from vitcapr.data.collect import Listing
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
@@ -12,6 +11,7 @@ from vitcapr.data.pairs.record import Pair
 from vitcapr.data.pairs.table import ColumnNames, list_table
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
+from vitcapr.formats.manifest import Manifest
 from vitcapr.progress import Reporter
 
 PICTURES = "pictures"

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from vitcapr.errors import UserError
+from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio, ratio_measure
-from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.coco_objects import mentioned
 from vitcapr.metrics.columns import GROUNDING, ScoreColumn
 

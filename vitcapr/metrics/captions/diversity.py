@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.columns import LANGUAGE, ScoreColumn, count
 
 _FUNCTION_WORDS = """

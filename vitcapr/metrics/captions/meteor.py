@@ -3,8 +3,8 @@
 import numpy as np
 
 from vitcapr.metrics import java
+from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.caption_metric import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 from vitcapr.metrics.java import MeteorResult
 from vitcapr.metrics.paraphrases import find_paraphrases

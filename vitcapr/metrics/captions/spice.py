@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 from vitcapr.errors import UserError
+from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.caption_metric import CaptionMetric
 from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import run_spice, spice_folder

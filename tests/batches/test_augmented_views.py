@@ -1,0 +1,62 @@
+"""Which view of an image a batch shows: one of all, the same again from any batch on and in any process."""
+
+import numpy as np
+import pytest
+import torch
+
+from vitcapr.batches.augmented_views import AugmentedViews, draw_augmented_views
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.pairs import FeatureTexts, PairBatch, PairBatches
+
+IMAGES = 200
+
+
+def view(number: int) -> MemoryFeatures:
+    """Image i of view v is 10 i + v everywhere."""
+    values = (10 * np.arange(IMAGES) + number).astype(np.float32)
+    return MemoryFeatures(
+        cls=MemoryArray(values[:, None]), patches=MemoryArray(np.broadcast_to(values[:, None, None], (IMAGES, 3, 2)))
+    )
+
+
+VIEWS = [view(number) for number in range(3)]
+
+
+def read(start: int = 0, epoch: int = 1, **options: object) -> list[PairBatch]:
+    texts = FeatureTexts(MemoryArray(np.zeros((IMAGES, 1), np.float16)), np.arange(IMAGES), np.arange(IMAGES))
+    drawn = draw_augmented_views(VIEWS, 7, epoch)
+    batches = PairBatches(
+        drawn, texts, np.arange(IMAGES), 32, arrays=("cls", "patches"), seed=7, epoch=epoch, start_batch=start,
+        **options,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return list(batches)
+
+
+def test_a_batch_shows_every_image_in_one_view_and_an_epoch_shows_all_views() -> None:
+    shown = []
+    for batch in read():
+        images, views = batch.features["cls"][:, 0].long() // 10, batch.features["cls"][:, 0].long() % 10
+        assert images.tolist() == batch.rows.tolist()
+        assert torch.equal(batch.features["patches"], batch.features["cls"][:, None].expand(-1, 3, 2))
+        shown += views.tolist()
+    assert min(np.bincount(shown, minlength=3)) > IMAGES / 5
+
+
+def test_the_same_from_any_batch_on_and_another_view_in_another_epoch() -> None:
+    whole = read()
+    for start in (1, 4):
+        for again, batch in zip(read(start), whole[start:], strict=True):
+            assert torch.equal(again.features["cls"], batch.features["cls"])
+    drawn, other = (AugmentedViews(VIEWS, 7, epoch)["cls"].gather(np.arange(IMAGES)) for epoch in (1, 2))
+    assert 0.5 < (drawn != other).mean() < 0.8
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_processes_together_see_what_one_would(processes: int) -> None:
+    parts = [read(share=(rank, processes)) for rank in range(processes)]
+    for together, batch in zip(zip(*parts, strict=True), read(), strict=True):
+        assert torch.equal(torch.cat([part.features["cls"] for part in together]), batch.features["cls"])
+
+
+def test_a_single_view_is_the_store_itself() -> None:
+    assert draw_augmented_views(VIEWS[:1], 7, 1) is VIEWS[0]

@@ -1,0 +1,145 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import zarr
+
+from vitcapr.batches.loader import CaptionBatches, block_order
+from vitcapr.errors import UserError
+from vitcapr.store.zarr_readers import open_zarr
+
+CAPTIONS = {0: [[1, 5, 2], [1, 2]], 1: [[1, 6, 7, 8, 2]], 3: [[1, 9, 2]], 4: [[1, 4, 2], [1, 3, 3, 2], [1, 2]]}
+
+
+class Rows:
+    """Array whose row r is filled with r."""
+
+    def __init__(self, images: int, *shape: int) -> None:
+        self.images, self.shape = images, shape
+
+    def __len__(self) -> int:
+        return self.images
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        if 99 in rows:
+            raise UserError("a chunk of the feature store is missing")
+        return np.broadcast_to(rows.reshape(-1, *[1] * len(self.shape)), (rows.size, *self.shape)).astype(np.float16)
+
+
+class Store(dict[str, Rows]):
+    block = 1
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store(patches=Rows(100, 3, 2), cls=Rows(100, 2))
+
+
+@pytest.fixture
+def tokens() -> dict[str, np.ndarray]:
+    captions = [(row, caption) for row, several in CAPTIONS.items() for caption in several]
+    return {
+        "ids": np.concatenate([caption for _, caption in captions]).astype(np.int32),
+        "offsets": np.cumsum([0, *(len(caption) for _, caption in captions)]).astype(np.int64),
+        "image_row": np.array([row for row, _ in captions], np.int32),
+    }
+
+
+def test_a_batch_by_hand(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    batches = CaptionBatches(
+        store, tokens, np.array([1, 2, 0, 3]), 2, max_length=4, arrays=("patches", "cls"), shuffle=False
+    )
+    first, second = batches
+    assert len(batches) == 2
+    assert first.rows.tolist() == [1, 0]
+    assert first.tokens.tolist() == [[1, 6, 7, 8], [1, 5, 2, 0], [1, 2, 0, 0]]
+    assert first.image_index.tolist() == [0, 1, 1]
+    assert first.features["patches"].shape == (2, 3, 2)
+    assert first.features["cls"].tolist() == [[1, 1], [0, 0]]
+    assert (first.tokens.dtype, first.image_index.dtype) == (torch.int64, torch.int64)
+    assert first.features["cls"].dtype == torch.float16
+    assert second.rows.tolist() == [3]
+    assert second.tokens.tolist() == [[1, 9, 2]]
+
+
+def flat(batches: CaptionBatches) -> list[tuple[list[int], list[list[int]]]]:
+    return [(batch.rows.tolist(), batch.tokens.tolist()) for batch in batches]
+
+
+def test_an_epoch_has_every_image_once_with_all_its_captions(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    seen: dict[int, list[list[int]]] = {}
+    for batch in CaptionBatches(store, tokens, np.arange(6), 3, seed=4):
+        for caption, image in zip(batch.tokens.tolist(), batch.image_index.tolist(), strict=True):
+            row = int(batch.rows[image])
+            assert batch.features["patches"][image, 0, 0] == row
+            seen.setdefault(row, []).append([token for token in caption if token])
+    assert seen == CAPTIONS
+
+
+def test_seed_and_epoch_decide_the_order_and_an_epoch_can_be_continued(
+    store: Store, tokens: dict[str, np.ndarray]
+) -> None:
+    def batches(**options: Any) -> CaptionBatches:
+        return CaptionBatches(store, tokens, np.arange(5), 1, **options)
+
+    whole = flat(batches(seed=1, epoch=2))
+    assert flat(batches(seed=1, epoch=2)) == whole
+    assert flat(batches(seed=1, epoch=2, start_batch=3)) == whole[3:]
+    orders = {tuple(rows[0] for rows, _ in flat(batches(seed=s, epoch=e))) for s in range(4) for e in range(4)}
+    assert len(orders) > 8
+
+
+def test_captions_need_not_be_grouped(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    tokens["image_row"] = tokens["image_row"][::-1].copy()
+    (batch,) = CaptionBatches(store, tokens, np.array([0]), 1)
+    assert batch.tokens.tolist() == [[1, 3, 3, 2], [1, 2, 0, 0]]
+
+
+def test_leaving_an_epoch_early_ends_its_thread(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    import threading
+
+    iterator = iter(CaptionBatches(store, tokens, np.arange(5), 1, depth=1))
+    next(iterator)
+    iterator.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name == "batches"]
+
+
+def test_an_error_while_reading_ahead_reaches_the_reader(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    tokens["image_row"][-1] = 99
+    batches = CaptionBatches(store, tokens, np.array([0, 99]), 1, shuffle=False)
+    iterator = iter(batches)
+    assert next(iterator).rows.tolist() == [0]
+    with pytest.raises(UserError, match="chunk of the feature store is missing"):
+        next(iterator)
+
+
+def test_rows_that_cannot_be_are_refused(store: Store, tokens: dict[str, np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="of a store of 100 images"):
+        CaptionBatches(store, tokens, np.array([100]), 1)
+    with pytest.raises(ValueError, match="no image among the rows has a caption"):
+        CaptionBatches(store, tokens, np.array([2]), 1)
+
+
+def test_block_order_keeps_blocks_together() -> None:
+    order = block_order(np.arange(40), 10, np.random.default_rng(0))
+    assert sorted(order.tolist()) == list(range(40))
+    assert all(len(set((order[start : start + 10] // 10).tolist())) == 1 for start in range(0, 40, 10))
+    assert order[:10].tolist() != sorted(order[:10].tolist())
+
+
+def test_a_compressed_store_of_another_program(tmp_path: Path, tokens: dict[str, np.ndarray]) -> None:
+    values = np.random.default_rng(0).standard_normal((5, 3, 2)).astype(np.float32)
+    group = zarr.open_group(tmp_path / "other.zarr", mode="w")
+    group.create_array("patches", data=values, chunks=(2, 1, 2))
+    features = open_zarr(tmp_path / "other.zarr")
+    rows = np.array([4, 0, 3, 3, 1])
+    np.testing.assert_array_equal(features["patches"].gather(rows), values[rows])
+    assert (features.block, features["patches"].shape) == (8, (5, 3, 2))
+    for batch in CaptionBatches(features, tokens, np.arange(5), 2):
+        np.testing.assert_array_equal(batch.features["patches"], values[batch.rows])
+    with pytest.raises(UserError, match="no Zarr group"):
+        open_zarr(tmp_path / "absent.zarr")
+    with pytest.raises(IndexError):
+        features["patches"].gather(np.array([5]))

@@ -1,0 +1,152 @@
+"""Small data sets and random checkpoints of the real model classes, made on the spot."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from transformers import PreTrainedModel, ViTConfig, ViTModel
+
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.extract import extract
+from vitcapr.stages.seal import seal
+from vitcapr.store.reader import FeatureStore, open_features
+
+PROCESSOR = {
+    "image_processor_type": "ViTImageProcessor",
+    "size": {"height": 16, "width": 16},
+    "resample": 2,
+    "image_mean": [0.4, 0.5, 0.6],
+    "image_std": [0.2, 0.3, 0.4],
+}
+
+
+def _save(model: PreTrainedModel, folder: Path, processor: dict[str, object] | None = None) -> Path:
+    model.save_pretrained(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor or PROCESSOR))
+    return folder
+
+
+def _tiny_vit(**changes: object) -> ViTModel:
+    torch.manual_seed(0)
+    settings = {
+        "hidden_size": 8,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "image_size": 16,
+        "patch_size": 8,
+        "initializer_range": 0.5,
+    }
+    return ViTModel(ViTConfig(**{**settings, **changes}), add_pooling_layer=False).eval()
+
+
+def make_dataset(folder: Path, images: int) -> Path:
+    """A manifest of ``images`` noisy pictures of several sizes, one caption each."""
+    generator = np.random.default_rng(0)
+    pictures = folder / "pictures"
+    pictures.mkdir(parents=True)
+    rows = []
+    for number in range(images):
+        width, height = 20 + number % 7, 18 + number % 5
+        pixels = generator.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        path = pictures / f"bild_{number}_ä.png"
+        Image.fromarray(pixels).save(path)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        rows.append((f"{number}_ä", path.name, "train", width, height, digest))
+    table = pd.DataFrame(rows, columns=["image_id", "path", "split", "width", "height", "sha256"])
+    captions = pd.DataFrame(
+        {
+            "caption_id": table["image_id"] + "#0",
+            "image_id": table["image_id"],
+            "language": "en",
+            "text": "noise",
+            "split": "train",
+        }
+    )
+    return write_manifest(
+        folder, dataset="noise", image_root=pictures, images=table, captions=captions, rejected=[], objects=None
+    )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A data set and a backbone, and the two stages run on them as the rules do."""
+
+    root: Path
+    manifest: Path
+    backbone: Path
+
+    def settings(
+        self, chunk: int = 4, batch: int = 2, reuse: bool = True, licence: str | None = None, **backbone: object
+    ) -> str:
+        return json.dumps(
+            {
+                "backbone": {"source": "noise-vit", "dtype": "float32", **backbone},
+                "features": {"chunk": chunk, "batch": batch, "device": "cpu", "reuse": reuse},
+                "terms": {"licence": licence},
+            }
+        )
+
+    def part(self, name: str, task: int) -> Path:
+        return self.root / "results" / name / "features" / "vit" / "parts" / f"{task}.json"
+
+    def extract(
+        self, name: str = "a", task: int = 0, tasks: int = 1, stores: str = "stores", **settings: object
+    ) -> Path:
+        part = self.part(name, task)
+        run_stage(
+            extract,
+            self.root / "extract.log",
+            manifest=self.manifest,
+            backbone=self.backbone,
+            task=task,
+            tasks=tasks,
+            stores=self.root / "results" / stores,
+            part=part,
+            settings=self.settings(**settings),  # type: ignore[arg-type]
+        )
+        return part
+
+    def seal(self, parts: list[Path], name: str = "a", stores: str = "stores") -> Path:
+        output = self.root / "results" / name / "features" / "vit" / "manifest.json"
+        run_stage(seal, parts=parts, manifest=self.manifest, stores=self.root / "results" / stores, sealed=output)
+        return output
+
+    def run(self, name: str = "a", **settings: object) -> FeatureStore:
+        return open_features(self.seal([self.extract(name, **settings)], name))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Experiment:
+    backbone = _save(_tiny_vit(), tmp_path / "noise-vit")
+    return Experiment(tmp_path, make_dataset(tmp_path / "data", 11), backbone)
+
+
+@pytest.fixture
+def snapshot() -> Callable[[Path], dict[str, bytes]]:
+    """Every file below a folder, hidden ones too, with its bytes."""
+
+    def take(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    return take
+
+
+@pytest.fixture
+def tiny_vit() -> Callable[..., ViTModel]:
+    """Makes a random ViT: 8 channels, 2 layers, pictures of 16 pixels in patches of 8; keywords change it."""
+    return _tiny_vit
+
+
+@pytest.fixture
+def save_checkpoint() -> Callable[..., Path]:
+    """Saves a model and a processor configuration to a folder, as a hub checkpoint has them."""
+    return _save

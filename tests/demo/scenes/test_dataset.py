@@ -1,0 +1,248 @@
+"""Pictures, masks and manifest of the rendered data set, and its stage."""
+
+import io
+import json
+import operator
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from PIL import Image
+
+from vitcapr.config.data import ScenesConfig
+from vitcapr.demo.scenes.dataset import make_picture, make_scene, original_of, split_of, write_scenes
+from vitcapr.demo.scenes.processes import mapped
+from vitcapr.demo.scenes.scene import DEPTHS
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.pipeline.run import run_stage
+from vitcapr.progress import Reporter
+from vitcapr.stages.data_scenes import data_scenes
+
+
+def write(directory: Path, images: int, processes: int = 1, seed: int = 1, size: int = 64) -> Path:
+    with Reporter(stream=io.StringIO()) as reporter:
+        scenes = ScenesConfig(images=images, size=size, seed=seed, validation=0.1, test=0.1)
+        return write_scenes(directory, **scenes.canonical(), processes=processes, reporter=reporter)
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)))
+
+
+def test_the_same_seed_gives_the_same_bytes_in_any_number_of_processes(tmp_path: Path) -> None:
+    write(tmp_path / "one", 40)
+    write(tmp_path / "two", 40, processes=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+def test_another_seed_gives_other_pictures() -> None:
+    assert make_picture(1, 0, 64).picture != make_picture(2, 0, 64).picture
+
+
+def test_more_pictures_leave_the_first_as_they_are(tmp_path: Path) -> None:
+    few, many = read_manifest(write(tmp_path / "few", 12)), read_manifest(write(tmp_path / "many", 30))
+    for name in ("images", "captions", "objects"):
+        table = getattr(few, name)
+        pd.testing.assert_frame_equal(table, getattr(many, name).iloc[: len(table)])
+    few_files, many_files = contents(tmp_path / "few"), contents(tmp_path / "many")
+    for name, content in few_files.items():
+        if name.startswith(("pictures/", "masks/")):
+            assert many_files[name] == content
+
+
+def test_the_manifest_lists_the_rendered_objects(tmp_path: Path) -> None:
+    data = read_manifest(write(tmp_path / "set", 20))
+    assert data.image_root == (tmp_path / "set").resolve()
+    assert data.images["split"].value_counts().to_dict() == {"train": 16, "validation": 2, "test": 2}
+    assert len(data.captions) == 20 * 10
+    assert set(data.captions["language"]) == {"en", "zh"}
+    assert data.objects is not None
+    for index in range(20):
+        scene = make_picture(1, index, 64, original_of(index, 0.1, 0.1)).scene
+        row = data.images.iloc[index]
+        expected = [(group.kind, group.color, group.texture) for group in scene.groups for _ in group.things]
+        found = data.objects[data.objects["image_id"] == row["image_id"]]
+        assert list(zip(found["kind"], found["color"], found["texture"], strict=True)) == expected
+        picture = Image.open(data.image_root / row["path"])
+        assert (picture.mode, picture.size) == ("RGB", (row["width"], row["height"]))
+        labels = np.asarray(Image.open(data.image_root / found["mask"].iloc[0]))
+        assert set(np.unique(labels)) - {0} == set(found["label"])
+        texts = " ".join(data.captions[data.captions["image_id"] == row["image_id"]]["text"]).lower()
+        assert all(any(word in texts for word in words) for words in found["words"])
+
+
+def test_masks_lie_where_the_things_are() -> None:
+    for index in range(60):
+        made = make_picture(1, index, 112)
+        labels = pixels(made.mask)
+        things = [thing for group in made.scene.groups for thing in group.things]
+        for number, thing in enumerate(things):
+            y, x = np.nonzero(labels == number + 1)
+            reach = 0.62 * thing.side * 112 + 1
+            assert np.abs(x + 0.5 - 112 * thing.x).max() <= reach
+            assert np.abs(y + 0.5 - 112 * thing.y).max() <= reach
+            share = len(x) / (thing.side * 112) ** 2
+            assert share > 0.2
+
+
+def test_the_mask_is_the_thing_and_not_the_background() -> None:
+    """In a plain thing most pixels have its colour, and around it few."""
+    from vitcapr.demo.scenes.lexicon import COLORS
+
+    checked = 0
+    for index in range(80):
+        made = make_picture(1, index, 112)
+        picture, labels = pixels(made.picture).astype(int), pixels(made.mask)
+        label = 1
+        for group in made.scene.groups:
+            for _ in group.things:
+                if group.texture == "plain" and group.kind in ("ball", "star", "box", "tree"):
+                    near = np.abs(picture - COLORS[group.color].rgb).max(axis=2) <= 24
+                    assert near[labels == label].mean() > 0.4
+                    assert near[labels == 0].mean() < 0.2
+                    checked += 1
+                label += 1
+    assert checked > 20
+
+
+def test_an_object_in_front_hides_only_a_part_of_the_object_behind() -> None:
+    checked = 0
+    for index in range(400):
+        made = make_picture(1, index, 64)
+        if made.scene.relation not in DEPTHS:
+            continue
+        back = made.scene.drawn[0]
+        alone = pixels_alone(made.scene, back)
+        seen = (pixels(made.mask) == back + 1).sum()
+        assert 0.35 < seen / alone < 0.97
+        checked += 1
+    assert checked > 20
+
+
+def pixels_alone(scene: object, number: int) -> int:
+    """The pixels of one group's mask when nothing else is drawn."""
+    import dataclasses
+    import random
+
+    from vitcapr.demo.scenes.render import render
+
+    only = dataclasses.replace(scene, drawn=(number,))  # type: ignore[type-var]
+    return int((np.asarray(render(only, 64, random.Random(0))[1]) == number + 1).sum())  # type: ignore[arg-type]
+
+
+def test_chance_of_the_pointing_game_is_small() -> None:
+    areas = [(pixels(make_picture(1, index, 64).mask) > 0).mean() for index in range(100)]
+    assert np.mean(areas) < 0.25
+
+
+def test_splits_have_exact_shares_wherever_one_looks() -> None:
+    splits = [split_of(index, 0.1, 0.1)[0] for index in range(1000)]
+    for begin in range(0, 1000, 10):
+        assert sorted(set(splits[begin : begin + 10])) == ["test", "train", "validation"]
+    assert (splits.count("validation"), splits.count("test")) == (100, 100)
+    uneven = [split_of(index, 0.05, 0.2) for index in range(1000)]
+    for split, share in (("train", 750), ("validation", 50), ("test", 200)):
+        assert [number for name, number in uneven if name == split] == list(range(share))
+
+
+def test_every_second_held_out_picture_is_a_near_duplicate_of_one_of_its_split() -> None:
+    known = {index: original_of(index, 0.05, 0.2) for index in range(400)}
+    assert all(known[index] is None for index in known if split_of(index, 0.05, 0.2)[0] == "train")
+    for split, pictures in (("validation", 20), ("test", 80)):
+        held_out = [index for index in known if split_of(index, 0.05, 0.2)[0] == split]
+        assert len(held_out) == pictures
+        assert [known[index] for index in held_out[1::2]] == held_out[::2]
+        assert {known[index] for index in held_out[::2]} == {None}
+
+
+def test_a_near_duplicate_has_other_pixels_and_captions_of_its_own() -> None:
+    original, duplicate = make_picture(1, 4, 64), make_picture(1, 14, 64, 4)
+    assert duplicate.scene == make_scene(1, 14, 4) != original.scene == make_scene(1, 4)
+    assert duplicate.picture != original.picture
+    assert not set(duplicate.captions["en"]) & set(original.captions["en"])
+
+
+@pytest.mark.parametrize("size", [32, 200])
+def test_other_sizes(size: int) -> None:
+    assert pixels(make_picture(1, 3, size).picture).shape == (size, size, 3)
+
+
+def test_the_stage_writes_a_data_set(tmp_path: Path) -> None:
+    settings = json.dumps({"scenes": {"images": 10, "size": 48}})
+    run_stage(data_scenes, folder=tmp_path / "set", settings=settings, log=tmp_path / "log")
+    assert len(read_manifest(tmp_path / "set" / "manifest.json").images) == 10
+    assert "10/10 pictures" in (tmp_path / "log").read_text()
+
+
+RENDERING = """
+import sys
+from pathlib import Path
+from vitcapr.demo.scenes.dataset import write_scenes
+from vitcapr.errors import UserError
+from vitcapr.progress import Reporter
+try:
+    with Reporter() as reporter:
+        write_scenes(Path(sys.argv[1]), images=100_000, size=64, seed=1, validation=0.1, test=0.1, near_duplicates=True,
+                     processes=2, reporter=reporter)
+except UserError as error:
+    sys.exit(f"error: {error}")
+"""
+
+
+@contextmanager
+def rendering(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", list[psutil.Process]]]:
+    """A process that renders more than the test waits for, and its two workers, which have begun."""
+    command = [sys.executable, "-c", RENDERING, str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        workers: list[psutil.Process] = []
+        try:
+            while len(list(folder.glob("pictures/*"))) < 2:
+                assert process.poll() is None
+                time.sleep(0.05)
+            children = psutil.Process(process.pid).children(recursive=True)
+            workers = [child for child in children if any("spawn_main" in part for part in child.cmdline())]
+            yield process, workers
+        finally:
+            for each in (process, *workers):
+                with suppress(psutil.NoSuchProcess):
+                    each.kill()
+
+
+def test_a_killed_worker_is_one_line(tmp_path: Path) -> None:
+    """As the kernel kills one when memory runs out."""
+    with rendering(tmp_path) as (process, workers):
+        workers[0].kill()
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].startswith("error: a process that rendered pictures was killed; run it again")
+    assert "Traceback" not in said
+
+
+def test_results_of_processes_are_in_order() -> None:
+    with mapped(partial(pow, 2), 40, processes=3) as results:
+        assert list(results) == [2**number for number in range(40)]
+
+
+def test_an_error_in_a_process_is_raised_here() -> None:
+    with mapped(partial(operator.floordiv, 10), 40, processes=2) as results, pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_workers_end_with_their_parent(tmp_path: Path) -> None:
+    with rendering(tmp_path) as (process, workers):
+        process.kill()
+        process.wait()
+        _, alive = psutil.wait_procs(workers, timeout=60)
+    assert not alive

@@ -1,0 +1,92 @@
+"""Scenes are possible and say what they are."""
+
+from collections import Counter
+
+import numpy as np
+
+from vitcapr.demo.scenes.lexicon import KINDS, PLACES
+from vitcapr.demo.scenes.scene import DEPTHS, DIRECTIONS, SIDES, Group, sample_scene, stream
+
+SCENES = [sample_scene(stream(5, index, 0)) for index in range(1500)]
+
+
+def middle(group: Group) -> tuple[float, float]:
+    return float(np.mean([t.x for t in group.things])), float(np.mean([t.y for t in group.things]))
+
+
+def test_relations_hold_between_the_middles() -> None:
+    for scene in SCENES:
+        x, y = zip(*map(middle, scene.groups), strict=True)
+        if scene.relation in DIRECTIONS:
+            axis, sign = {"left": (x, -1), "right": (x, 1), "above": (y, -1), "below": (y, 1)}[scene.relation]
+            cross = y if axis is x else x
+            assert sign * (axis[0] - axis[1]) > 0.15
+            assert sign * (axis[0] - axis[1]) > abs(cross[0] - cross[1]) - 0.15
+        elif scene.relation == "between":
+            assert x[1] < x[0] < x[2]
+        elif scene.relation in DEPTHS:
+            front = 0 if scene.relation == "in_front" else 1
+            assert scene.drawn == (1 - front, front)
+            assert y[front] >= y[1 - front]
+        elif scene.relation == "row":
+            assert np.ptp([t.y for t in scene.groups[0].things]) < 0.06
+        elif scene.relation == "column":
+            assert np.ptp([t.x for t in scene.groups[0].things]) < 0.06
+        else:
+            assert {"on_left": x[0] < 0.3, "in_middle": 0.4 < x[0] < 0.6, "on_right": x[0] > 0.7}[scene.relation]
+
+
+def test_everything_is_inside_the_picture_and_only_depth_overlaps() -> None:
+    for scene in SCENES:
+        things = [thing for group in scene.groups for thing in group.things]
+        for thing in things:
+            assert thing.side / 2 <= thing.x + 1e-9 <= 1 - thing.side / 2 + 2e-9
+            assert thing.side / 2 <= thing.y + 1e-9 <= 1 - thing.side / 2 + 2e-9
+        for number, one in enumerate(things):
+            for other in things[number + 1 :]:
+                apart = max(abs(one.x - other.x), abs(one.y - other.y)) >= (one.side + other.side) / 2
+                assert apart is (scene.relation not in DEPTHS)
+
+
+def test_kinds_differ_fit_the_place_and_are_named_in_a_fixed_order() -> None:
+    order = list(KINDS)
+    for scene in SCENES:
+        kinds = [group.kind for group in scene.groups]
+        assert len(set(kinds)) == len(kinds)
+        assert set(kinds) <= set(PLACES[scene.place].kinds)
+        if len(kinds) == 2:
+            assert order.index(kinds[0]) < order.index(kinds[1])
+        assert not {group.color for group in scene.groups} & set(PLACES[scene.place].avoided)
+
+
+def test_objects_have_the_stated_size_and_are_large_enough_for_pointing() -> None:
+    for scene in SCENES:
+        for group in scene.groups:
+            for thing in group.things:
+                assert thing.side == SIDES[group.size]
+                assert thing.side * 8 > 1.3
+
+
+def test_all_there_is_occurs() -> None:
+    groups = [group for scene in SCENES for group in scene.groups]
+    assert {scene.place for scene in SCENES} == set(PLACES)
+    assert {group.count for group in groups} == {1, 2, 3, 4}
+    assert {scene.relation for scene in SCENES} == {
+        *DIRECTIONS,
+        *DEPTHS,
+        "between",
+        "row",
+        "column",
+        "on_left",
+        "in_middle",
+        "on_right",
+    }
+    kinds = Counter(group.kind for group in groups)
+    assert set(kinds) == set(KINDS)
+    assert max(kinds.values()) < 2 * min(kinds.values())
+
+
+def test_streams_depend_on_seed_number_and_purpose_only() -> None:
+    draws = {(s, i, p): stream(s, i, p).random() for s in (0, 1) for i in (0, 1) for p in (0, 1)}
+    assert len(set(draws.values())) == len(draws)
+    assert stream(1, 7, 0).random() == stream(1, 7, 0).random()

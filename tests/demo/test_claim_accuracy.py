@@ -1,0 +1,101 @@
+"""Claims of captions counted by hand."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from vitcapr.config.data import ScenesConfig
+from vitcapr.demo.claim_accuracy import claim_accuracy
+from vitcapr.demo.scenes.dataset import write_scenes
+from vitcapr.demo.scenes.reading import read_caption
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.pipeline.run import run_stage
+from vitcapr.progress import Reporter
+from vitcapr.stages.check_claims import check_claims
+
+TRUTH = "On the grass, three small striped red balls are to the left of a big white house."
+
+
+def values(*captions: str) -> dict[str, float]:
+    told = [read_caption(caption) for caption in captions]
+    return {name: measure.value for name, measure in claim_accuracy(told, [read_caption(TRUTH)] * len(told)).items()}
+
+
+def test_the_truth_is_true() -> None:
+    assert set(values(TRUTH).values()) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("caption", "wrong", "told"),
+    [
+        # The claims: two objects, two counts, two sizes, two colours, a texture, the relation and the place.
+        ("four small striped red balls are left of a big white house on the grass", {"counts": 1 / 2}, 10 / 11),
+        ("three small dotted red balls are left of a big black house", {"textures": 0, "colors": 1 / 2}, 8 / 11),
+        ("three red balls above a house in the snow", {"relations": 0, "places": 0}, 5 / 11),
+        ("three red balls left of a tree", {"objects": 1 / 2, "relations": 0}, 3 / 11),
+        # The second house is one too many.
+        ("a white house and a white house", {"objects": 1 / 2}, 3 / 11),
+    ],
+)
+def test_a_wrong_claim_counts_in_its_kind(caption: str, wrong: dict[str, float], told: float) -> None:
+    found = values(caption)
+    assert found["claims_true"] == 0
+    assert found["claim_recall"] == pytest.approx(told)
+    for kind in ("objects", "counts", "sizes", "textures", "colors", "relations", "places"):
+        value = found[f"claims_{kind}"]
+        assert value == pytest.approx(wrong[kind]) if kind in wrong else (value == 1 or math.isnan(value))
+
+
+def test_an_omitted_claim_is_not_wrong() -> None:
+    found = values("a big white house")
+    assert found["claims_true"] == 1
+    assert found["claim_recall"] == pytest.approx(4 / 11)
+
+
+def test_saying_nothing_is_not_true() -> None:
+    assert values("on the grass")["claims_true"] == 0
+
+
+def test_over_captions() -> None:
+    assert values(TRUTH, "four balls", "a house", "two houses")["claims_true"] == 0.5
+
+
+def check(folder: Path, manifest: Path) -> None:
+    captions, metrics = folder / "captions.json", folder / "claims.json"
+    run_stage(check_claims, captions=captions, manifest=manifest, split="test", metrics=metrics)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    with Reporter() as reporter:
+        scenes = ScenesConfig(images=20, size=32, validation=0.1, test=0.2)
+        manifest = write_scenes(tmp_path, **scenes.canonical(), processes=1, reporter=reporter)
+    data = read_manifest(manifest)
+    rows = data.captions[(data.captions["split"] == "test") & (data.captions["language"] == "en")]
+    # The second reference of every picture, and for the first picture one of another.
+    written = dict(rows.groupby("image_id").nth(1)[["image_id", "text"]].to_numpy())
+    first, other = list(written)[:2]
+    written[first] = written[other]
+    captions = [{"image_id": image, "caption": text} for image, text in written.items()]
+    (tmp_path / "captions.json").write_text(json.dumps(captions), encoding="utf-8")
+    check(tmp_path, manifest)
+    metrics = json.loads((tmp_path / "claims.json").read_text())["metrics"]
+    assert metrics["claims_true"]["value"] == pytest.approx(1 - 1 / len(written))
+    assert metrics["claims_true"]["n"] == len(written)
+
+
+def test_another_data_set_is_refused(tmp_path: Path) -> None:
+    image = pd.DataFrame(
+        [("1", "1.png", "test", 4, 4, "0" * 64)], columns=["image_id", "path", "split", "width", "height", "sha256"]
+    )
+    caption = pd.DataFrame(
+        [("1#0", "1", "en", "a dog", "test")], columns=["caption_id", "image_id", "language", "text", "split"]
+    )
+    manifest = write_manifest(
+        tmp_path, dataset="toys", image_root=tmp_path, images=image, captions=caption, rejected=[]
+    )
+    with pytest.raises(UserError, match="checked on scenes, not on toys"):
+        check(tmp_path, manifest)

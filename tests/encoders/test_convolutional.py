@@ -1,0 +1,94 @@
+"""Convolutional networks as backbones, against transformers' own calls on the saved classifier."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers import AutoImageProcessor
+
+from tests.encoders.convolutional import FAMILIES, SIZE, save
+from vitcapr.encoders.backbones import Backbone, model_image_size
+from vitcapr.encoders.image_encoders import ImageEncoder, load_image_encoder
+from vitcapr.encoders.preprocess import read_preprocessing
+from vitcapr.encoders.rollout import AttendingBackbone
+from vitcapr.errors import UserError
+
+
+def load(
+    folder: Path, size: tuple[int, int] = (SIZE, SIZE), dtype: torch.dtype = torch.float32, **options: str
+) -> ImageEncoder:
+    return load_image_encoder(folder, size=size, dtype=dtype, device=torch.device("cpu"), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [(SIZE, SIZE), (50, 37), (33, 96)])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_features_are_the_pooled_output_and_the_last_map(tmp_path: Path, family: str, size: tuple[int, int]) -> None:
+    whole = save(family, tmp_path)
+    pixels = torch.randn(3, 3, *size, generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        own = whole.base_model(pixels)
+        tower = load(tmp_path, size)
+        made = tower.features(pixels)
+        torch.testing.assert_close(whole.classifier(made["cls"]), whole(pixels).logits, rtol=0, atol=1e-4)
+    torch.testing.assert_close(made["cls"], own.pooler_output.flatten(1), rtol=0, atol=1e-5)
+    assert tower.grid == own.last_hidden_state.shape[2:]
+    rows, columns = tower.grid
+    for row in range(rows):
+        for column in range(columns):
+            place = own.last_hidden_state[:, :, row, column]
+            torch.testing.assert_close(made["patches"][:, row * columns + column], place, rtol=0, atol=1e-5)
+    assert tower.shapes == {"patches": (rows * columns, place.shape[1]), "cls": (place.shape[1],)}
+    assert made["cls"].std() > 1e-3
+
+
+def test_the_grid_is_what_is_left_of_the_picture(tmp_path: Path) -> None:
+    save("resnet", tmp_path)
+    assert load(tmp_path, (50, 37)).grid == (7, 5)
+    assert load(tmp_path, (33, 96)).grid == (5, 12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_from_the_photograph_on(tmp_path: Path, family: str) -> None:
+    whole = save(family, tmp_path)
+    photograph = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 45, 3), dtype=np.uint8))
+    preprocessing, note = read_preprocessing(tmp_path, model_image_size(tmp_path))
+    assert (note, preprocessing.size) == (None, (SIZE, SIZE))
+    prepared = np.empty((1, SIZE, SIZE, 3), np.uint8)
+    preprocessing.prepare(photograph, prepared[0])
+    made = load(tmp_path).features(preprocessing.normalise(torch.from_numpy(prepared), torch.float32))
+    processor = AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
+    with torch.inference_mode():
+        own = whole.base_model(processor(images=photograph, return_tensors="pt")["pixel_values"])
+    torch.testing.assert_close(made["cls"], own.pooler_output.flatten(1), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bfloat16_comes_close(tmp_path: Path, family: str) -> None:
+    save(family, tmp_path)
+    pixels = torch.randn(3, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1))
+    exact, rounded = load(tmp_path).features(pixels), load(tmp_path, dtype=torch.bfloat16).features(pixels.bfloat16())
+    assert rounded["cls"].dtype == torch.bfloat16
+    assert torch.cosine_similarity(rounded["cls"].float(), exact["cls"], dim=-1).min() > 0.9
+
+
+def test_without_a_processor_pictures_have_the_usual_size(tmp_path: Path) -> None:
+    save("resnet", tmp_path)
+    (tmp_path / "preprocessor_config.json").unlink()
+    preprocessing, note = read_preprocessing(tmp_path, model_image_size(tmp_path))
+    assert preprocessing.size == (224, 224)
+    assert "224 x 224" in str(note)
+
+
+def test_what_a_convolutional_network_does_not_have_is_one_line(tmp_path: Path) -> None:
+    save("convnext", tmp_path)
+    with pytest.raises(UserError, match=r"of kind cnn \(convnext\), not vit"):
+        load(tmp_path, kind="vit")
+    with pytest.raises(UserError, match="has no output 'aligned'"):
+        load(tmp_path, output="aligned")
+    with pytest.raises(UserError, match=r"does not run on pictures of 4 x 4.*larger image_size"):
+        load(tmp_path, (4, 4))
+    for kind in (Backbone, AttendingBackbone):
+        with pytest.raises(UserError, match=r"\(convnext\) has no CLS token and no attention.*kind: cnn"):
+            kind(tmp_path, (SIZE, SIZE), torch.float32)

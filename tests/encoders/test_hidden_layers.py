@@ -1,0 +1,205 @@
+"""Hidden layers of a backbone, stored beside its output by one forward pass."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import zarr
+from PIL import Image
+from pydantic import ValidationError
+from transformers import CLIPVisionModel, SiglipVisionModel, ViTModel
+
+import tests.encoders.convolutional as convolutional
+from tests.encoders.two_towers import clip, siglip
+from tests.store.test_growing import to_do, with_pictures
+from vitcapr.commands.estimate import numbers_per_image
+from vitcapr.config.features import BackboneConfig
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.photographs import open_like
+from vitcapr.errors import UserError
+from vitcapr.store.export import to_h5
+from vitcapr.store.foreign_files import open_foreign
+from vitcapr.store.importing import import_features
+from vitcapr.store.layer import of_layer
+from vitcapr.store.reader import open_features
+from vitcapr.store.statistics import statistics
+
+Snapshot = Callable[[Path], dict[str, bytes]]
+OF_LAYER_1 = ["cls", "cls_1", "patches", "patches_1"]
+
+
+def encoder(folder: Path, **options: Any) -> Any:
+    device = torch.device("cpu")
+    return load_image_encoder(folder, size=(16, 16), dtype=torch.float32, device=device, **options)
+
+
+@pytest.mark.parametrize(
+    ("family", "model", "has_cls"),
+    [("vit", ViTModel, True), ("clip", CLIPVisionModel, True), ("siglip", SiglipVisionModel, False)],
+)
+def test_a_layer_is_the_hidden_state_of_transformers(
+    tmp_path: Path, tiny_vit: Any, save_checkpoint: Any, family: str, model: Any, has_cls: bool
+) -> None:
+    """hidden_states[k] is the output of layer k, and hidden_states[0] that of the embeddings."""
+    makes = {"vit": lambda folder: save_checkpoint(tiny_vit(), folder), "clip": clip, "siglip": siglip}
+    folder = makes[family](tmp_path / family)
+    pixels = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        states = model.from_pretrained(folder).eval()(pixels, output_hidden_states=True).hidden_states
+    tower = encoder(folder, layers=[1])
+    found = tower.features(pixels)
+    assert sorted(found) == OF_LAYER_1
+    assert {name: tuple(array.shape[1:]) for name, array in found.items()} == tower.shapes
+    patches = states[1][:, 1:] if has_cls else states[1]
+    torch.testing.assert_close(found["patches_1"], patches, atol=1e-5, rtol=1e-4)
+    cls = states[1][:, 0] if has_cls else patches.mean(1)
+    torch.testing.assert_close(found["cls_1"], cls, atol=1e-5, rtol=1e-4)
+    plain = encoder(folder).features(pixels)
+    assert all(torch.equal(plain[name], found[name]) for name in ("cls", "patches"))
+
+
+def test_the_last_layer_is_stored_before_its_normalisation(tmp_path: Path, tiny_vit: Any, save_checkpoint: Any) -> None:
+    tower = encoder(save_checkpoint(tiny_vit(), tmp_path / "vit"), layers=[1, 2])
+    found = tower.features(torch.randn(2, 3, 16, 16))
+    torch.testing.assert_close(tower.model.layernorm(found["patches_2"]), found["patches"])
+    torch.testing.assert_close(tower.model.layernorm(found["cls_2"]), found["cls"])
+
+
+def test_any_reader_of_zarr_finds_the_layers(experiment: Any) -> None:
+    store = experiment.run(layers=[1], store_dtype="float32")
+    group = zarr.open_group(store.path, mode="r")
+    assert [(name, store[name].shape) for name in store] == [
+        *(("cls", (11, 8)), ("cls_1", (11, 8))),
+        *(("patches", (11, 4, 8)), ("patches_1", (11, 4, 8))),
+    ]
+    for name in OF_LAYER_1:
+        assert np.array_equal(group[name][:], store[name][:])
+    assert group.attrs["layers"] == [1]
+    assert "before any final normalisation" in group.attrs["hidden_layers"]
+    assert group["patches_1"].metadata.dimension_names == ("image", "patch", "channel")
+    assert not np.allclose(store["patches_1"][:], store["patches"][:], atol=0.1)
+    assert statistics(store, "patches_1")["vectors"] == 44
+    plain = experiment.run("plain", store_dtype="float32", reuse=False)
+    assert list(plain) == ["cls", "patches"]
+    assert "layers" not in plain.attributes
+    assert np.array_equal(plain["patches"][:], store["patches"][:])
+    assert plain.fingerprint != store.fingerprint
+
+
+def test_layers_in_eight_bits(experiment: Any) -> None:
+    exact, small = (
+        experiment.run("exact", layers=[1], store_dtype="float32"),
+        experiment.run(layers=[1], store_dtype="int8"),
+    )
+    assert list(small) == OF_LAYER_1
+    assert small["patches_1"].stored == np.int8
+    assert small["cls_1"].stored == np.float16
+    steps = np.abs(exact["patches_1"][:]).max(axis=1, keepdims=True) / 127
+    assert (np.abs(small["patches_1"][:] - exact["patches_1"][:]) <= 0.52 * steps).all()
+    group = zarr.open_group(small.path, mode="r")
+    product = (
+        np.asarray(group["patches_1"][:], np.float32) * np.asarray(group["patches_1_scale"][:], np.float32)[:, None]
+    )
+    assert np.array_equal(product.astype(np.float16), small["patches_1"][:])
+
+
+def test_tasks_and_interruptions_give_the_same_bytes(experiment: Any, snapshot: Snapshot) -> None:
+    options = {"layers": [1, 2], "store_dtype": "int8"}
+    one = open_features(experiment.seal([experiment.extract("one", stores="s1", **options)], "one", stores="s1"))
+    parts = [experiment.extract("many", task, 3, stores="s2", **options) for task in (2, 0, 1)]
+    many = open_features(experiment.seal(parts, "many", stores="s2"))
+    assert snapshot(one.path.parent) == snapshot(many.path.parent)
+    whole, sealed = snapshot(one.path.parent), one.manifest_path.read_bytes()
+    one["patches_2"].chunk_path(1).unlink()
+    with pytest.raises(UserError, match="chunk 1 of 'patches_2' is missing"):
+        open_features(one.manifest_path)
+    experiment.seal([experiment.extract("one", stores="s1", **options)], "one", stores="s1")
+    assert "4 of 11 images to do" in (experiment.root / "extract.log").read_text()
+    assert (snapshot(one.path.parent), one.manifest_path.read_bytes()) == (whole, sealed)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_a_grown_store_copies_the_layers(experiment: Any, dtype: str) -> None:
+    old = experiment.run("old", layers=[1, 2], store_dtype=dtype)
+    grown = with_pictures(experiment, list(range(13)), "grown")
+    new = grown.run("new", layers=[1, 2], store_dtype=dtype)
+    assert to_do(experiment).endswith("2 of 13 images to do")
+    assert all(np.array_equal(new[name][:11], old[name][:]) for name in old)
+    assert json.loads(new.manifest_path.read_text())["copied"] == {old.path.parent.name: [[0, 11]]}
+    for layers, names in (([2], ["cls", "cls_2", "patches", "patches_2"]), (None, ["cls", "patches"])):
+        fewer = grown.run(f"fewer {layers}", layers=layers, store_dtype=dtype)
+        assert to_do(experiment).endswith("0 of 13 images to do")
+        assert list(fewer) == names
+        assert all(np.array_equal(fewer[name][:], new[name][:]) for name in names)
+
+
+def test_a_store_that_lacks_a_layer_is_no_source(experiment: Any) -> None:
+    experiment.run("plain")
+    experiment.run("first", layers=[1])
+    experiment.run("both", layers=[1, 2])
+    assert to_do(experiment).endswith("11 of 11 images to do")
+
+
+def test_an_exported_store_comes_back_with_its_layers(experiment: Any, tmp_path: Path) -> None:
+    store = experiment.run(layers=[1])
+    to_h5(store, tmp_path / "features.h5")
+    with open_foreign(tmp_path / "features.h5") as source:
+        sealed = import_features(source, tmp_path / "imported", "vit", grid=(2, 2))
+    back = open_features(sealed)
+    assert sorted(back) == OF_LAYER_1
+    assert all(np.array_equal(back[name][:], store[name][:]) for name in OF_LAYER_1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str) -> None:
+    store = experiment.run(layers=[1, 2], store_dtype=dtype)
+    seen = of_layer(store, 1)
+    assert list(seen) == ["cls", "patches"]
+    assert all(np.array_equal(seen[name][:], store[f"{name}_1"][:]) for name in seen)
+    assert (seen.fingerprint, seen.ids, seen.grid) == (store.fingerprint, store.ids, store.grid)
+    assert of_layer(store, None) is store
+    assert len(store) == 6
+    alone = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone), layer=1)
+    picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
+    for name, features in alone.encode([picture]).items():
+        np.testing.assert_allclose(features[0], seen[name][3].astype(np.float32), rtol=2e-3, atol=1e-3)
+
+
+def test_a_layer_that_a_store_does_not_have_is_one_line(experiment: Any) -> None:
+    with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
+        of_layer(experiment.run(layers=[1, 2]), 9)
+    with pytest.raises(UserError, match=r"no layer 9 .*it has none"):
+        of_layer(experiment.run("plain"), 9)
+
+
+def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"has 2 layers, and layer 12 is to be stored .*numbers from 1 to 2"):
+        experiment.run(layers=[1, 12])
+    convolutional.save("resnet", tmp_path / "resnet")
+    with pytest.raises(UserError, match="a convolutional network has no layers"):
+        encoder(tmp_path / "resnet", layers=[1])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"layers": [9, 6]}, r"layers has to increase: \[6, 9\]"),
+        ({"layers": []}, "at least 1 item"),
+        ({"layers": [0, 6]}, "greater than or equal to 1"),
+        ({"layers": [6], "output": "aligned"}, "layers needs output: hidden"),
+        ({"layers": [6], "source": "store:old"}, "layers needs pictures"),
+    ],
+)
+def test_mistakes_in_the_configuration(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        BackboneConfig(**{"source": "vit", **values})
+
+
+def test_the_estimate_counts_the_layers() -> None:
+    checkpoint = {"hidden_size": 192, "patch_size": 16, "image_size": 224}
+    plain, three = BackboneConfig(source="vit"), BackboneConfig(source="vit", layers=[6, 9])
+    assert numbers_per_image(three, checkpoint) == 3 * 197 * 192 == 3 * (numbers_per_image(plain, checkpoint) or 0)

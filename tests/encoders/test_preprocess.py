@@ -1,0 +1,138 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers.models.bit.image_processing_pil_bit import BitImageProcessorPil
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
+from transformers.models.deit.image_processing_pil_deit import DeiTImageProcessorPil
+from transformers.models.mobilenet_v2.image_processing_pil_mobilenet_v2 import MobileNetV2ImageProcessorPil
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.errors import UserError
+
+SIZES = [(50, 37), (37, 50), (40, 40), (32, 129), (28, 28)]
+
+
+def write(folder: Path, content: dict[str, Any]) -> Path:
+    (folder / "preprocessor_config.json").write_text(json.dumps(content))
+    return folder
+
+
+def pictures() -> list[Image.Image]:
+    generator = np.random.default_rng(3)
+    smooth = [generator.integers(0, 256, (h // 4 + 1, w // 4 + 1, 3), dtype=np.uint8) for w, h in SIZES]
+    return [Image.fromarray(s).resize(size, Image.Resampling.BICUBIC) for s, size in zip(smooth, SIZES, strict=True)]
+
+
+def ours(preprocessing: Preprocessing, image: Image.Image) -> torch.Tensor:
+    pixels = np.empty((1, *preprocessing.size, 3), np.uint8)
+    preprocessing.prepare(image, pixels[0])
+    return preprocessing.normalise(torch.from_numpy(pixels), torch.float32)
+
+
+@pytest.mark.parametrize(
+    "processor",
+    [
+        ViTImageProcessorPil(size={"height": 24, "width": 16}, resample=3, image_mean=[0.1, 0.5, 0.9]),
+        ViTImageProcessorPil(size={"height": 24, "width": 24}, resample=2, do_normalize=False),
+        DeiTImageProcessorPil(size={"height": 32, "width": 32}, crop_size={"height": 28, "width": 28}, resample=3),
+        BitImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 27, "width": 27}, resample=3),
+        CLIPImageProcessorPil(size={"shortest_edge": 28}, crop_size={"height": 28, "width": 28}),
+        ConvNextImageProcessorPil(size={"shortest_edge": 28}),
+        ConvNextImageProcessorPil(size={"shortest_edge": 28}, crop_pct=0.9, resample=2),
+        ConvNextImageProcessorPil(size={"shortest_edge": 384}),
+        MobileNetV2ImageProcessorPil(size={"shortest_edge": 30}, crop_size={"height": 27, "width": 27}),
+    ],
+    ids=lambda processor: type(processor).__name__,
+)
+def test_equals_the_checkpoints_own_processor(tmp_path: Path, processor: Any) -> None:
+    processor.save_pretrained(tmp_path)
+    preprocessing, note = read_preprocessing(tmp_path, (99, 99))
+    assert note is None
+    for image in pictures():
+        expected = processor(image, return_tensors="pt")["pixel_values"]
+        torch.testing.assert_close(ours(preprocessing, image), expected, rtol=0, atol=2e-6)
+
+
+def test_a_mirrored_picture_is_the_flipped_one(tmp_path: Path) -> None:
+    """Its description differs from the plain one's, which is what it was before there were mirrors."""
+    write(tmp_path, {"size": {"shortest_edge": 20}, "crop_size": 16, "image_processor_type": "CLIPImageProcessor",
+                     "image_mean": [0.5] * 3, "image_std": [0.5] * 3})  # fmt: skip
+    plain, mirrored = (read_preprocessing(tmp_path, (99, 99), mirror=mirror)[0] for mirror in (False, True))
+    for image in pictures():
+        flipped = Image.fromarray(np.asarray(image)[:, ::-1])
+        assert torch.equal(ours(mirrored, image), ours(plain, flipped))
+        assert not torch.equal(ours(mirrored, image), ours(plain, image))
+    assert plain.describe().keys() == {"resize", "crop", "interpolation", "scale", "mean", "std"}
+    assert mirrored.describe() == {**plain.describe(), "mirror": True}
+
+
+def test_an_old_configuration_names_one_number(tmp_path: Path) -> None:
+    """google/vit-base-patch16-224-in21k is still described like this."""
+    write(
+        tmp_path,
+        {"do_normalize": True, "do_resize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "size": 224}
+        | {"resample": 2, "feature_extractor_type": "ViTFeatureExtractor"},
+    )
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
+    assert preprocessing == Preprocessing((224, 224), None, "bilinear", 1 / 255, (0.5,) * 3, (0.5,) * 3)
+
+
+def test_an_old_clip_configuration_means_the_shorter_edge(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"size": 30, "crop_size": 24, "do_center_crop": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        | {"resample": 3, "feature_extractor_type": "CLIPFeatureExtractor"},
+    )
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
+    assert (preprocessing.resize, preprocessing.crop, preprocessing.size) == ((30,), (24, 24), (24, 24))
+
+
+def test_an_old_convnext_configuration_means_the_size_of_the_crop(tmp_path: Path) -> None:
+    """microsoft/resnet-50 was described like this."""
+    write(
+        tmp_path,
+        {"size": 224, "crop_pct": 0.875, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+        | {"resample": 3, "feature_extractor_type": "ConvNextFeatureExtractor"},
+    )
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
+    assert (preprocessing.resize, preprocessing.crop) == ((256,), (224, 224))
+    preprocessing, _ = read_preprocessing(tmp_path, (99, 99), image_size=448)
+    assert (preprocessing.resize, preprocessing.crop) == ((512,), (448, 448))
+
+
+def test_size_and_interpolation_can_be_changed(tmp_path: Path) -> None:
+    BitImageProcessorPil(size={"shortest_edge": 256}, crop_size={"height": 224, "width": 224}).save_pretrained(tmp_path)
+    changed, _ = read_preprocessing(tmp_path, (224, 224), image_size=448, interpolation="lanczos")
+    assert (changed.resize, changed.crop, changed.interpolation) == ((512,), (448, 448), "lanczos")
+    ViTImageProcessorPil().save_pretrained(tmp_path)
+    changed, _ = read_preprocessing(tmp_path, (224, 224), image_size=96)
+    assert (changed.resize, changed.crop) == ((96, 96), None)
+
+
+def test_without_a_processor_the_assumption_is_logged(tmp_path: Path) -> None:
+    preprocessing, note = read_preprocessing(tmp_path, (32, 48))
+    assert preprocessing.size == (32, 48)
+    assert "32 x 48" in str(note)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"image_mean": [0.5], "image_std": [0.5]}, "three numbers"),
+        ({"size": {"longest_edge": 5}}, "not understood"),
+        ({"size": {"shortest_edge": 32}, "do_center_crop": False}, "make no batch"),
+        ({"resample": 77}, "interpolation 77"),
+        ({"size": {"shortest_edge": 32}, "crop_size": 64}, "larger than"),
+    ],
+)
+def test_what_cannot_be_understood_is_one_line(tmp_path: Path, content: dict[str, Any], message: str) -> None:
+    write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, **content})
+    with pytest.raises(UserError, match=message):
+        read_preprocessing(tmp_path, (16, 16))

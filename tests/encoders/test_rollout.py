@@ -1,0 +1,74 @@
+import pytest
+import torch
+from transformers import (
+    CLIPVisionConfig,
+    CLIPVisionModel,
+    DeiTConfig,
+    DeiTModel,
+    Dinov2Config,
+    Dinov2Model,
+    Dinov2WithRegistersConfig,
+    Dinov2WithRegistersModel,
+    ViTConfig,
+    ViTModel,
+)
+
+from vitcapr.encoders.backbones import Backbone
+from vitcapr.encoders.rollout import AttendingBackbone, roll_out
+
+SMALL = {"hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2, "initializer_range": 0.5}
+SIZE = {"image_size": 32, "patch_size": 8}
+FAMILIES = {
+    "vit": lambda: ViTModel(ViTConfig(**SMALL, **SIZE, intermediate_size=16), add_pooling_layer=False),
+    "deit": lambda: DeiTModel(DeiTConfig(**SMALL, **SIZE, intermediate_size=16), add_pooling_layer=False),
+    "dinov2": lambda: Dinov2Model(Dinov2Config(**SMALL, **SIZE)),
+    "registers": lambda: Dinov2WithRegistersModel(Dinov2WithRegistersConfig(**SMALL, **SIZE, num_register_tokens=4)),
+    "clip": lambda: CLIPVisionModel(CLIPVisionConfig(**SMALL, **SIZE, intermediate_size=16)),
+}
+
+
+def test_two_layers_by_hand():
+    # Heads that differ, whose mean is [[0, 1, 0], [0, 1, 0], [1, 0, 0]]; then one that looks at the last token.
+    heads = [
+        [[0, 1, 0], [0, 1, 0], [1, 0, 0]],
+        [[0, 1, 0], [0, 1, 0], [1, 0, 0]],
+    ]
+    first = torch.tensor([heads], dtype=torch.float32)
+    second = torch.tensor([[[[0, 0, 1.0]] * 3, [[0, 1.0, 0]] * 3]])
+    # (A + I) / 2: [[.5, .5, 0], [0, 1, 0], [.5, 0, .5]] and, for CLS, [.5, .25, .25]; their product's first row is
+    # [.375, .5, .125], of which the patches have 0.8 and 0.2.
+    assert roll_out([first, second], prefix=1)[0].tolist() == pytest.approx([0.8, 0.2])
+    assert roll_out([first, second], prefix=2)[0].tolist() == [1]
+
+
+def test_heads_count_as_their_mean():
+    heads = torch.rand(2, 4, 5, 5).softmax(dim=-1)
+    torch.testing.assert_close(roll_out([heads], 1), roll_out([heads.mean(dim=1, keepdim=True)], 1))
+
+
+def test_no_layer_is_an_error():
+    with pytest.raises(ValueError, match="no layer"):
+        roll_out([], 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_returns_its_attention_and_the_same_features(tmp_path, family, save_checkpoint):
+    torch.manual_seed(0)
+    folder = save_checkpoint(FAMILIES[family]().eval(), tmp_path)
+    backbone = AttendingBackbone(folder, (32, 32), torch.float32)
+    pixels = torch.randn(2, 3, 32, 32)
+    layers = backbone.attentions(pixels)
+    tokens = backbone.prefix + 16
+    assert [tuple(layer.shape) for layer in layers] == [(2, 2, tokens, tokens)] * 3
+    assert torch.stack(layers).sum(dim=-1) == pytest.approx(torch.ones(3, 2, 2, tokens).numpy(), abs=1e-5)
+    rolled = backbone.roll_out(pixels)
+    assert rolled.shape == (2, 4, 4)
+    assert rolled.sum(dim=(1, 2)).tolist() == pytest.approx([1, 1])
+    # Written out token by token.
+    flow = torch.eye(tokens)
+    for layer in layers:
+        flow = (layer[1].mean(dim=0) + torch.eye(tokens)) / 2 @ flow
+    expected = flow[0, backbone.prefix :] / flow[0, backbone.prefix :].sum()
+    torch.testing.assert_close(rolled[1].flatten(), expected)
+    for one, other in zip(backbone(pixels), Backbone(folder, (32, 32), torch.float32)(pixels), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,147 @@
+"""Vectors of sentences against transformers alone, one sentence at a time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertModel, BertTokenizer, T5Config, T5Model
+
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, text_encoder_digest
+from vitcapr.errors import UserError
+
+WORDS = ["a", "dog", "cat", "runs", "sits", "on", "the", "grass", "##s", "red", "."]
+TEXTS = ["A dog runs on the grass .", "cat", "", "the cats sit", "a red red red dog runs and sits on a red cat ."]
+ROOM = 24
+
+
+def checkpoint(folder: Path) -> Path:
+    torch.manual_seed(0)
+    vocabulary = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+    BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=ROOM,
+        initializer_range=0.5,
+    )
+    BertModel(config).eval().save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint(tmp_path_factory.mktemp("bert"))
+
+
+def load(folder: Path, pool: str = "mean", max_length: int = ROOM, dtype: str = "float32") -> TextEncoder:
+    return load_text_encoder(
+        str(folder),
+        revision="main",
+        pool=pool,  # type: ignore[arg-type]
+        dtype=dtype,
+        device=torch.device("cpu"),
+        max_length=max_length,
+    )
+
+
+def hidden(folder: Path, text: str) -> np.ndarray:
+    tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.inference_mode():
+        return np.asarray(BertModel.from_pretrained(folder).eval()(**tokens).last_hidden_state[0])
+
+
+def test_vectors_are_those_of_transformers_alone(bert: Path) -> None:
+    states = [hidden(bert, text) for text in TEXTS]
+    assert len({len(state) for state in states}) == len(TEXTS)
+    mean, first = load(bert, "mean"), load(bert, "cls")
+    assert mean.dim == 8
+    np.testing.assert_allclose(mean.encode(TEXTS), [state.mean(0) for state in states], atol=1e-5)
+    np.testing.assert_allclose(first.encode(TEXTS), [state[0] for state in states], atol=1e-5)
+    assert mean.encode(TEXTS).dtype == np.float32
+
+
+@pytest.mark.parametrize("batch", [1, 2, 64])
+def test_a_sentence_does_not_depend_on_its_neighbours(bert: Path, batch: int) -> None:
+    encoder = load(bert)
+    order = [3, 0, 4, 4, 1, 2]
+    alone = np.concatenate([encoder.encode([TEXTS[index]]) for index in order])
+    np.testing.assert_allclose(encoder.encode([TEXTS[index] for index in order], batch), alone, atol=1e-5)
+    assert np.abs(alone[0] - alone[1]).max() > 0.1
+
+
+def test_no_sentence_gives_no_vector(bert: Path) -> None:
+    assert load(bert).encode([]).shape == (0, 8)
+
+
+def test_long_captions_are_cut(bert: Path) -> None:
+    encoder = load(bert, max_length=4)
+    assert [len(tokens) for tokens in encoder.tokenize(TEXTS)] == [4, 3, 2, 4, 4]
+    np.testing.assert_array_equal(encoder.encode(["the dog runs"]), encoder.encode(["the dog sits on grass"]))
+
+
+def test_the_encoder_of_an_encoder_decoder(bert: Path, tmp_path: Path) -> None:
+    config = T5Config(vocab_size=16, d_model=8, d_kv=4, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0)
+    T5Model(config).eval().save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path)
+    tokens = AutoTokenizer.from_pretrained(bert)("a dog", return_tensors="pt")
+    with torch.inference_mode():
+        expected = T5Model.from_pretrained(tmp_path).eval().encoder(tokens["input_ids"]).last_hidden_state[0].mean(0)
+    np.testing.assert_allclose(load(tmp_path).encode(["a dog", TEXTS[0]])[0], expected, atol=1e-5)
+
+
+def test_the_digest_sees_weights_and_tokenizer(bert: Path, tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "copy")
+    digest = text_encoder_digest(folder)
+    assert text_encoder_digest(bert) == digest
+    for name in ("tokenizer.json", "config.json"):
+        path = folder / name
+        before = path.read_bytes()
+        path.write_bytes(before + b" ")
+        assert text_encoder_digest(folder) != digest
+        path.write_bytes(before)
+
+
+def without_tokenizer(folder: Path) -> None:
+    for path in folder.glob("*token*"):
+        path.unlink()
+
+
+def pickled(folder: Path) -> None:
+    torch.save(BertModel.from_pretrained(folder).state_dict(), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def lacking(folder: Path) -> None:
+    state = {name: value.contiguous() for name, value in BertModel.from_pretrained(folder).state_dict().items()}
+    del state["encoder.layer.1.output.dense.weight"]
+    BertModel.from_pretrained(folder).save_pretrained(folder, state_dict=state)
+
+
+def of_another_kind(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "own-code", "auto_map": {"AutoModel": "code.Model"}}')
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (without_tokenizer, "has no tokenizer"),
+        (pickled, "pickled weights"),
+        (lacking, "the weights lack 1 tensors"),
+        (of_another_kind, "does not know this checkpoint"),
+    ],
+)
+def test_what_does_not_do_is_one_line(tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    folder = checkpoint(tmp_path)
+    damage(folder)
+    with pytest.raises(UserError, match=message):
+        load(folder)
+
+
+def test_more_tokens_than_the_model_reads(bert: Path) -> None:
+    with pytest.raises(UserError, match="max_length 25 is more than the 24 tokens"):
+        load(bert, max_length=25)

@@ -1,0 +1,176 @@
+"""The text half of checkpoints of two halves, against transformers' own calls on the whole checkpoint."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import (
+    AutoTokenizer,
+    Blip2Config,
+    Blip2ForConditionalGeneration,
+    Blip2ForImageTextRetrieval,
+    CLIPModel,
+    SiglipModel,
+    T5ForConditionalGeneration,
+)
+
+from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, t5_tokenizer
+from vitcapr.encoders.memory import parameters
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, pool_tokens
+from vitcapr.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {name: make(tmp_path_factory.mktemp(name)) for name, make in CHECKPOINTS.items()}
+
+
+def load(folder: Path, pool: str = "mean", output: str = "hidden", dtype: str = "float32") -> TextEncoder:
+    return load_text_encoder(
+        str(folder),
+        revision="main",
+        pool=pool,  # type: ignore[arg-type]
+        dtype=dtype,
+        device=torch.device("cpu"),
+        max_length=ROOM,
+        output=output,  # type: ignore[arg-type]
+    )
+
+
+def tokens(folder: Path, text: str, **options: object) -> dict[str, torch.Tensor]:
+    found = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt", **options)
+    return {name: found[name] for name in ("input_ids", "attention_mask")}
+
+
+def one_by_one(encode: Callable[[str], torch.Tensor]) -> np.ndarray:
+    with torch.inference_mode():
+        return torch.stack([encode(text) for text in TEXTS]).numpy()
+
+
+def test_clip_aligned_is_get_text_features(checkpoints: dict[str, Path]) -> None:
+    folder = checkpoints["clip"]
+    whole = CLIPModel.from_pretrained(folder).eval()
+    expected = one_by_one(
+        lambda text: whole.get_text_features(**tokens(folder, text, truncation=True, max_length=ROOM)).pooler_output[0]
+    )
+    np.testing.assert_allclose(load(folder, output="aligned").encode(TEXTS), expected, atol=1e-5)
+    assert np.abs(expected[0] - expected[1]).max() > 0.1
+
+
+def test_siglip_aligned_is_get_text_features(checkpoints: dict[str, Path]) -> None:
+    """SigLIP was trained on captions filled up to the full length, the filling attended to."""
+    folder = checkpoints["siglip"]
+    whole = SiglipModel.from_pretrained(folder).eval()
+    filled = {"padding": "max_length", "max_length": ROOM}
+    expected = one_by_one(
+        lambda text: whole.get_text_features(tokens(folder, text, **filled)["input_ids"]).pooler_output[0]
+    )
+    np.testing.assert_allclose(load(folder, output="aligned").encode(TEXTS), expected, atol=1e-5)
+
+
+def test_blip2_aligned_is_its_contrastive_half(checkpoints: dict[str, Path]) -> None:
+    folder = checkpoints["blip2_itm"]
+    whole = Blip2ForImageTextRetrieval.from_pretrained(folder).eval()
+    pixels = torch.zeros(1, 3, SIZE, SIZE)
+    expected = one_by_one(lambda text: whole(pixels, **tokens(folder, text)).text_embeds[0])
+    made = load(folder, output="aligned").encode(TEXTS)
+    np.testing.assert_allclose(made, expected, atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls", "last"])
+def test_hidden_of_blip2_is_its_t5_encoder(checkpoints: dict[str, Path], pool: str) -> None:
+    folder = checkpoints["blip2_t5"]
+    encoder = Blip2ForConditionalGeneration.from_pretrained(folder).eval().language_model.get_encoder()
+
+    def pooled(text: str) -> torch.Tensor:
+        hidden = encoder(**tokens(folder, text)).last_hidden_state[0]
+        assert tokens(folder, text)["input_ids"][0, -1] == t5_tokenizer().eos_token_id
+        return {"mean": hidden.mean(0), "cls": hidden[0], "last": hidden[-1]}[pool]
+
+    np.testing.assert_allclose(load(folder, pool).encode(TEXTS), one_by_one(pooled), atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "whole"), [("clip", CLIPModel), ("siglip", SiglipModel)])
+def test_hidden_is_the_text_model(checkpoints: dict[str, Path], name: str, whole: type) -> None:
+    folder = checkpoints[name]
+    text_model = whole.from_pretrained(folder).eval().text_model
+
+    def pooled(text: str) -> torch.Tensor:
+        given = tokens(
+            folder, text, padding="max_length" if name == "siglip" else False, truncation=True, max_length=ROOM
+        )
+        real = given["attention_mask"][0].bool()
+        if name == "siglip":
+            del given["attention_mask"]
+        return text_model(**given).last_hidden_state[0][real].mean(0)
+
+    np.testing.assert_allclose(load(folder).encode(TEXTS), one_by_one(pooled), atol=1e-5)
+
+
+def test_a_plain_t5_is_loaded_without_its_decoder(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    language = Blip2Config.from_pretrained(checkpoints["blip2_t5"]).text_config
+    whole = T5ForConditionalGeneration(language).eval()
+    whole.save_pretrained(tmp_path)
+    t5_tokenizer().save_pretrained(tmp_path)
+    encoder = load(tmp_path)
+    expected = one_by_one(lambda text: whole.get_encoder()(**tokens(tmp_path, text)).last_hidden_state[0].mean(0))
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+    assert parameters(encoder.model) == parameters(whole.get_encoder())
+
+
+def test_pooling_by_hand() -> None:
+    hidden = torch.tensor([[[1.0, 0.0], [3.0, 2.0], [9.0, 9.0]], [[1.0, 1.0], [2.0, 2.0], [3.0, 6.0]]])
+    mask = torch.tensor([[1, 1, 0], [1, 1, 1]])
+    assert pool_tokens(hidden, mask, "mean").tolist() == [[2.0, 1.0], [2.0, 3.0]]
+    assert pool_tokens(hidden, mask, "cls").tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    assert pool_tokens(hidden, mask, "last").tolist() == [[3.0, 2.0], [3.0, 6.0]]
+
+
+def test_bfloat16_comes_close(checkpoints: dict[str, Path]) -> None:
+    folder = checkpoints["blip2_t5"]
+    exact, fast = load(folder).encode(TEXTS), load(folder, dtype="bfloat16")
+    assert {parameter.dtype for parameter in fast.model.parameters()} == {torch.bfloat16}
+    cosines = torch.cosine_similarity(torch.from_numpy(exact), torch.from_numpy(fast.encode(TEXTS)))
+    assert cosines.min() > 0.97
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "message"),
+    [
+        ("blip2_t5", "aligned", "weights lack .* Salesforce/blip2-itm-vit-g"),
+        ("blip2_itm", "hidden", r"language model of this BLIP-2 \(opt\) has no encoder"),
+    ],
+)
+def test_what_a_checkpoint_does_not_have(checkpoints: dict[str, Path], name: str, output: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        load(checkpoints[name], output=output)
+
+
+def kilobytes(key: str) -> int:
+    return int(re.search(rf"^{key}:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)[1])  # type: ignore[index]
+
+
+def test_text_alone_is_read(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    """A vision model of 134 MB beside a text model of a few kB: the peak of loading text stays far below it."""
+    config = Blip2Config.from_pretrained(checkpoints["blip2_t5"])
+    config.vision_config.hidden_size, config.vision_config.intermediate_size = 512, 16384
+    config.qformer_config.encoder_hidden_size = 512
+    model = Blip2ForConditionalGeneration(config)
+    vision = parameters(model.vision_model) * 4
+    assert vision > 134e6
+    model.save_pretrained(tmp_path, max_shard_size="60MB")
+    t5_tokenizer().save_pretrained(tmp_path)
+    del model
+    before = kilobytes("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")
+    encoder = load(tmp_path)
+    rise = (kilobytes("VmHWM") - before) * 1000
+    assert rise < vision / 3
+    names = {name for name, _ in encoder.model.named_parameters()}
+    assert names
+    assert not any("vision" in name or "qformer" in name or "decoder" in name for name in names)
+    assert parameters(encoder.model) * 4 < 20_000

@@ -1,0 +1,272 @@
+"""Every kind of edit, and the rules that have to run again after it: what is tested, and what docs/edits.md shows.
+
+Write the page again after a change:  python tests/experiment/edits.py
+"""
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcapr.pipeline.code import LIBRARIES
+from vitcapr.pipeline.syntax import MESSAGES
+
+PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
+
+RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
+PAGED = frozenset({"summary", "first_page"})
+COMPARED = PAGED | {"score", "compare"}
+AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
+AFTER_ATTENTION = frozenset({"ground", "draw_attention", "draw_rollout"})
+DECODING = frozenset({"decode", "decode_attentively"}) | AFTER_CAPTIONS | AFTER_ATTENTION
+EMBEDDED = frozenset({"embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"})
+CURVES = frozenset({"draw_curves", "draw_gpu"})
+RETRIEVAL = EMBEDDED | CURVES | {"train_retriever"} | RERANKING | COMPARED | {"draw_captions", "check_claims"}
+CAPTIONING = CURVES | {"train_captioner"} | DECODING
+TRAINING = CAPTIONING | RETRIEVAL
+FEATURES = TRAINING | {"extract", "seal", "feature_statistics"}
+WORDS = frozenset({"draw_caption_lengths", "draw_word_frequencies"})
+TEXT = TRAINING | WORDS | {"vocabulary"}
+ALL = FEATURES | TEXT | {"data", "describe_data", "train_backbone", "paraphrases"}
+METEOR = AFTER_CAPTIONS | {"paraphrases"}
+RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
+SCORES = COMPARED | RANKED | {"ground", "check_claims"}
+EXAMPLES = frozenset(
+    {f"draw_{name}" for name in ("attention", "captions", "embeddings", "reranked", "retrieved", "rollout")}
+)
+DRAWN = EXAMPLES | CURVES | WORDS | {"draw_recall"}
+"""A figure that is not here is left out by the tests, so that a new one changes no test but its own."""
+
+# Photographs have no masks: nothing is grounded or checked, no backbone trained, and no greedy decoding keeps its
+# attention.
+MASKED = AFTER_ATTENTION | {"check_claims", "train_backbone", "decode_attentively"}
+PHOTOGRAPHS = (ALL | {"word_vectors"}) - MASKED
+
+ORDER = (
+    *("data", "describe_data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
+    "train_captioner",
+    *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
+    *("paraphrases", "score", "ground", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
+)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a project in which everything is computed.
+
+    Args:
+        name: what is done, for the page.
+        make: does it to a project.
+        reruns: exactly the rules that run again.
+        of: ``two`` (rendered pictures, two captioners) or ``photographs`` (the user's files).
+    """
+
+    name: str
+    make: Callable[[Any], None]
+    reruns: Collection[str]
+    of: str = "two"
+
+
+def append(file: str, text: str = "\nMORE = 1\n") -> Callable[[Any], None]:
+    return lambda project: project.append(file, text)
+
+
+def add(file: str, text: str) -> Callable[[Any], None]:
+    return lambda project: project.add(file, text)
+
+
+def replace(file: str, old: str, new: str) -> Callable[[Any], None]:
+    return lambda project: project.replace(file, old, new)
+
+
+def configure(**values: object) -> Callable[[Any], None]:
+    return lambda project: project.configure(**values)
+
+
+def touch(file: str, time: int) -> Callable[[Any], None]:
+    return lambda project: os.utime(project.root / file, (time, time))
+
+
+def release(distribution: str) -> Callable[[Any], None]:
+    """Another installed version: a folder of metadata that Python finds first."""
+
+    def install(project: Any) -> None:
+        folder = project.root / f"{distribution.replace('-', '_')}-99.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 99.0\n")
+
+    return install
+
+
+def replace_image(project: Any) -> None:
+    """Other bytes, as many of them, and a time before the computation."""
+    project.replace("photographs/1.jpg", "first", "other")
+    os.utime(project.root / "photographs/1.jpg", (1_000_000_000, 1_000_000_000))
+
+
+def respell(project: Any) -> None:
+    project.configure(
+        data__flickr8k__images="./photographs/",
+        data__flickr8k__text=str(project.root / "text"),
+        word_vectors__glove__path="photographs/../vectors.txt",
+        backbones__local__source="./weights/",
+    )
+
+
+def delete(file: str) -> Callable[[Any], None]:
+    return lambda project: (project.root / file).unlink()
+
+
+BEAM = "vitcapr/decoding/beam.py"
+PLAIN = {"phases": [{"epochs": 10, "learning_rate": 0.5}]}
+
+EDITS = (
+    Edit("a comment in the beam search", append(BEAM, "\n# A remark.\n"), ()),
+    Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
+    Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
+    Edit("the text of an error", replace(BEAM, "raise beam_size or lower n_best", "lower n_best"), ()),
+    Edit("a line in the log of a stage", replace("vitcapr/stages/decode.py", "} images, ", "} pictures, "), ()),
+    Edit("how errors are printed", append("vitcapr/errors.py"), ()),
+    Edit("how mistakes in a configuration are explained", append("vitcapr/config/mistakes.py"), ()),
+    Edit("the progress bar", append("vitcapr/progress.py"), ()),
+    Edit("the records that jobs leave", append("vitcapr/pipeline/run.py"), ()),
+    Edit("the version number of vitcapr", append("vitcapr/__init__.py"), ()),
+    Edit("the Slurm profile", append("profiles/slurm/profile.yaml", "\n# A remark.\n"), ()),
+    Edit("a comment in config.yaml", append("config.yaml", "\n# A remark.\n"), ()),
+    Edit("1000.0 instead of 1000 in the configuration", configure(metrics={"bootstrap_samples": 1000.0}), ()),
+    Edit("a definition that is not run", configure(captioners__spare={"backbone": "vit"}), ()),
+    Edit("a new experiment file", add("experiments.yaml", "experiment: another\n"), ()),
+    Edit(
+        "batch sizes and devices of extraction and decoding",
+        configure(features={"batch": 16, "device": "cpu"}, decodings={"greedy": {"batch_images": 7}}),
+        (),
+    ),
+    Edit("how often a training saves its state", configure(captioners__plain__training={"save_every_steps": 5}), ()),
+    Edit("the patience with a silent scorer", configure(metrics={"scorer_timeout": 9}), ()),
+    Edit("an output touched", touch("results/two/data/manifest.json", 2_000_000_000), ()),
+    Edit("code of the manifest", append("vitcapr/formats/manifest.py"), ALL),
+    Edit("code of the training loop", append("vitcapr/training/loop.py"), TRAINING),
+    Edit("code of the contrastive loss", append("vitcapr/training/contrastive.py"), RETRIEVAL),
+    Edit("code of ranks, which validate retrievers too", append("vitcapr/metrics/ranks.py"), RETRIEVAL),
+    Edit("code of the beam search", append(BEAM), DECODING),
+    Edit("the condition of an error", replace(BEAM, "if n_best > beam_size", "if n_best >= beam_size"), DECODING),
+    Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
+    Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
+    Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
+    Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"ground"}),
+    Edit("how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims"}),
+    Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
+    Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),
+    Edit(
+        "another release of pycocoevalcap", release("pycocoevalcap"), METEOR | CURVES | {"train_captioner"} | DECODING
+    ),
+    Edit("another release of matplotlib", release("matplotlib"), DRAWN | {"first_page"}),
+    Edit("another release of scikit-learn", release("scikit-learn"), {"draw_embeddings"}),
+    Edit("another release of pandas, which only carries tables", release("pandas"), ()),
+    Edit("the licence of the data set", configure(data__licence="CC BY 4.0"), {"describe_data"}),
+    Edit("dtype of the backbone", configure(backbones={"vit": {"dtype": "float32"}}), FEATURES),
+    Edit("images in a chunk of the store", configure(features={"chunk": 32}), FEATURES),
+    Edit("the rule that a word is rare", configure(text={"vocabulary": {"threshold": "exclusive"}}), TEXT),
+    Edit("how captions are normalised", configure(text={"normalise": {"drop_one_letter": True}}), TEXT),
+    Edit("the seed", configure(seed=1), TRAINING),
+    Edit(
+        "the learning rate of one captioner",
+        configure(captioners__plain__training=PLAIN),
+        CURVES | {"train_captioner", "decode"} | AFTER_CAPTIONS,
+    ),
+    Edit("the temperature of the retriever", configure(retrievers__paper__temperature=0.05), RETRIEVAL),
+    Edit("the length penalty of the beam", configure(decodings={"beam": {"length_penalty": 0.5}}), DECODING),
+    Edit("candidates that the beam keeps", configure(decodings={"beam": {"n_best": 3}}), DECODING),
+    Edit(
+        "the steps of the reranking weight",
+        configure(rerankings__reranked__weighing={"grid_steps": 5}),
+        RERANKING | COMPARED | {"draw_captions", "check_claims"},
+    ),
+    Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES),
+    Edit("examples in the figures", configure(figures={"examples": 3}), EXAMPLES),
+    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN),
+    Edit("a deleted model, its captions still there", delete("results/two/captioners/plain/best.safetensors"), ()),
+    Edit("the deleted table of scores", delete("results/two/summary.csv"), PAGED),
+    Edit(
+        "other spellings of the same paths: `./x/`, `a/../x`, the absolute path",
+        respell,
+        (),
+        of="photographs",
+    ),
+    Edit("a photograph touched", touch("photographs/1.jpg", 2_000_000_000), (), of="photographs"),
+    Edit(
+        "the captions' file with an older time", touch("text/Flickr8k.token.txt", 1_000_000_000), (), of="photographs"
+    ),
+    Edit("a photograph changed", append("photographs/2.jpg", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit("a photograph replaced: same size, older time", replace_image, PHOTOGRAPHS, of="photographs"),
+    Edit("a photograph more", add("photographs/3.jpg", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit("the captions' file changed", append("text/Flickr8k.token.txt", "another"), PHOTOGRAPHS, of="photographs"),
+    Edit(
+        "the file of word vectors changed",
+        append("vectors.txt", "cat 3 4"),
+        ({"word_vectors"} | CAPTIONING) - MASKED,
+        of="photographs",
+    ),
+    Edit(
+        "the weights of a local backbone",
+        append("weights/config.json", "another"),
+        PHOTOGRAPHS - WORDS - {"data", "describe_data", "vocabulary", "word_vectors", "paraphrases"},
+        of="photographs",
+    ),
+)
+
+
+def page() -> str:
+    """docs/edits.md."""
+    lines = [
+        "# Which edit re-runs what",
+        "",
+        f"This page lists {len(EDITS)} edits of a finished run and exactly the rules that each edit re-runs.",
+        "`tests/experiment/test_edits.py` checks the list, and `python tests/experiment/edits.py` writes this page.",
+        "`vitcapr status` gives the same answer for your own edits.",
+        "",
+        "The run has two captioners, a retriever, a reranking and an oracle on rendered images. The last edits are of",
+        "a run on the user's own images, captions, word vectors and backbone. `draw_*` means all figures.",
+        "",
+        "A change of code triggers a re-run, except a change of comments, docstrings, layout or user-facing texts.",
+        f"User-facing texts are the arguments of {_joined(sorted(MESSAGES))},",
+        "the lines that a stage reports, the help of options, and titles and descriptions of settings. A function call",
+        "inside such a text does count, because it may have an effect. The text of other exceptions counts, because a",
+        "result may contain it: `rejected.csv` holds the reason for every rejected image.",
+        "",
+        f"A new version of these libraries triggers a re-run: {_joined(sorted(LIBRARIES.values()))}.",
+        "They can change a result. `HARMLESS` in `vitcapr/pipeline/code.py` lists the others, each with a reason.",
+        "",
+        "| edit | runs again |",
+        "| --- | --- |",
+        *(f"| {edit.name} | {_spelled(edit)} |" for edit in EDITS),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return f"{', '.join(f'`{name}`' for name in names[:-1])} and `{names[-1]}`"
+
+
+def _spelled(edit: Edit) -> str:
+    if not edit.reruns:
+        return "nothing"
+    if edit.reruns in (ALL, PHOTOGRAPHS):
+        return "everything"
+    rules = {rule.removesuffix("_attentively") for rule in edit.reruns}
+    drawn = DRAWN if edit.of == "two" else DRAWN - MASKED
+    if rules >= drawn:
+        rules = (rules - drawn) | {"draw_*"}
+    elif rules >= drawn - WORDS:
+        rules = (rules - drawn) | {f"draw_*, but not {' and '.join(sorted(WORDS))}"}
+    spelled = ", ".join(f"`{rule}`" for rule in sorted(rules, key=_place))
+    return spelled.replace(", but not ", "`, but not `").replace(" and ", "` and `")
+
+
+def _place(rule: str) -> tuple[int, str]:
+    return (ORDER.index(rule) if rule in ORDER else len(ORDER), rule)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,48 @@
+"""For every kind of edit, exactly the rules that Snakemake runs again."""
+
+from typing import Any
+
+import pytest
+from edits import EDITS, PAGE, Edit, page
+
+TYPICAL = (
+    "a comment in the beam search",
+    "batch sizes and devices of extraction and decoding",
+    "code of METEOR",
+    "code of one figure",
+    "another release of pycocoevalcap",
+    "the learning rate of one captioner",
+    "the steps of the reranking weight",
+    "a format of figures more",
+    "a photograph replaced: same size, older time",
+    "the file of word vectors changed",
+)
+"""Asked of Snakemake by default; the others are slow."""
+
+
+def _case(edit: Edit) -> object:
+    return pytest.param(edit, id=edit.name, marks=() if edit.name in TYPICAL else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("edit", [_case(edit) for edit in EDITS])
+def test_exactly_these_rules_run_again(edit: Edit, request: pytest.FixtureRequest) -> None:
+    project = request.getfixturevalue(edit.of)
+    edit.make(project)
+    assert project.stale_rules() == set(edit.reruns)
+
+
+def test_every_edit_can_be_made(two: Any, photographs: Any) -> None:
+    """No slow one fails for a file that has moved."""
+    for edit in EDITS:
+        edit.make({"two": two, "photographs": photographs}[edit.of])
+
+
+def test_the_page_is_up_to_date() -> None:
+    said = "docs/edits.md is out of date: python tests/experiment/edits.py"
+    assert PAGE.read_text(encoding="utf-8") == page(), said
+
+
+def test_names_are_distinct() -> None:
+    names = [edit.name for edit in EDITS]
+    assert len(set(names)) == len(names)
+    assert set(TYPICAL) <= set(names)

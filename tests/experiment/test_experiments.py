@@ -1,0 +1,45 @@
+"""Every experiment becomes a DAG, on made-up files where the real ones lie elsewhere."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vitcapr.experiment.experiment import Experiment, load_experiment
+
+REPOSITORY = Path(__file__).parents[2]
+EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
+
+
+def invent(experiment: Experiment) -> None:
+    """A file or a folder with one file for everything that the experiment reads, below the working folder."""
+    files = experiment.data.files(None)
+    for name in experiment.text.word_vectors:
+        files |= experiment.text.vector_files(name)
+    for name in experiment.retrieval.text_encoders:
+        files |= experiment.retrieval.vector_files(name)
+    for path in files.values():
+        file = path if path.suffix else path / "file"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("made up\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
+def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(REPOSITORY / "experiments", fresh.root / "experiments")
+    monkeypatch.chdir(fresh.root)
+    for name in ("VITCAPR_DATA", "VITCAPR_BACKBONES"):
+        monkeypatch.delenv(name, raising=False)
+    with monkeypatch.context() as patched:
+        patched.setattr("vitcapr.experiment.experiment.Experiment._check", lambda _: None)
+        experiment = load_experiment(Path("experiments") / file.name)
+    invent(experiment)
+    text = fresh.snakemake("--dry-run", "--nocolor", "--configfile", f"experiments/{file.name}")
+    rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
+    assert {"data", "summary"} <= rules
+    assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
+    assert ("finetune" in rules) == bool(experiment.finetuning.needed)
+    assert ({"align", "draw_alignment"} <= rules) == bool(experiment.selection.alignments)
+    assert ("train_captioner" in rules) == bool(experiment.selection.trained_captioners)
+    assert ("train_retriever" in rules) == bool(experiment.selection.needed_retrievers)

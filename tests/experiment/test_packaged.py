@@ -1,0 +1,98 @@
+"""The installed package without a checkout: ``vitcapr init``, and the workflow as a module with a prefix."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+SMALL = """
+experiment: mine
+data: {scenes: {images: 20, size: 56, validation: 0.1, test: 0.1}}
+text: {vocabulary: {min_count: 1}}
+captioners: {attention: {backbone: vit}}
+"""
+PREFIXED = """
+from vitcapr.experiment.packaged import SNAKEFILE
+
+
+configfile: "mine.yaml"
+
+
+module vitcapr:
+    snakefile:
+        SNAKEFILE
+    config:
+        config
+    prefix:
+        "study"
+
+
+use rule * from vitcapr
+"""
+VOCABULARY = "study/results/mine/text/vocabulary.json"
+
+Run = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The content of the wheel, in a folder that Python imports from."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture
+def run(site: Path, tmp_path: Path) -> Run:
+    """Run a module of Python in the study."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("VITCAPR_")}
+    environment = {**kept, "PYTHONPATH": str(site)}
+
+    def run(*arguments: str, folder: Path = tmp_path / "study") -> str:
+        command = [sys.executable, "-m", *arguments]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    run("vitcapr", "init", "study", folder=tmp_path)
+    return run
+
+
+def test_a_new_study_has_the_whole_workflow(run: Run, tmp_path: Path, site: Path) -> None:
+    found = {path.relative_to(tmp_path / "study").as_posix() for path in (tmp_path / "study").rglob("*")}
+    assert found >= {"Snakefile", "config.yaml", "experiments/template.yaml", "profiles/slurm/profile.yaml"}
+    plan = run("snakemake", "--dry-run", "--profile", "profiles/slurm")
+    assert "rule train_captioner:" in plan
+    assert "results/demo/summary.csv" in plan
+    assert f"Origin: {site}" in run("inspect", "vitcapr.experiment.packaged", "--details")
+    assert run("vitcapr", "config", "check").startswith("data: scenes, 10000 images")
+
+
+@pytest.mark.timeout(300)
+def test_with_a_prefix_everything_lies_below_it(run: Run, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    (study / "Snakefile").write_text(PREFIXED)
+    (study / "mine.yaml").write_text(SMALL)
+    before = {path.name for path in study.iterdir()}
+    run("snakemake", "--cores", "2", "--", VOCABULARY)
+    assert {path.name for path in study.iterdir()} == {*before, "study", ".snakemake"}
+    assert (study / "study/results/mine/runs/vocabulary.json").exists()
+    assert (study / "study/results/.code.json").exists()
+    assert "made by   vocabulary, on " in run("vitcapr", "why", VOCABULARY)
+    assert "is in use" in run("vitcapr", "gc", "--results", "study/results", "--configfile", "mine.yaml")
+    assert "Nothing to be done" in run("snakemake", "--cores", "2", "--", VOCABULARY)
+
+
+def test_a_study_is_not_made_over_another(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="the folder of a new study must be empty"):
+        run("vitcapr", "init", "study", folder=tmp_path)
+    with pytest.raises(AssertionError, match=r"did you mean 'flickr8k-vit-tiny'"):
+        run("vitcapr", "init", "other", "--experiment", "flickr8k-vit-tin", folder=tmp_path)

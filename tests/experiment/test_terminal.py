@@ -1,0 +1,239 @@
+"""What a run of Snakemake shows: the records of a run, as Snakemake makes them, and the lines that come of them."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from snakemake.logging import ColorizingTextHandler, DefaultFormatter, logger
+from snakemake.settings.types import ExecMode
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from vitcapr.formats.summary import COLUMNS
+from vitcapr.progress import PROGRESS, Reporter
+from vitcapr.terminal import StepHandler, show_steps
+
+
+@pytest.fixture
+def handler(monkeypatch, tmp_path):
+    """Make a handler that writes to standard output. The results are in ``results/demo``."""
+    monkeypatch.setenv(PROGRESS[0], "terminal")
+
+    def make(**settings):
+        names = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
+        plain = ColorizingTextHandler(stream=sys.stdout, formatter=DefaultFormatter())
+        chosen = SimpleNamespace(**{**dict.fromkeys(names, False), **settings})
+        return StepHandler(plain, chosen, tmp_path / "results/demo")
+
+    return make
+
+
+def record(message=None, event=None, level=logging.INFO, **told):
+    return logging.makeLogRecord({"msg": message, "event": event, "levelno": level, "levelname": "INFO", **told})
+
+
+def job(number, rule, created, log=None, **wildcards):
+    """The record of a job that begins."""
+    told = {"rule_msg": None, "local": False, "input": [], "output": [], "benchmark": None, "reason": "r"}
+    told |= {"priority": 0, "threads": 1, "is_checkpoint": False, "resources": {"mem_mb": 1}, "rule_name": rule}
+    wildcards = {"experiment": "demo", **wildcards}
+    return record("", LogEvent.JOB_INFO, jobid=number, wildcards=wildcards, created=created, log=log or [], **told)
+
+
+def finished(number, created):
+    return record("Finished jobid", LogEvent.JOB_FINISHED, job_id=number, created=created)
+
+
+def progress(done, total):
+    return record(None, LogEvent.PROGRESS, done=done, total=total)
+
+
+def summary(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    row = "demo,scenes,test,attention,beam,cider,0.5,0.4,0.6,10,p"
+    (folder / "summary.csv").write_text(f"{','.join(COLUMNS)}\n{row}\n")
+
+
+def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
+    log = tmp_path / "extract.log"
+    log.write_text("2026-11-23 07:00:00 extract: 500/500 images in 2:05, 4.0/s\n2026-11-23 07:00:01 done\n")
+    summary(tmp_path / "results/demo")
+    (tmp_path / "results/demo/index.html").touch()
+    shown = handler()
+    for each in (
+        record("Building DAG of jobs..."),
+        record("Job stats", LogEvent.RUN_INFO, stats={"extract": 1, "summary": 1, "all": 1, "total": 12}),
+        record("Select jobs to execute..."),
+        job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
+        record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
+        finished(7, 1125.4),
+        progress(1, 12),
+        job(8, "summary", 1125.0, [str(tmp_path / "no.log")]),
+        finished(8, 1126.0),
+        progress(11, 12),
+        job(0, "all", 1126.0),
+        finished(0, 1126.0),
+        progress(12, 12),
+    ):
+        shown.emit(each)
+    shown.close()
+    shown.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["12 steps", "[ 1/12] extract vit-tiny 0 · 500 images · 2:05", "[ 2/12] summary · 0:01"]
+    assert lines[3].startswith("12 steps in ")
+    text = "\n".join(lines)
+    assert "attention, beam" in text
+    assert "50.0" in text
+    assert lines[-2:] == [
+        f"Scores: {tmp_path / 'results/demo/summary.csv'}",
+        f"Page:   {tmp_path / 'results/demo/index.html'}",
+    ]
+
+
+def test_an_error_shows_the_log_and_its_last_lines(handler, tmp_path, capsys):
+    log = tmp_path / "decode.log"
+    log.write_text("".join(f"line {number}\n" for number in range(100)))
+    summary(tmp_path / "results/demo")
+    shown = handler()
+    shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 2}))
+    shown.emit(job(3, "decode", 0.0, [str(log)], captioner="attention"))
+    told = {"rule_name": "decode", "jobid": 3, "aux": {"slurm_jobid": "77"}, "log": [str(log)], "shellcmd": "secret"}
+    shown.emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
+    shown.emit(
+        record(
+            "RuleException:\nCalledProcessError in file x, line 50:\nCommand 'secret'", LogEvent.ERROR, logging.ERROR
+        )
+    )
+    shown.emit(record("Exiting because a job execution failed.", None, logging.ERROR))
+    shown.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:4] == ["error in decode attention", "  slurm_jobid: 77", f"  log: {log}"]
+    assert lines[4:-1] == [f"    line {number}" for number in range(80, 100)]
+    assert lines[-1] == "Exiting because a job execution failed."
+
+
+def test_an_error_before_there_is_a_log(handler, tmp_path, capsys):
+    told = {"rule_name": "score", "jobid": 1, "aux": {}, "log": [str(tmp_path / "score.log")]}
+    handler().emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
+    assert capsys.readouterr().out == f"error in score\n  log: {tmp_path}/score.log (not written: the error is above)\n"
+
+
+def test_warnings_and_unknown_messages_are_shown_in_full(handler, capsys):
+    shown = handler()
+    message = "a long warning " + "x" * 300
+    shown.emit(record(message, None, logging.WARNING))
+    shown.emit(record("Unlocked working directory."))
+    shown.emit(record("Using shell: /usr/bin/bash"))
+    shown.emit(record("Provided cores: 2", LogEvent.RESOURCES_INFO))
+    assert capsys.readouterr().out == f"{message}\nUnlocked working directory.\n"
+
+
+def test_the_scores_are_shown_where_nothing_is_to_be_done(handler, tmp_path, capsys):
+    summary(tmp_path / "results/demo")
+    shown = handler()
+    shown.emit(record("Nothing to be done (all requested files are present and up to date)."))
+    shown.close()
+    assert "attention, beam" in capsys.readouterr().out
+
+
+def test_the_scores_end_with_what_the_run_changed(handler, tmp_path, capsys):
+    summary(tmp_path / "results/demo")
+    shown, file = handler(), tmp_path / "results/demo/summary.csv"
+    shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 1}))
+    shown.emit(job(1, "summary", 0.0))
+    file.write_text(file.read_text().replace("0.5", "0.25"))
+    for each in (finished(1, 1.0), progress(1, 1)):
+        shown.emit(each)
+    shown.close()
+    assert "Changed: attention, beam (test): CIDEr 50.00 -> 25.00" in capsys.readouterr().out
+
+
+def test_damaged_scores_of_an_earlier_run_do_not_spoil_the_end(handler, tmp_path, capsys):
+    summary(tmp_path / "results/demo")
+    shown, file = handler(), tmp_path / "results/demo/summary.csv"
+    whole = file.read_text()
+    file.write_text("damaged")
+    shown.emit(record("", LogEvent.RUN_INFO, stats={"total": 1}))
+    shown.emit(job(1, "summary", 0.0))
+    file.write_text(whole)
+    for each in (finished(1, 1.0), progress(1, 1)):
+        shown.emit(each)
+    shown.close()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"Scores: {file}"
+
+
+def test_a_run_of_some_steps_shows_no_scores(handler, tmp_path, capsys):
+    summary(tmp_path / "results/demo")
+    shown = handler()
+    for each in (
+        record("", LogEvent.RUN_INFO, stats={"total": 1}),
+        job(1, "seal", 0.0),
+        finished(1, 1.0),
+        progress(1, 1),
+    ):
+        shown.emit(each)
+    shown.close()
+    text = capsys.readouterr().out
+    assert "1 step in " in text
+    assert "attention, beam" not in text
+
+
+@pytest.mark.parametrize("option", ["verbose", "printshellcmds", "dryrun", "debug_dag"])
+def test_snakemakes_own_output_on_request(handler, capsys, option):
+    shown = handler(**{option: True})
+    shown.emit(job(1, "seal", 0.0, ["seal.log"]))
+    shown.emit(progress(1, 2))
+    shown.close()
+    text = capsys.readouterr().out
+    assert "rule seal:" in text
+    assert "log: seal.log" in text
+    assert "1 of 2 steps (50%) done" in text
+
+
+def test_the_messages_of_a_stage_go_to_its_log_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(*PROGRESS)
+    with Reporter(tmp_path / "stage.log") as report:
+        report.line("to the log")
+    with Reporter() as report:
+        report.line("to the terminal")
+    assert "to the log" in (tmp_path / "stage.log").read_text()
+    assert capsys.readouterr().err == "to the terminal\n"
+
+
+def test_the_handler_asks_the_stages_for_that(handler, monkeypatch):
+    monkeypatch.delenv(PROGRESS[0])
+    handler(verbose=True)
+    assert PROGRESS[0] not in os.environ
+    handler()
+    assert os.environ[PROGRESS[0]] == PROGRESS[1]
+
+
+@pytest.fixture
+def handlers(monkeypatch):
+    """The handlers of Snakemake's logger, to be replaced: its own, and one of the user's."""
+    own, users = ColorizingTextHandler(stream=sys.stdout), logging.NullHandler()
+    own.name = "DefaultStreamHandler"
+    monkeypatch.setattr(logger, "handlers", [users, own])
+    return users, own
+
+
+def a_workflow(mode=ExecMode.DEFAULT):
+    names = ("printshellcmds", "nocolor", "debug_dag", "verbose", "dryrun")
+    return SimpleNamespace(exec_mode=mode, output_settings=SimpleNamespace(**dict.fromkeys(names, True)))
+
+
+def test_snakemakes_handler_is_replaced_once(handlers, tmp_path):
+    for name in ("one", "two"):
+        show_steps(a_workflow(), tmp_path / name)
+    users, steps = logger.handlers
+    assert users is handlers[0]
+    assert isinstance(steps, StepHandler)
+    assert steps.results == [tmp_path / "one", tmp_path / "two"]
+
+
+def test_the_snakemake_of_one_job_keeps_its_output(handlers, tmp_path):
+    show_steps(a_workflow(ExecMode.REMOTE), tmp_path)
+    assert tuple(logger.handlers) == handlers

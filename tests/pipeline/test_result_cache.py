@@ -1,0 +1,109 @@
+"""The result cache: what is stored there is restored whole, or not at all."""
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.pipeline.result_cache import ENTRY, ResultCache, key_of, result_cache_of
+
+RUN = {"user": "ada", "host": "engine", "started": "2026-01-01T00:00:00+00:00", "seconds": 60.0}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ResultCache:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/weights").write_bytes(b"weights")
+    (tmp_path / "captions").write_bytes(b"captions")
+    cache = ResultCache(tmp_path / "cache")
+    cache.store("k", {"folder/weights": tmp_path / "model/weights", "output": tmp_path / "captions"}, RUN)
+    return cache
+
+
+def test_stored_results_are_restored_with_new_time_stamps(cache: ResultCache, tmp_path: Path) -> None:
+    os.utime(tmp_path / "captions", (1, 1))
+    entry = cache.find("k")
+    assert entry is not None
+    assert entry.run == RUN
+    entry.restore({"folder": tmp_path / "again", "output": tmp_path / "there/captions"})
+    assert (tmp_path / "again/weights").read_bytes() == b"weights"
+    assert (tmp_path / "there/captions").read_bytes() == b"captions"
+    assert (tmp_path / "there/captions").stat().st_mtime > 1
+    assert cache.find("other") is None
+
+
+def test_a_result_that_another_experiment_has_keeps_its_time(cache: ResultCache, tmp_path: Path) -> None:
+    os.utime(tmp_path / "captions", (1, 1))
+    entry = cache.find("k")
+    assert entry is not None
+    entry.restore({"folder": tmp_path / "again", "output": tmp_path / "there/captions"})
+    assert (tmp_path / "captions").stat().st_mtime == 1
+
+
+def test_what_is_in_use_takes_no_room_and_what_is_not_is_linked(cache: ResultCache, tmp_path: Path) -> None:
+    (entry,) = cache.entries()
+    assert (entry.size, entry.shared) == (15, 15)
+    (tmp_path / "model/weights").unlink()
+    (entry,) = cache.entries()
+    assert (entry.size, entry.shared) == (15, 8)
+    entry.restore({"folder": tmp_path / "again", "output": tmp_path / "captions"})
+    assert (tmp_path / "again/weights").samefile(entry.path / "folder/weights")
+
+
+def test_a_damaged_entry_is_not_given_and_is_replaced(cache: ResultCache, tmp_path: Path) -> None:
+    (cache.root / "k/folder/weights").unlink()
+    (cache.root / "k/folder/weights").write_bytes(b"wiehgts")
+    assert cache.find("k") is None
+    cache.store("k", {"folder/weights": tmp_path / "model/weights"}, RUN)
+    found = cache.find("k")
+    assert found is not None
+    assert list(found.files) == ["folder/weights"]
+
+
+def test_a_foreign_entry_is_a_users_error(cache: ResultCache) -> None:
+    (cache.root / "k" / ENTRY).write_text("{}")
+    with pytest.raises(UserError, match="not an entry of the result cache"):
+        cache.entries()
+
+
+def test_equal_things_have_equal_keys() -> None:
+    assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1}) != key_of({"a": 1, "b": [3]})
+
+
+def test_the_cache_can_be_elsewhere_or_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VITCAPR_RESULT_CACHE", raising=False)
+    assert result_cache_of(Path("results")) == ResultCache(Path("results/result_cache"))
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", "/group/cache")
+    assert result_cache_of(Path("results")) == ResultCache(Path("/group/cache"))
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
+    assert result_cache_of(Path("results")) is None
+
+
+@pytest.mark.parametrize("name", ["output/../../evil", "../evil", "/tmp/evil", "output//evil", "./output", "", "a/\0"])
+def test_an_entry_writes_nowhere_else(cache: ResultCache, tmp_path: Path, name: str) -> None:
+    entry = json.loads((cache.root / "k" / ENTRY).read_text())
+    entry["files"][name] = sha256(b"captions").hexdigest()
+    (cache.root / "k" / ENTRY).write_text(json.dumps(entry))
+    (tmp_path / "evil").write_bytes(b"captions")
+    assert cache.find("k") is None
+    with pytest.raises(UserError, match="not an entry of the result cache"):
+        cache.entries()
+    cache.store("k", {"output": tmp_path / "captions"}, RUN)
+    assert cache.find("k") is not None
+
+
+def test_an_entry_does_not_reach_through_a_link(cache: ResultCache, tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"captions")
+    (cache.root / "k/output").unlink()
+    (cache.root / "k/output").symlink_to(tmp_path / "outside")
+    assert cache.find("k") is None
+
+
+def test_an_entry_of_another_stage_is_one_line(cache: ResultCache, tmp_path: Path) -> None:
+    entry = cache.find("k")
+    assert entry is not None
+    with pytest.raises(UserError, match="the stage does not write 'folder'"):
+        entry.restore({"output": tmp_path / "captions"})

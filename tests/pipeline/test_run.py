@@ -1,0 +1,334 @@
+"""Every job leaves a record; a long one is not done twice; what `why`, `diff` and `gc` make of it."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vitcapr.commands import diff, gc, why
+from vitcapr.config.base import StageSettings
+from vitcapr.errors import UserError
+from vitcapr.experiment.comparison import of_artefacts
+from vitcapr.experiment.orphans import orphans
+from vitcapr.formats.kinds import Artefact
+from vitcapr.formats.summary import COLUMNS
+from vitcapr.pipeline.lineage import Lineage
+from vitcapr.pipeline.records import read_run, read_runs, record_of_log
+from vitcapr.pipeline.run import run_stage
+from vitcapr.pipeline.stage import In, Out, stage
+from vitcapr.progress import Reporter
+
+MODULE = "vitcapr.stages.vocabulary"
+"""Whose code the toys are said to be."""
+
+
+class Source(Artefact):
+    """A text"""
+
+
+class Model(Artefact):
+    """A folder of weights"""
+
+    files = ("weights",)
+
+
+class Rate(StageSettings):
+    rate: float
+
+
+class Toys:
+    """Two stages: one squares a number, slowly; one copies what it reads."""
+
+    def __init__(self) -> None:
+        self.trainings = 0
+
+        @stage(cached=True)
+        def train(source: In[Source], settings: Rate, report: Reporter, model: Out[Model]) -> None:
+            """Train."""
+            report.line("training")
+            self.trainings += 1
+            model.mkdir(parents=True, exist_ok=True)
+            (model / "weights").write_text(f"{settings.rate**2} {source.read_text()}")
+            (model / "checkpoint").mkdir(exist_ok=True)
+            (model / "checkpoint/state").write_text("state")
+
+        @stage()
+        def copy(read: dict[str, In[Source]], target: Out[Source]) -> None:
+            """Copy."""
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("".join(path.read_text() for path in read.values()))
+
+        self.train, self.copy = train, copy
+        for each in (train, copy):
+            each.function.__module__ = MODULE
+
+    def run(self, rate: float, experiment: str = "a", results: Path = Path("results")) -> Path:
+        """What a run of the DAG does: outputs are deleted, then the jobs run. Returns the model's folder."""
+        root = results / experiment
+        for stale in (root / "model/weights", root / "out/copy"):
+            stale.unlink(missing_ok=True)
+        run_stage(
+            self.train,
+            log=root / "logs/train/model.log",
+            source=Path("data.txt"),
+            settings=json.dumps({"rate": rate}),
+            model=root / "model",
+        )
+        weights = {"model": root / "model/weights"}
+        run_stage(self.copy, log=root / "logs/copy.log", read=weights, target=root / "out/copy")
+        return root / "model"
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VITCAPR_RESULT_CACHE", raising=False)
+    (tmp_path / "data.txt").write_text("data")
+    return Toys()
+
+
+def said(capsys: pytest.CaptureFixture[str], command: Callable[[], None]) -> str:
+    capsys.readouterr()
+    command()
+    return capsys.readouterr().out
+
+
+def test_a_record_stands_where_its_log_does() -> None:
+    assert record_of_log(Path("results/a/logs/decode/m.beam.log")) == Path("results/a/runs/decode/m.beam.json")
+    assert record_of_log(Path("/tmp/decode.log")) is None
+
+
+def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
+    toys.run(0.5)
+    run = read_run(Path("results/a/runs/train/model.json"))
+    assert run.name == "train/model"
+    assert list(run.inputs) == ["data.txt"]
+    assert list(run.outputs) == ["results/a/model/weights"]
+    assert run.facts["code"]["vitcapr.stages.vocabulary"]
+    assert {"user", "host", "seconds", "energy", "libraries"} <= run.made.keys()
+    assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
+
+
+def test_switching_a_setting_and_back_trains_nothing(toys: Toys) -> None:
+    first = (toys.run(0.5) / "weights").read_text()
+    assert (toys.run(0.25) / "weights").read_text() != first
+    assert toys.trainings == 2
+    assert (toys.run(0.5) / "weights").read_text() == first
+    assert toys.trainings == 2
+    assert read_run(Path("results/a/runs/train/model.json")).facts["result_cache"]["restored"]
+
+
+def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -> None:
+    toys.run(0.5)
+    toys.run(0.5, "b")
+    assert toys.trainings == 1
+    Path("data.txt").write_text("other")
+    toys.run(0.5)
+    assert toys.trainings == 2
+
+
+def test_the_result_cache_can_be_off(toys: Toys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VITCAPR_RESULT_CACHE", "off")
+    toys.run(0.5)
+    toys.run(0.5)
+    assert toys.trainings == 2
+    assert not Path("results/result_cache").exists()
+
+
+def test_a_command_typed_by_hand_leaves_nothing(toys: Toys, tmp_path: Path) -> None:
+    source, model = Path("data.txt"), tmp_path / "model"
+    run_stage(toys.train, log=tmp_path / "l.log", source=source, settings='{"rate": 1}', model=model)
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_damaged_input_stops_the_job(toys: Toys) -> None:
+    weights = toys.run(0.5) / "weights"
+    weights.write_text("0.26 data")
+    read = {"model": weights}
+    with pytest.raises(UserError, match="not as train/model wrote it"):
+        run_stage(toys.copy, log=Path("results/a/logs/copy.log"), read=read, target=Path("results/a/out/copy"))
+    toys.run(0.5)
+    assert toys.trainings == 2  # The result cache shares the damaged file.
+    assert Path("results/a/out/copy").read_text() == "0.25 data"
+
+
+def test_results_may_lie_anywhere(toys: Toys) -> None:
+    """As in a workflow that uses this one as a module with a prefix."""
+    toys.run(0.5, results=Path("study/results"))
+    assert Path("study/results/a/runs/copy.json").exists()
+    assert Path("study/results/result_cache").is_dir()
+    assert Path("study/results/.code.json").exists()
+    assert not Path("results").exists()
+
+
+def test_a_broken_cache_fails_no_stage(toys: Toys) -> None:
+    Path("results").mkdir()
+    Path("results/result_cache").write_text("not a folder")
+    assert (toys.run(0.5) / "weights").exists()
+    assert "warning: not stored in the result cache" in Path("results/a/logs/train/model.log").read_text()
+
+
+def test_why_prints_the_record_and_its_inputs(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    story = said(capsys, lambda: why.main(Path("results/a/out/copy")))
+    for expected in (
+        *("out/copy\n", "as it was made", "made by   copy, on ", "the same now"),
+        *("\n  model/weights  (train/model, ", "\n    data.txt\n"),
+    ):
+        assert expected in story, story
+    assert "rate 0.5" in said(capsys, lambda: why.main(Path("results/a/model"), settings=True))
+    assert "results/a: 2 jobs" in said(capsys, lambda: why.main(Path("results/a")))
+
+
+def test_why_notices_what_changed_since(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    Path("results/a/out/copy").write_text("by hand")
+    assert "CHANGED since" in said(capsys, lambda: why.main(Path("results/a/out/copy")))
+
+
+def test_why_of_what_nothing_made_is_one_line(toys: Toys) -> None:
+    toys.run(0.5)
+    Path("results/a/notes.txt").touch()
+    with pytest.raises(UserError, match="no job is known to have made this"):
+        why.main(Path("results/a/notes.txt"))
+    with pytest.raises(UserError, match="nothing recorded here"):
+        why.main(Path("data.txt"))
+
+
+def test_diff_of_artefacts_goes_back_to_the_cause(toys: Toys) -> None:
+    toys.run(0.5)
+    toys.run(0.25, "b")
+    pair = [Lineage.of(Path("results") / name) for name in ("a", "b")]
+    jobs = [(lineage, lineage.made(lineage.experiment / "out/copy")[0]) for lineage in pair]
+    assert list(of_artefacts(jobs[0], jobs[1])) == ["read weights: another content (train/model)", "  rate 0.5 -> 0.25"]
+    assert list(of_artefacts(jobs[0], jobs[0])) == []
+
+
+def test_diff_of_experiments_says_what_was_set_and_what_came_out(
+    toys: Toys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scores = "{0},d,test,m,beam,bleu_4,{1},,,3,p\n{0},d,test,m,beam,cider,1,,,3,p\n"
+    for name, rate, bleu in (("a", 0.5, 0.25), ("b", 0.25, 0.5)):
+        toys.run(rate, name)
+        Path(f"results/{name}/summary.csv").write_text(f"{','.join(COLUMNS)}\n{scores.format(name, bleu)}")
+    text = said(capsys, lambda: diff.main(Path("results/a"), Path("results/b")))
+    assert "train/model\n    rate 0.5 -> 0.25\n" in text
+    assert "test m beam bleu_4  0.2500 -> 0.5000  +0.2500" in text
+    assert "1 scores are the same, 1 differ; 0 only in the first" in text
+    assert "0 jobs have equal outputs; 1 have equal code and settings but other outputs" in text
+    with pytest.raises(UserError, match="cannot be compared"):
+        diff.main(Path("results/a"), Path("results/b/out/copy"))
+    with pytest.raises(UserError, match="no such file or folder"):
+        diff.main(Path("results/a"), Path("results/c"))
+
+
+def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys.run(0.25)
+    toys.run(0.5)
+    Path("results/a/model/notes.txt").write_text("mine")
+    Path("config.yaml").write_text("experiment: a\n")
+    monkeypatch.setattr(gc, "wanted_files", lambda _: {"results/a/model/weights"})
+    listed = said(capsys, lambda: gc.main())
+    assert "a: copy  (" in listed
+    assert "results/result_cache/" in listed
+    assert "can be freed" in listed
+    assert "deleted" in said(capsys, lambda: gc.main(yes=True))
+    assert not Path("results/a/out").exists()
+    assert Path("results/a/model/weights").exists()
+    assert "in use" in said(capsys, lambda: gc.main())
+    toys.run(0.25)
+    assert toys.trainings == 3
+
+
+def test_gc_leaves_an_unknown_experiment_and_a_persons_files_alone(
+    toys: Toys, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = toys.run(0.5)
+    (model / "notes.txt").write_text("mine")
+    assert "name it with --configfile" in said(capsys, lambda: gc.main(yes=True))
+    found = orphans(Path("results/a"), read_runs(Path("results/a")), ["results/a/out/copy"])
+    assert [orphan.run.name for orphan in found] == ["train/model"]
+    found[0].delete()
+    assert [path.name for path in Path("results/a/model").rglob("*") if path.is_file()] == ["notes.txt"]
+
+
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys.run(0.5)
+    shutil.copytree("results/a", "results/copy")
+    before = snapshot(Path("results/a"))
+    Path("config.yaml").write_text("experiment: a\n")
+    Path("copy.yaml").write_text("experiment: copy\n")
+    wanted = {"a": {"results/a/model/weights", "results/a/out/copy"}, "copy": {"results/copy/out/copy"}}
+    monkeypatch.setattr(gc, "wanted_files", lambda files: wanted["copy" if files else "a"])
+    listed = said(capsys, lambda: gc.main(configfile=[Path("copy.yaml")], yes=True))
+    assert "copy: train/model" in listed
+    assert {line.strip() for line in listed.splitlines() if line.startswith(" " * 12)} == {
+        "results/copy/model/weights",
+        "results/copy/model/checkpoint/state",
+        "results/copy/runs/train/model.json",
+    }
+    assert snapshot(Path("results/a")) == before
+    left = [path.as_posix() for path in snapshot(Path("results/copy"))]
+    assert sorted(left) == [
+        f"results/copy/{name}" for name in ("logs/copy.log", "logs/train/model.log", "out/copy", "runs/copy.json")
+    ]
+
+
+def test_why_understands_a_renamed_experiment(toys: Toys, capsys: pytest.CaptureFixture[str]) -> None:
+    toys.run(0.5)
+    Path("results/a").rename("elsewhere")
+    story = said(capsys, lambda: why.main(Path("elsewhere/out/copy")))
+    assert "as it was made" in story
+    assert "\n  model/weights  (train/model, " in story
+
+
+@pytest.mark.parametrize(
+    "output", ["{here}/mine", "results/a/../../mine", "results/b/../../mine", "mine", "results/b/out", "results/a"]
+)
+def test_a_record_with_an_output_outside_its_experiment_is_refused(toys: Toys, output: str) -> None:
+    toys.run(0.5)
+    Path("mine").write_text("mine")
+    record = Path("results/a/runs/copy.json")
+    facts = json.loads(record.read_text())
+    facts["outputs"][output.format(here=Path.cwd())] = next(iter(facts["outputs"].values()))
+    record.write_text(json.dumps(facts))
+    Path("config.yaml").write_text("experiment: a\n")
+    with pytest.raises(UserError, match="names an output outside its experiment"):
+        gc.main(yes=True)
+    assert Path("mine").exists()
+
+
+def test_gc_follows_no_link_out_of_its_experiment(
+    toys: Toys, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = toys.run(0.5)
+    model.rename("model")
+    model.symlink_to(Path("model").resolve())
+    Path("results/link").symlink_to("a")
+    Path("config.yaml").write_text("experiment: link\n")
+    before = snapshot(Path("results/a")) | snapshot(Path("model"))
+    monkeypatch.setattr(gc, "wanted_files", lambda _: set())
+    said(capsys, lambda: gc.main(yes=True))
+    assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
+    Path("config.yaml").write_text("experiment: a\n")
+    said(capsys, lambda: gc.main(yes=True))
+    assert sorted(path.name for path in Path("model").rglob("*")) == ["checkpoint", "state", "weights"]
+    assert not Path("results/a/out").exists()
+
+
+@pytest.mark.usefixtures("toys")
+def test_gc_leaves_folders_alone_that_are_no_stores(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("results/stores/mine").mkdir(parents=True)
+    Path("results/stores/mine/notes").touch()
+    assert "in use" in said(capsys, lambda: gc.main(yes=True))
+    assert Path("results/stores/mine/notes").exists()

@@ -1,0 +1,142 @@
+"""A small experiment as the stages leave it, written by hand: two decodings and a reranking of six images."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcapr.files import sha256_file
+from vitcapr.formats.attention import AttentionTable, write_attention
+from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.comparison import write_comparison
+from vitcapr.formats.embeddings import Embeddings, write_embeddings
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.formats.metrics import write_metrics
+from vitcapr.formats.per_image import write_per_image
+from vitcapr.formats.ranks import RankFile
+from vitcapr.metrics.ranks import rank_matches
+
+HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
+TRUTH = (
+    "a red ball is left of a white house",
+    "two big red balls on the grass",
+    "a black fish in the water",
+    f"a small tree {HOSTILE}",
+    "three yellow stars",
+    "a boat on the water",
+)
+BEAM = (
+    "a red ball is left of a black house",
+    "two big red balls",
+    "a black fish",
+    f"a tree {HOSTILE}",
+    "a star",
+    "a boat",
+)
+RERANKED = ("a red ball is left of a white house", *BEAM[1:])
+CIDER = {"greedy": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0), "beam": (1.0, 2.0, 3.0, 0.5, 0.25, 4.0)}
+CIDER["reranked"] = (3.5, *CIDER["beam"][1:])
+GRID = (2, 3)
+IMAGES = len(TRUTH)
+IDS = [*(f"i{number}" for number in range(IMAGES - 1)), "i/<b>5 &#%\"'"]
+"""Of the test split."""
+
+
+def write_experiment(folder: Path, shade: int = 0) -> Path:
+    """Write ``folder`` as ``results/NAME``. Its seventh image is not of the test split.
+
+    Args:
+        shade: of the pictures; another one makes other pictures.
+    """
+    data = folder / "data"
+    data.mkdir(parents=True)
+    ids, names = [*IDS, "train"], [f"{number}.png" for number in range(IMAGES + 1)]
+    for number, name in enumerate(names):
+        Image.new("RGB", (60, 40), (40 * number % 256, 120, shade)).save(data / name)
+    splits = ["test"] * IMAGES + ["train"]
+    images = {"image_id": ids, "path": names, "split": splits, "width": 60, "height": 40}
+    digests = [sha256_file(data / name) for name in names]
+    owners = np.repeat(np.arange(IMAGES + 1), 2)
+    texts = [text for truth in (*TRUTH, "a train") for text in (f"{truth}.", f"there is {truth}.")]
+    captions = {
+        "caption_id": [f"c{number}" for number in range(len(owners))],
+        "image_id": [ids[owner] for owner in owners],
+        "language": "en",
+        "text": texts,
+        "split": [splits[owner] for owner in owners],
+    }
+    write_manifest(
+        data,
+        dataset="scenes",
+        image_root=data,
+        images=pd.DataFrame({**images, "sha256": digests}),
+        captions=pd.DataFrame(captions),
+        rejected=[],
+    )
+    for decoding, written in (("greedy", BEAM), ("beam", BEAM), ("reranked", RERANKED)):
+        _write_system(folder, IDS, decoding, written)
+    beam, reranked = ({"model": "attention", "decoding": name, "protocol": ""} for name in ("beam", "reranked"))
+    content = {"dataset": "scenes", "split": "test", "images": IMAGES, "changed": 1, "before": beam, "after": reranked}
+    comparison = folder / "comparisons/attention/reranked/test/comparison.json"
+    write_comparison(comparison, {**content, "metrics": {}, "protocol": ""})
+    words = [len(text.split()) for text in BEAM]
+    weights = np.zeros((sum(words), GRID[0] * GRID[1]))
+    weights[:, 5] = 0.75  # All words look at the lower right, a little at the upper left.
+    weights[:, 0] = 0.25
+    offsets = np.concatenate(([0], np.cumsum(words)))
+    attention = folder / "captions/attention/beam/test/attention.npz"
+    write_attention(attention, AttentionTable(weights.astype(np.float16), offsets, np.arange(IMAGES), GRID))
+    _write_space(folder)
+    return folder
+
+
+def embed(number: int, model: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """As a retriever might: captions are near to their images, but "a star" of image 4 is nearer to image 0."""
+    assert (number, model) == (0, "dual")
+    images = np.eye(IMAGES, dtype=np.float32)
+    owner = {text: image for written in (BEAM, RERANKED) for image, text in enumerate(written)}
+    nearer = {text: 0 if text == "a star" else image for text, image in owner.items()}
+    return np.stack([0.8 * images[nearer[text]] + 0.6 * images[owner[text] - (text != "a star")] for text in texts])
+
+
+def _write_system(folder: Path, ids: list[str], decoding: str, written: tuple[str, ...]) -> None:
+    captioned = []
+    for image, text in zip(ids, written, strict=True):
+        candidates = [candidate(text)] if decoding == "greedy" else [candidate(text), candidate("a thing")]
+        captioned.append((image, candidates))
+    write_captions(folder / f"captions/attention/{decoding}/test/captions.json", captioned)
+    metrics = folder / f"metrics/attention/{decoding}/test"
+    table = {"image_id": ids, "caption": written, "tokens": written, "cider": CIDER[decoding]}
+    write_per_image(metrics / "per_image.parquet", pd.DataFrame(table))
+    score = {"value": float(np.mean(CIDER[decoding])), "low": None, "high": None, "n": IMAGES}
+    names = {"dataset": "scenes", "split": "test", "model": "attention", "decoding": decoding, "protocol": ""}
+    write_metrics(metrics / "metrics.json", metrics={"cider": score}, **names)
+    write_metrics(metrics / "claims.json", metrics={"claims_true": {**score, "value": 0.5}}, **names)
+
+
+def candidate(text: str) -> Candidate:
+    """A caption of these words, each with a probability of a half."""
+    tokens = tuple(text.split())
+    log_probs = (float(np.log(0.5)),) * (len(tokens) + 1)
+    return Candidate(
+        caption=text, tokens=tokens, token_log_probs=log_probs, log_prob=sum(log_probs), score=0.0, cosine=0.25
+    )
+
+
+def _write_space(folder: Path) -> None:
+    """Images are the axes. The captions of image 1 are nearer to image 0; all others to their own."""
+    images = np.eye(IMAGES, dtype=np.float32)
+    owner = np.repeat(np.arange(IMAGES), 2)
+    captions = 0.8 * images[owner] + 0.6 * images[(owner + 1) % IMAGES]
+    captions[2:4] = 0.6 * images[1] + 0.8 * images[0]
+    embedded = Embeddings(images, captions, np.arange(IMAGES), np.arange(len(owner)), owner)
+    write_embeddings(folder / "embeddings/dual/test/embeddings.npz", embedded)
+    ranks = folder / "metrics/retrieval/dual/test"
+    found = rank_matches(images, captions, owner)
+    RankFile(found, embedded.image_row, embedded.caption_row, embedded.caption_image).write(ranks / "ranks.npz")
+    score = {"value": 0.5, "low": None, "high": None, "n": IMAGES}
+    names = {"dataset": "scenes", "split": "test", "model": "dual", "decoding": "", "protocol": ""}
+    write_metrics(ranks / "metrics.json", metrics={"i2t_recall_1": score}, **names)

@@ -1,0 +1,152 @@
+"""The folder that the explorer writes, and the server that shows it."""
+
+import json
+import re
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from tests.report.explorer.experiment import HOSTILE, IMAGES, write_experiment
+from vitcapr.commands.explore import app, main
+from vitcapr.errors import UserError
+from vitcapr.report.explorer.serving import server_of
+from vitcapr.report.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_experiment(tmp_path_factory.mktemp("results") / "toy")
+    explore(folder)
+    return folder
+
+
+def explore(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_file_that_the_page_names_is_there(results: Path) -> None:
+    page = (results / "explorer/index.html").read_text(encoding="utf-8")
+    named = re.findall(r'(?:src|href)="([^#"]+)"', page)
+    assert len(named) > 10
+    assert [name for name in named if name != "data:," and not (results / "explorer" / name).is_file()] == []
+    assert len(list((results / "explorer/pictures").iterdir())) == IMAGES
+
+
+def test_the_page_asks_for_nothing_from_elsewhere(results: Path) -> None:
+    page = (results / "explorer/index.html").read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert policy[1].startswith("default-src 'none'; script-src 'self' file:;")
+    for name, content in files_of(results / "explorer").items():
+        if not name.endswith(".webp"):
+            assert b"http:" not in content, name
+            assert b"https:" not in content, name
+
+
+def test_no_script_makes_markup_of_text() -> None:
+    for script in PAGE.glob("*.js"):
+        text = script.read_text(encoding="utf-8")
+        assert text.startswith('"use strict";')
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
+
+
+def test_data_is_a_call_with_json(results: Path) -> None:
+    script = (results / "explorer/data/images.js").read_text(encoding="utf-8")
+    found = re.fullmatch(r'explorer\.receive\("images",(.*)\);\n', script)
+    assert found
+    assert f"a tree {HOSTILE}" in json.loads(found[1])["captions"][0]
+
+
+def test_any_text_of_python_is_text_in_a_script(tmp_path: Path) -> None:
+    _write_data(tmp_path, "odd", ["é\u2028\ud800</script>"])
+    content = (tmp_path / "data/odd.js").read_bytes()
+    assert content == 'explorer.receive("odd",["é\u2028\\ud800</script>"]);\n'.encode()
+
+
+def test_the_same_results_give_the_same_folder(results: Path) -> None:
+    before = files_of(results / "explorer")
+    printed = explore(results)
+    assert files_of(results / "explorer") == before
+    assert printed.startswith(f"{results}/explorer/index.html: {IMAGES} images, ")
+    assert [path.name for path in results.iterdir() if path.name.endswith(".partial")] == []
+
+
+def test_only_an_explorer_is_replaced(results: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    explore(results, "--output", mine)
+    (mine / MARK).unlink()
+    with pytest.raises(UserError, match="there is something that is no explorer"):
+        explore(results, "--output", mine)
+    assert (mine / "index.html").is_file()
+
+
+def test_an_error_leaves_the_earlier_folder(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "explorer"
+    explore(results, "--output", folder)
+    before = files_of(folder)
+    other = write_experiment(tmp_path / "other", shade=7)
+    with pytest.raises(UserError, match="another picture"):
+        explore(results, other, "--output", folder)
+    assert files_of(folder) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["explorer", "other"]
+
+
+def test_a_picture_that_has_gone_is_said(tmp_path: Path) -> None:
+    folder = write_experiment(tmp_path / "toy")
+    (folder / "data/2.png").unlink()
+    (folder / "data/3.png").write_bytes(b"no picture")
+    explore(folder)
+    images = json.loads((folder / "explorer/data/images.js").read_text()[len('explorer.receive("images",') : -3])
+    assert images["pictures"] == [True, True, False, False, True, True]
+
+
+def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = write_experiment(tmp_path / "toy")
+    (folder / "retrievers/dual").mkdir(parents=True)
+    (folder / "retrievers/dual/card.json").write_text("{}")
+    main([folder])
+    assert "explore: the captions have no neighbours in dual: not the card of a trained model" in capfd.readouterr().err
+    main([folder], embed=False)
+    assert "neighbours" not in capfd.readouterr().err
+
+
+def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
+    large = Image.new("RGB", (1600, 800), (200, 30, 30))
+    large.info = {"icc_profile": b"x" * 60_000, "exif": b"y" * 60_000}
+    file = tmp_path / "picture.webp"
+    file.write_bytes(picture_file(large))
+    assert file.stat().st_size < 3_000
+    with Image.open(file) as small:
+        assert (small.format, small.size) == ("WEBP", (SIDE, SIDE // 2))
+
+
+def test_the_server_answers_this_machine_only(results: Path) -> None:
+    with server_of(results / "explorer", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_address[1]}/data/overview.js"
+        with urllib.request.urlopen(address) as answer:
+            assert answer.read().startswith(b"explorer.receive(")
+        with pytest.raises(urllib.error.HTTPError, match="421"):
+            urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "example.org"}))
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
+        server.shutdown()
+        thread.join()
+
+
+def test_a_port_that_is_taken_is_one_line(results: Path, tmp_path: Path) -> None:
+    with server_of(tmp_path, 0) as server, pytest.raises(UserError, match="cannot be used: Address already in use"):
+        explore(results, "--serve", server.server_address[1])

@@ -1,0 +1,89 @@
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
+
+GRID = (3, 4)
+
+
+def candidate(words):
+    """A caption of these words, each with a log-probability of -1."""
+    log_probs = (-1.0,) * (len(words) + 1)
+    return Candidate(
+        caption=" ".join(words), tokens=tuple(words), token_log_probs=log_probs, log_prob=sum(log_probs), score=0.0
+    )
+
+
+@pytest.fixture
+def draw(tmp_path):
+    """Run a stage that draws twice: as SVG, which must be the same bytes again, and once as PNG. Returns its log."""
+
+    def call(stage, *names, **values):
+        log = tmp_path / "draw.log"
+        for folder, suffixes in (("one", ["svg"]), ("two", ["svg", "png"])):
+            pictures = [tmp_path / folder / f"{name}.{suffix}" for name in names for suffix in suffixes]
+            run_stage(stage, log=log, pictures=pictures, **values)
+        for path in pictures:
+            assert path.stat().st_size > 0
+        for name in names:
+            one, two = (tmp_path / folder / f"{name}.svg" for folder in ("one", "two"))
+            assert one.read_bytes() == two.read_bytes()
+        return log.read_text()
+
+    return call
+
+
+@pytest.fixture
+def picture():
+    """A landscape picture of smooth colours."""
+    x, y = np.meshgrid(np.linspace(0, 255, 60), np.linspace(0, 255, 40))
+    return Image.fromarray(np.stack([x, y, 255 - x], axis=-1).astype(np.uint8))
+
+
+@pytest.fixture
+def dataset(tmp_path, picture):
+    """Six test images of several shapes and one for training, with captions.json and attention.npz beside them."""
+    names = [f"i{number}" for number in range(7)]
+    sizes = [(60, 40), (40, 60), (64, 16), (30, 30), (60, 40), (60, 40), (60, 40)]
+    for name, size in zip(names, sizes, strict=True):
+        picture.resize(size).save(tmp_path / f"{name}.png")
+    splits = ["test"] * 6 + ["train"]
+    images = pd.DataFrame(
+        {
+            "image_id": names,
+            "path": [f"{name}.png" for name in names],
+            "split": splits,
+            "width": [width for width, _ in sizes],
+            "height": [height for _, height in sizes],
+            "sha256": "0" * 64,
+        }
+    )
+    captions = pd.DataFrame(
+        {
+            "caption_id": names,
+            "image_id": names,
+            "language": "en",
+            "text": [f"What a person wrote for {name} ." for name in names],
+            "split": splits,
+        }
+    )
+    manifest = write_manifest(
+        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+    words = [[f"word{n}" for n in range(length)] for length in (2, 3, 4, 5, 6, 13)]
+    captioned = [(name, [candidate(said)]) for name, said in zip(names, words, strict=False)]
+    write_captions(tmp_path / "captions.json", captioned)
+    lengths = [len(said) for said in words]
+    weights = np.random.default_rng(0).dirichlet(np.ones(12), size=sum(lengths)).astype(np.float16)
+    np.savez(
+        tmp_path / "attention.npz",
+        weights=weights,
+        offsets=np.cumsum([0, *lengths]),
+        image_row=np.arange(6, dtype=np.int32),
+        grid=np.array(GRID),
+    )
+    return manifest

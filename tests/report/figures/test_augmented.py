@@ -1,0 +1,44 @@
+"""The sheets of augmented and encoded pictures."""
+
+import base64
+import io
+
+import numpy as np
+from PIL import Image
+
+from vitcapr.batches.augment import Augmentation
+from vitcapr.batches.single_changes import single_changes
+from vitcapr.report.figures.augmented import Encoded, augmentation_sheet, encoded, encoding_sheet
+
+
+def test_a_column_a_change_and_a_row_a_picture() -> None:
+    pictures = [[np.full((4, 4, 3), 10 * row + column, np.uint8) for column in range(3)] for row in range(2)]
+    axes = augmentation_sheet(pictures, ["original", "flip", "blur"]).axes
+    assert [ax.get_images()[0].get_array()[0, 0, 0] for ax in axes] == [0, 1, 2, 10, 11, 12]
+    assert [ax.get_title() for ax in axes] == ["original", "flip", "blur", "", "", ""]
+
+
+def test_the_size_of_base64_is_logged() -> None:
+    figure = encoding_sheet(Encoded(np.zeros((10, 20, 3), np.uint8), "A" * 130, 300, 400))
+    text, cost = (found.get_text() for found in figure.texts)
+    assert text.split("\n") == ["A" * 64, "A" * 64, "AA", "..."]
+    assert cost == "file 300 bytes; Base64 400 characters, +33.3%; raw RGB 600 bytes"
+
+
+def test_a_file_in_base64_and_its_picture() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    example = encoded(file.getvalue(), pixels.size)
+    assert np.array_equal(example.picture, pixels)
+    assert base64.b64decode(example.beginning) == file.getvalue()[:480]
+    assert (example.file_bytes, example.characters) == (len(file.getvalue()), 4 * -(-len(file.getvalue()) // 3))
+
+
+def test_each_change_is_alone() -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3), np.uint8)
+    changed = single_changes(pictures, Augmentation())
+    assert np.array_equal(changed["original"], pictures)
+    assert np.array_equal(changed["flip"], pictures[:, :, ::-1])
+    assert np.array_equal(changed["upside down"], pictures[:, ::-1])
+    assert all((changed[name] != pictures).any() for name in ("rotation", "brighter", "hue", "blur"))

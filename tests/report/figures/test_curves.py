@@ -1,0 +1,122 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.report.figures.curves import backbone_curves, retriever_curves, training_curves
+
+
+def history(validation=(3.0, 2.0, 2.5), cider=(0.1, 0.4, 0.3), rate=(1e-3, 1e-3, 1e-4), phase=(1, 1, 2)):
+    epochs = len(validation)
+    return pd.DataFrame(
+        {
+            "epoch": range(1, epochs + 1),
+            "phase": phase,
+            "train_loss": np.linspace(4, 1, epochs),
+            "validation_loss": validation,
+            "validation_cider": cider,
+            "learning_rate": rate,
+        }
+    )
+
+
+def titles(figure):
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def stars(axes):
+    return [(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines() if line.get_marker() == "*"]
+
+
+def legend(figure):
+    return {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_a_panel_for_each_quantity_with_the_values_of_the_history():
+    figure = training_curves({"attention": history()})
+    assert titles(figure) == ["loss (nats per token)", "CIDEr on validation", "learning rate"]
+    losses = [line.get_ydata().tolist() for line in figure.axes[0].get_lines()[:2]]
+    assert losses == [[4, 2.5, 1], [3, 2, 2.5]]
+    assert figure.axes[2].get_lines()[0].get_ydata().tolist() == [1e-3, 1e-3, 1e-4]
+    assert legend(figure) == {"attention", "training", "validation", "best by this score"}
+    assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
+
+
+def test_every_learning_rate_is_within_the_panel():
+    figure = training_curves({"slow": history(), "fast": history(rate=(2e-3, 2e-3, 1e-3))})
+    low, high = figure.axes[2].get_ylim()
+    assert low == 0
+    assert high > 2e-3
+
+
+def test_a_star_marks_the_best_epoch():
+    figure = training_curves({"attention": history()})
+    assert stars(figure.axes[0]) == [(2, 2.0)]
+    assert stars(figure.axes[1]) == [(2, 0.4)]
+
+
+def test_a_phase_begins_between_two_epochs():
+    vertical = [line for line in training_curves({"a": history()}).axes[0].get_lines() if line.get_linestyle() == ":"]
+    assert [line.get_xdata()[0] for line in vertical] == [2.5]
+
+
+def test_models_without_cider_have_no_panel_and_missing_epochs_are_skipped():
+    nothing = (np.nan,) * 3
+    assert titles(training_curves({"a": history(cider=nothing)})) == ["loss (nats per token)", "learning rate"]
+    figure = training_curves({"a": history(cider=nothing), "b": history(cider=(np.nan, 0.2, np.nan))})
+    assert stars(figure.axes[1]) == [(2, 0.2)]
+
+
+def test_one_epoch_can_be_drawn():
+    figure = training_curves({"a": history((2.0,), (0.1,), (1e-3,), (1,))})
+    assert stars(figure.axes[0]) == [(1, 2.0)]
+    assert all(line.get_marker() != "None" for axes in figure.axes for line in axes.get_lines())
+
+
+def test_legend_and_panels_share_the_page_without_overlap():
+    models = 12
+    figure = training_curves({f"a-rather-long-name-of-a-model-{n}": history() for n in range(models)})
+    renderer = figure.canvas.get_renderer()
+    box = figure.legends[0].get_window_extent(renderer)
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes)
+    assert len(legend(figure)) == models + 3
+
+
+def test_nothing_to_draw_is_an_error():
+    with pytest.raises(ValueError, match="no history"):
+        training_curves({"a": pd.DataFrame({"epoch": [1]})})
+
+
+def test_the_backbones_scores_are_drawn_by_name():
+    table = pd.DataFrame(
+        {"epoch": [1, 2], "train_loss": [3, 2], "validation_loss": [3, 2.5], "kind": [0.2, 0.9], "color": [0.1, 0.8]}
+    )
+    figure = backbone_curves(table)
+    assert [line.get_label() for line in figure.axes[1].get_lines()] == ["kind", "color"]
+    assert figure.axes[1].get_lines()[0].get_ydata().tolist() == [0.2, 0.9]
+
+
+def test_a_self_critical_phase_has_a_reward_and_no_loss():
+    table = history().assign(train_loss=[4, np.nan, np.nan], train_reward=[np.nan, 0.5, 0.7])
+    figure = training_curves({"attention": table, "baseline": history()})
+    assert titles(figure) == [
+        "loss (nats per token)",
+        "reward in training (CIDEr-D)",
+        "CIDEr on validation",
+        "learning rate",
+    ]
+    reward = figure.axes[1].get_lines()
+    assert np.asarray(reward[0].get_ydata())[1:].tolist() == [0.5, 0.7]
+    assert [line.get_xdata()[0] for line in reward if line.get_linestyle() == ":"] == [2.5]
+    assert not stars(figure.axes[1])
+    rows = {round(axes.get_position().y0, 3) for axes in figure.axes}
+    assert len(rows) == 2
+
+
+def test_retrievers_have_their_loss_and_their_recalls():
+    table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
+    figure = retriever_curves({"paper": table})
+    assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate"]
+    assert stars(figure.axes[0]) == [(2, 2.0)]
+    assert stars(figure.axes[1]) == [(2, 300.5)]

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.report.figures import embeddings
+from vitcapr.report.figures.embeddings import cosine_histogram, cosines, first_pairs, neighbourhoods, overlap
+
+
+def angles(*degrees):
+    """Unit vectors in the plane."""
+    radians = np.deg2rad(degrees)
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def embedded(images, captions, owner):
+    return Embeddings(images, captions, np.arange(len(images)), np.arange(len(captions)), np.asarray(owner))
+
+
+@pytest.fixture
+def small():
+    """Image 0 at 0 degrees with captions at 0 and 90, image 1 at 90 with a caption at 60, image 2 at 180 without."""
+    return embedded(angles(0, 90, 180), angles(0, 90, 60), [0, 0, 1])
+
+
+def blob(count, seed=0):
+    generator = np.random.default_rng(seed)
+    images = generator.normal(size=(count, 8)).astype(np.float32)
+    captions = np.repeat(images, 2, axis=0) + generator.normal(size=(2 * count, 8)).astype(np.float32)
+    unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (images, captions)]
+    return embedded(*unit, np.repeat(np.arange(count), 2))
+
+
+@pytest.mark.parametrize("block", [1, 2, 512])
+def test_cosines_of_true_and_hardest_wrong_pairs(small, monkeypatch, block):
+    monkeypatch.setattr(embeddings, "_BLOCK", block)
+    found = cosines(small, seed=0)
+    assert found.positive == pytest.approx([1, 0, np.cos(np.pi / 6)], abs=1e-6)
+    # Image 0: the caption at 60 degrees; image 1: the one at 90; image 2: the one at 90, 90 degrees away.
+    assert found.hard == pytest.approx([0.5, 1, 0], abs=1e-6)
+
+
+def test_random_pairs_are_wrong_pairs(small):
+    drawn = np.stack([cosines(small, seed).random for seed in range(40)])
+    allowed = [{0, -1}, {1, 0}, {0.5, -0.5}]
+    for column, values in enumerate(allowed):
+        assert {round(float(value), 4) + 0 for value in drawn[:, column]} == values
+
+
+def test_an_image_that_owns_every_caption_has_no_wrong_one():
+    assert len(cosines(embedded(angles(0, 90), angles(0, 10), [0, 0]), 0).hard) == 1
+
+
+def test_overlap_is_the_area_that_two_histograms_share():
+    edges = np.linspace(0, 4, 5)
+    assert overlap(np.array([0.5, 1.5]), np.array([1.5, 1.6, 1.7, 2.5]), edges) == 0.5
+    assert overlap(np.array([0.5]), np.array([3.5]), edges) == 0
+    assert overlap(np.array([0.5, 3.5]), np.array([0.6, 3.6]), edges) == 1
+
+
+def test_the_histogram_names_the_overlaps(small):
+    figure = cosine_histogram(cosines(small, 0))
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names[0] == "3 true pairs: mean 0.62"
+    assert "overlap" in names[1]
+    assert "overlap" in names[2]
+
+
+def test_the_first_pairs_are_images_with_their_first_captions(small):
+    images, captions = first_pairs(small, 300)
+    assert (images.tolist(), captions.tolist()) == ([0, 1], [0, 2])
+    assert first_pairs(small, 1)[0].tolist() == [0]
+
+
+def test_a_line_joins_each_pair_and_the_map_is_always_the_same(monkeypatch):
+    monkeypatch.setattr(embeddings, "PAIRS", 12)
+    one, two = (neighbourhoods(blob(20)).axes[0].collections for _ in range(2))
+    lines, images, captions = one
+    ends = np.array(list(lines.get_segments()))
+    assert ends.shape == (12, 2, 2)
+    assert ends[:, 0] == pytest.approx(np.asarray(images.get_offsets()))
+    assert ends[:, 1] == pytest.approx(np.asarray(captions.get_offsets()))
+    assert np.array_equal(two[1].get_offsets(), images.get_offsets())
+
+
+def test_components_of_points_on_a_line_explain_everything():
+    flat = np.zeros((4, 3), np.float32)
+    flat[:, 0] = [-2, -1, 1, 2]
+    figure = embeddings.principal_components(embedded(flat[:2], flat, [0, 0, 1, 1]))
+    assert figure.axes[0].get_xlabel() == "first component (100.0% of the variance)"
+    assert figure.axes[0].get_title(loc="left") == "distance of the means 1.50"
+    captions, images = figure.axes[0].collections
+    assert abs(np.diff(np.asarray(images.get_offsets())[:, 0])[0]) == pytest.approx(1)
+    assert len(captions.get_offsets()) == 4
+
+
+def test_before_training_each_kind_may_have_a_space_of_its_own():
+    after = blob(10)
+    generator = np.random.default_rng(1)
+    before = generator.normal(size=(10, 3)), generator.normal(size=(20, 5)).astype(np.float16)
+    apart = embeddings.principal_components(after, before).axes
+    assert "two spaces" in apart[0].get_title(loc="left")
+    box = apart[0].yaxis.label.get_window_extent()
+    assert 0 <= box.y0 < box.y1 <= apart[0].figure.bbox.y1
+    assert apart[0].get_xlabel().startswith("first component (captions ")
+    common = embeddings.principal_components(after, (before[0], generator.normal(size=(20, 3)))).axes
+    assert common[0].get_title(loc="left") == "before training"

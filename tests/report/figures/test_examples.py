@@ -1,0 +1,43 @@
+import pytest
+
+from vitcapr.data.images import ImageSource
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import Candidate, DecodedCaption
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.report.figures.examples import choose, choose_long, read_picture, rows_of_split
+
+
+def test_the_choice_is_a_seeded_sample_without_repetition():
+    rows = list(range(100, 200))
+    assert choose(rows, 12, seed=1) == choose(rows, 12, seed=1) != choose(rows, 12, seed=2)
+    assert len(set(choose(rows, 12, seed=1))) == 12
+    assert choose(rows, 12, seed=1) == sorted(choose(rows, 12, seed=1))
+    assert choose([5, 3], 12, seed=1) == [3, 5]
+
+
+def test_long_captions_are_preferred():
+    lengths = {row: row for row in range(40)}
+    assert set(choose_long(lengths, 3, seed=0)) <= set(range(30, 40))
+    assert choose_long({7: 5, 3: 9, 4: 5}, 2, seed=0) == [3, 4]
+    assert choose_long({7: 5}, 4, seed=0) == [7]
+
+
+def test_images_that_every_model_captioned(dataset):
+    manifest = read_manifest(dataset)
+    one = Candidate(caption="a", tokens=("a",), token_log_probs=(-1.0, -1.0), log_prob=-2.0, score=-2.0)
+    caption = DecodedCaption(image_id="any", caption="a", tokens=("a",), candidates=(one,))
+    captions = {"one": {"i0": caption, "i2": caption, "i6": caption}, "two": {"i2": caption, "i3": caption}}
+    assert rows_of_split(manifest, "test", captions) == [2]
+    with pytest.raises(UserError, match="no image of the split train has a caption by one and two"):
+        rows_of_split(manifest, "train", captions)
+    with pytest.raises(UserError, match="there is no split 'tset'"):
+        rows_of_split(manifest, "tset", captions)
+
+
+def test_a_picture_that_has_gone_is_a_users_mistake(dataset, tmp_path):
+    manifest = read_manifest(dataset)
+    (tmp_path / "i3.png").unlink()
+    with ImageSource(manifest.image_root) as source:
+        assert read_picture(manifest, source, 2).size == (64, 16)
+        with pytest.raises(UserError, match=r"cannot draw i3\.png: no such file"):
+            read_picture(manifest, source, 3)

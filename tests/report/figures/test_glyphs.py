@@ -1,0 +1,77 @@
+import logging
+import shutil
+
+import numpy as np
+import pytest
+from matplotlib import font_manager
+
+from vitcapr.report.figures import glyphs
+from vitcapr.report.figures.captions import Captioned, caption_sheet
+from vitcapr.report.figures.glyphs import NO_FONT, families, printable
+from vitcapr.report.figures.wrapping import shorten, wrap
+
+CHINESE = "一只狗在草地上奔跑"
+CACHED = (families, glyphs._characters, glyphs._warn)
+
+
+@pytest.fixture(autouse=True)
+def without_cjk(monkeypatch):
+    """A machine with the fonts of matplotlib alone, and nothing remembered."""
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name not in glyphs.CJK]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    monkeypatch.setattr(glyphs, "PACKAGED", ("no_such_package", "font.otf"))
+    for function in CACHED:
+        function.cache_clear()
+    yield
+    for function in CACHED:
+        function.cache_clear()
+
+
+def test_text_without_glyphs_is_a_note_and_one_warning_line(caplog):
+    with caplog.at_level(logging.WARNING):
+        assert printable(CHINESE) == printable("狗") == NO_FONT
+    assert len(caplog.records) == 1
+    assert "install one of Noto Sans CJK SC" in caplog.text
+    assert "\n" not in caplog.records[0].getMessage()
+
+
+def test_other_text_stays(caplog):
+    text = "A café – ŵith “dogs” … ✗ ✓ ρ\n"
+    assert printable(text) == text
+    assert not caplog.records
+
+
+def test_lines_and_titles_are_notes():
+    assert wrap(CHINESE, 500, 8) == [NO_FONT]
+    assert shorten(CHINESE, 500, 8) == NO_FONT
+
+
+def test_a_font_that_has_the_glyphs_is_taken_by_preference(monkeypatch):
+    latin = font_manager.findfont("DejaVu Sans")
+    serif = font_manager.findfont("DejaVu Serif")
+    entries = [font_manager.FontEntry(fname=serif, name=name) for name in ("SimHei", "WenQuanYi Zen Hei")]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist, *entries])
+    families.cache_clear()
+    assert families() == ("DejaVu Sans", "WenQuanYi Zen Hei")
+    assert latin != serif
+
+
+def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_path):
+    package = tmp_path / "with_a_font"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('only its files are wanted')")
+    shutil.copy(font_manager.findfont("DejaVu Serif"), package / "font.ttf")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(glyphs, "PACKAGED", ("with_a_font", "font.ttf"))
+    monkeypatch.setattr(glyphs, "CJK", ("DejaVu Serif",))
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name != "DejaVu Serif"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    assert families() == ("DejaVu Sans", "DejaVu Serif")
+
+
+def test_a_picture_with_a_chinese_caption_is_drawn(picture, recwarn):
+    figure = caption_sheet([Captioned(picture, ["a dog"], CHINESE)], ["model"])
+    texts = [text.get_text() for text in figure.texts]
+    assert texts == ["model", "a dog", "reference", NO_FONT]
+    assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
+    assert np.asarray(figure.axes[0].images[0].get_array()).shape[2] == 3

@@ -1,0 +1,80 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from vitcapr.errors import UserError
+from vitcapr.formats.gpu_use import COLUMNS, GpuUse, read_gpu_use
+from vitcapr.report.figures.gpu import gpu_use
+from vitcapr.stages.draw_gpu import draw_gpu
+from vitcapr.training import gpu_use as sampling
+
+
+def used(seconds, percent, memory, device="NVIDIA L40S"):
+    count = len(seconds)
+    return GpuUse(device, pd.DataFrame(dict(zip(COLUMNS, (seconds, percent, memory, [48.0] * count), strict=True))))
+
+
+def nothing(device="no GPU: trained on the CPU (2 cores, Abacus 3000)"):
+    return used([], [], [], device)
+
+
+def words(figure):
+    return [text.get_text() for text in figure.texts if text.get_text() != "■"]
+
+
+def test_use_and_memory_over_the_training():
+    figure = gpu_use({"attention": used([2.0, 4.0, 6.0], [50.0, 70.0, 90.0], [1.0, 4.0, 2.0])})
+    busy, full = figure.axes
+    assert busy.get_lines()[0].get_ydata().tolist() == [50, 70, 90]
+    assert full.get_lines()[0].get_ydata().tolist() == [1, 4, 2]
+    assert busy.get_xlabel() == "seconds of training"
+    assert full.texts[0].get_text() == "48 GiB there are"
+    assert words(figure) == ["attention: NVIDIA L40S, in use 70% on average, at most 4.0 GiB"]
+
+
+def test_a_long_training_is_drawn_in_stretches_with_their_range():
+    seconds = np.arange(1, 30_001) * 2.0
+    percent = np.tile([0.0, 100.0], 15_000)
+    busy = gpu_use({"a": used(seconds, percent, np.ones(30_000))}).axes[0]
+    assert busy.get_lines()[0].get_ydata() == pytest.approx(np.full(300, 50))
+    band = busy.collections[0].get_paths()[0].vertices[:, 1]
+    assert (band.min(), band.max()) == (0, 100)
+    assert busy.get_xlabel() == "hours of training"
+
+
+def test_without_a_gpu_the_figure_is_words():
+    figure = gpu_use({"attention": nothing()})
+    assert not figure.axes
+    assert words(figure) == ["attention: no GPU: trained on the CPU (2 cores, Abacus 3000)"]
+
+
+def test_trainings_with_and_without_samples_share_a_figure_without_overlap():
+    figure = gpu_use(
+        {"a": used([200.0, 400.0], [np.nan, np.nan], [1.0, 1.0]), "b": nothing(), "c": nothing("words " * 40)}
+    )
+    assert words(figure)[0] == "a: NVIDIA L40S, at most 1.0 GiB"
+    assert not figure.axes[0].get_lines()
+    renderer = figure.canvas.get_renderer()
+    boxes = [text.get_window_extent(renderer) for text in figure.texts if text.get_text() != "■"]
+    boxes += [axes.get_tightbbox(renderer) for axes in figure.axes]
+    for number, box in enumerate(boxes):
+        assert box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
+
+
+def test_what_training_writes_is_what_is_drawn(draw, tmp_path):
+    with sampling.sample_gpu_use(tmp_path / "gpu.csv", torch.device("cpu")):
+        pass
+    assert read_gpu_use(tmp_path / "gpu.csv").device.startswith("no GPU: trained on the CPU (")
+    draw(draw_gpu, "gpu", uses={"attention": tmp_path / "gpu.csv"})
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n", "# GPU\na,b\n", "# GPU\n" + ",".join(COLUMNS) + "\nx,1,1,1\n"])
+def test_other_files_are_mistakes(tmp_path, content):
+    (tmp_path / "gpu.csv").write_text(content)
+    with pytest.raises(UserError, match="not a table of GPU use"):
+        read_gpu_use(tmp_path / "gpu.csv")
+    with pytest.raises(UserError, match="no such file"):
+        read_gpu_use(tmp_path / "none.csv")

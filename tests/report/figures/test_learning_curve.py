@@ -1,0 +1,49 @@
+from itertools import pairwise
+
+import pytest
+
+from vitcapr.report.figures.learning_curve import TrainedRetriever, learning_curve
+
+SEARCHED = {"i2t": "9 images among 45 captions", "t2i": "45 captions among 9 images"}
+
+
+def test_the_line_goes_through_the_means_over_seeds_and_the_band_is_their_spread():
+    mlp = [TrainedRetriever(100, 0.1, 0.2), TrainedRetriever(100, 0.3, 0.2), TrainedRetriever(1000, 0.5, 0.4)]
+    figure = learning_curve({"mlp": mlp, "linear": [TrainedRetriever(100, 0.1, 0.1)]}, SEARCHED)
+    left, right = figure.axes
+    assert left.get_title(loc="left") == "image to text: 9 images among 45 captions"
+    assert left.lines[0].get_xydata().tolist() == [[100, pytest.approx(20)], [1000, pytest.approx(50)]]
+    assert right.lines[0].get_ydata().tolist() == pytest.approx([20, 40])
+    band = left.collections[0].get_paths()[0].vertices
+    # The standard deviation of 10 and 30 is the square root of 200.
+    assert band[:, 1].min() == pytest.approx(20 - 200**0.5)
+    assert left.get_xscale() == "log"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "mlp: mean of 2 seeds", "linear: mean of 1 seeds",
+    ]  # fmt: skip
+
+
+def test_one_training_each_needs_no_word_of_seeds():
+    figure = learning_curve({"mlp": [TrainedRetriever(100, 0.1, 0.2)]}, SEARCHED)
+    assert figure.legends[0].get_texts()[0].get_text() == "mlp"
+    with pytest.raises(ValueError, match="no training"):
+        learning_curve({"mlp": []}, SEARCHED)
+
+
+@pytest.mark.parametrize("sizes", [(500, 1000, 2000, 5000, 10_000, 20_000, 29_000, 30_000)])
+def test_labels_and_legend_neither_overlap_nor_leave_the_page(sizes):
+    names = [f"a-retriever-with-a-long-name-{n}" for n in range(5)]
+    figure = learning_curve({name: [TrainedRetriever(size, 0.1, 0.2) for size in sizes] for name in names}, SEARCHED)
+    renderer = figure.canvas.get_renderer()
+    legend = figure.legends[0].get_window_extent(renderer)
+    assert (legend.x0 >= 0, legend.x1 <= figure.bbox.x1) == (True, True)
+    for axes in figure.axes:
+        assert axes.get_xticks().max() == sizes[-1]
+        shown = axes.get_xticklabels()
+        # Labels at a slant do not touch where their middles are a line apart, level ones where their boxes do not.
+        boxes = [label.get_window_extent(renderer) for label in shown]
+        for one, other in pairwise(boxes):
+            if shown[0].get_rotation():
+                assert abs((other.x0 + other.x1) - (one.x0 + one.x1)) / 2 > 1.4 * shown[0].get_fontsize() * 100 / 72
+            else:
+                assert not one.overlaps(other)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.report.figures.embeddings import spaces
+from vitcapr.report.figures.side_by_side import (
+    Found,
+    captions_side_by_side,
+    first_captions,
+    first_images,
+    found_table,
+    images_side_by_side,
+)
+
+
+@pytest.fixture
+def embedded():
+    """Three images, two captions each, at known angles in a plane."""
+    angles = np.radians([0, 90, 180])
+    told = np.radians([5, 20, 30, 95, 170, 185])
+    images, captions = (np.stack([np.cos(a), np.sin(a)], axis=1).astype(np.float32) for a in (angles, told))
+    return Embeddings(images, captions, np.arange(3), np.arange(6), np.repeat(np.arange(3), 2))
+
+
+def test_the_first_matches_and_which_are_right(embedded):
+    order, cosines, right = first_captions(embedded, 0)
+    assert order.tolist() == [0, 1, 2, 3, 4]
+    assert right.tolist() == [True, True, False, False, False]
+    assert cosines[0] == pytest.approx(np.cos(np.radians(5)))
+    order, _, right = first_images(embedded, 2)
+    assert order.tolist() == [0, 1, 2]
+    assert right.tolist() == [False, True, False]
+
+
+def test_every_model_is_shown_with_its_marks(picture):
+    found = {name: [Found(f"text {n}", 0.5, n == 1) for n in range(5)] for name in ("raw", "mlp")}
+    figure = captions_side_by_side(picture, ["an own one"], found, "how it was drawn")
+    told = [text.get_text() for text in figure.texts]
+    assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(told)
+    assert sum("✓" in text for text in told) == 2
+    assert sum("✗" in text for text in told) == 8
+
+
+def test_the_same_as_text():
+    table = found_table("The first", "what was asked", {"mlp": [Found("a | b", 0.5, True), Found("狗", -0.25, False)]})
+    assert table.splitlines() == [
+        "**The first**",
+        "",
+        "Query: what was asked",
+        "",
+        "| model | | cosine | | found |",
+        "| --- | ---: | ---: | --- | --- |",
+        "| mlp | 1 | 0.50 | ✓ | a \\| b |",
+        "| mlp | 2 | -0.25 | ✗ | 狗 |",
+    ]
+
+
+def test_spaces_share_their_axes(embedded):
+    figure = spaces(dict.fromkeys(("raw", "linear", "mlp", "best"), embedded))
+    shown = [axes for axes in figure.axes if axes.axison]
+    assert len(shown) == 4
+    assert len({axes.get_xlim() for axes in shown}) == 1
+    assert shown[0].get_title(loc="left").startswith("raw\ndistance of the means")
+    # The second and third panels of the first row have nothing below them.
+    assert [axes.get_xlabel() for axes in shown] == ["", *["first component"] * 3]
+    assert [axes.xaxis.get_tick_params()["labelbottom"] for axes in shown] == [False, True, True, True]
+    assert [axes.get_ylabel() for axes in shown] == ["second component", "", "", "second component"]
+
+
+def test_a_long_note_stays_on_the_page(picture):
+    note = "The first captions in English and Chinese among 35,000 of the validation split, with cosines; " * 2
+    found = {"mlp": [Found("text", 0.5, True)]}
+    for figure in (
+        captions_side_by_side(picture, ["own"], found, note),
+        images_side_by_side("asked", {"mlp": [Found(picture, 0.5, True)]}, note),
+    ):
+        boxes = [text.get_window_extent(figure.canvas.get_renderer()) for text in figure.texts if text.get_text()]
+        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
+        assert all(not box.padded(-1).overlaps(other.padded(-1)) for n, box in enumerate(boxes) for other in boxes[:n])

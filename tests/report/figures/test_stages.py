@@ -1,0 +1,134 @@
+import json
+
+import numpy as np
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.report.figures.attention import attended_words
+from vitcapr.stages.draw_attention import draw_attention
+from vitcapr.stages.draw_caption_lengths import draw_caption_lengths
+from vitcapr.stages.draw_captions import draw_captions
+from vitcapr.stages.draw_curves import draw_curves
+from vitcapr.stages.draw_loss_curves import draw_loss_curves
+from vitcapr.stages.draw_word_frequencies import draw_word_frequencies
+
+SETTINGS = json.dumps({"figures": {"examples": 3, "attended": 2}})
+HISTORY = """epoch,phase,train_loss,validation_loss,validation_cider,learning_rate,seconds
+1,1,4,3,,0.001,9
+2,1,3,2,,0.001,9
+"""
+
+
+def test_curves(draw, tmp_path):
+    (tmp_path / "history.csv").write_text(HISTORY)
+    (tmp_path / "backbone.csv").write_text("epoch,train_loss,validation_loss,kind\n1,3,3,0.5\n2,2,2,0.7\n")
+    histories = dict.fromkeys("ab", tmp_path / "history.csv")
+    draw(draw_curves, "curves", captioners=histories)
+    draw(draw_curves, "curves", "backbone", captioners=histories, backbone=tmp_path / "backbone.csv")
+
+
+def test_curves_of_retrievers(draw, tmp_path):
+    (tmp_path / "history.csv").write_text(HISTORY.replace("cider", "rsum"))
+    draw(draw_curves, "retrievers", retrievers={"a": tmp_path / "history.csv"})
+    with pytest.raises(UserError, match="no history is given"):
+        draw(draw_curves, "retrievers")
+
+
+def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
+    (tmp_path / "history.csv").write_text(HISTORY)
+    draw(draw_loss_curves, "rates", histories=dict.fromkeys("ab", tmp_path / "history.csv"))
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "epoch,train_loss\n"])
+def test_a_file_that_is_no_history_is_a_mistake(draw, tmp_path, content):
+    (tmp_path / "h.csv").write_text(content)
+    with pytest.raises(UserError, match="not a history of training"):
+        draw(draw_curves, "curves", captioners={"a": tmp_path / "h.csv"})
+
+
+def test_captions(draw, dataset, tmp_path):
+    captions = dict.fromkeys(("a/greedy", "a/beam"), tmp_path / "captions.json")
+    draw(draw_captions, "captions", captions=captions, manifest=dataset, split="test", language="en", settings=SETTINGS)
+
+
+@pytest.fixture
+def attended(dataset, tmp_path):
+    """The inputs of draw_attention. The captions of i0 to i5 are word0 to word1, 2, 3, 4, 5, and 12."""
+    Vocabulary.build([[f"word{n}" for n in range(13)]], min_count=1).write(tmp_path / "vocabulary.json")
+    files = {name: tmp_path / f"{name}.json" for name in ("captions", "vocabulary")}
+    return {**files, "attention": tmp_path / "attention.npz", "manifest": dataset, "split": "test"}
+
+
+def figures(**values):
+    return json.dumps({"figures": values})
+
+
+def test_attention(draw, attended):
+    log = draw(draw_attention, "attention-1", "attention-2", settings=SETTINGS, **attended)
+    assert "attention-1: image i4, word0" in log
+    assert "attention-2: image i5, word0" in log
+
+
+def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
+    drawn = []
+
+    def spy(picture, words, weights):
+        drawn.append((picture.size, words, weights.shape))
+        return attended_words(picture, words, weights)
+
+    monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
+    # i6 is an image of training. Only the caption of i5 holds both words, so it is drawn in the place of i6.
+    chosen = figures(attended=1, attended_images=["i3.png", "i0", "i6"], attended_words=["word6", "word1"])
+    log = draw(draw_attention, "attention-1", "attention-2", "attention-3", settings=chosen, **attended)
+    assert [line.split(",")[0].split(": ")[1] for line in log.splitlines() if "image i" in line][:3] == [
+        "image i3",
+        "image i0",
+        "image i5",
+    ]
+    assert [(words, shape) for _, words, shape in drawn[:3]] == [
+        (["word1"], (1, 3, 4)),
+        (["word1"], (1, 3, 4)),
+        (["word1", "word6"], (2, 3, 4)),
+    ]
+
+
+def test_a_caption_without_the_chosen_word_is_drawn_whole(draw, attended):
+    log = draw(
+        draw_attention, "attention-1", settings=figures(attended_images=["i0"], attended_words=["word9"]), **attended
+    )
+    assert "attention-1: the caption has none of word9; all its words are drawn" in log
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"attended_images": ["i33.png"]}, "data set toy has no image 'i33.png'.* did you mean 'i3.png'?"),
+        ({"attended_words": ["Word1"]}, "the vocabulary has no word 'Word1'.* did you mean 'word1'?"),
+        ({"attended_words": ["a", "a"]}, "figures.attended_words.*'a' is listed twice"),
+    ],
+)
+def test_an_unknown_image_or_word_is_one_line(draw, attended, chosen, message):
+    with pytest.raises(UserError, match=message):
+        draw(draw_attention, "attention-1", settings=figures(**chosen), **attended)
+
+
+def test_captions_and_attention_of_two_decodings_are_a_mistake(draw, attended, tmp_path):
+    entries = json.loads((tmp_path / "captions.json").read_text())
+    words = {"tokens": [*entries[5]["tokens"], "more"], "token_log_probs": [-1.0] * 15}
+    entries[5] |= words
+    entries[5]["candidates"][0] |= words
+    (tmp_path / "other.json").write_text(json.dumps(entries))
+    with pytest.raises(UserError, match="attention for 13 words for the 14 words of image i5"):
+        draw(draw_attention, "attention-1", **{**attended, "captions": tmp_path / "other.json"})
+
+
+def test_text(draw, dataset, tmp_path):
+    words = [["a", "dog"], ["a", "cat"], ["a"]]
+    vocabulary = Vocabulary.build(words, min_count=2)
+    vocabulary.write(tmp_path / "vocabulary.json")
+    rows = np.array([0, 1, 6])
+    TokenTable.build([vocabulary.encode(caption) for caption in words], rows, rows).write(tmp_path / "tokens.npz")
+    draw(draw_word_frequencies, "vocabulary", vocabulary=tmp_path / "vocabulary.json")
+    draw(draw_caption_lengths, "lengths", tokens=tmp_path / "tokens.npz", manifest=dataset)

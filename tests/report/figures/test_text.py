@@ -1,0 +1,46 @@
+import numpy as np
+
+from vitcapr.report.figures.text import caption_lengths, lengths_by_language, rank_frequency
+
+
+def test_words_by_rank_with_the_rare_ones_after_the_threshold():
+    axes = rank_frequency([5, 40, 5], {1: 3, 4: 1}).axes[0]
+    kept, rare, threshold = axes.get_lines()
+    assert kept.get_xdata().tolist() == [1, 2, 3]
+    assert kept.get_ydata().tolist() == [40, 5, 5]
+    assert rare.get_xdata().tolist() == [3, 4, 5, 6, 7]
+    assert rare.get_ydata().tolist() == [5, 4, 1, 1, 1]
+    assert set(threshold.get_ydata()) == {5}
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == [
+        "in the vocabulary: 3 words,\n87.7% of running words",
+        "too rare: 4 words,\n12.3% of running words",
+    ]
+
+
+def test_a_vocabulary_of_all_words_has_no_rare_ones():
+    assert len(rank_frequency([3, 2, 1], {}).axes[0].get_legend().get_texts()) == 1
+
+
+def test_shares_of_captions_by_length_and_split():
+    figure = caption_lengths({"train": np.array([2, 2, 3, 5]), "test": np.array([1]), "none": np.zeros(0, np.int64)})
+    train, test = figure.axes[0].get_lines()
+    assert train.get_ydata().tolist() == [0, 0, 0.5, 0.25, 0, 0.25]
+    assert test.get_ydata().tolist() == [0, 1]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "train: 4 captions, mean 3.0, longest 5",
+        "test: 1 captions, mean 1.0, longest 1",
+    ]
+
+
+def test_lengths_before_and_after_cleaning_a_panel_a_language():
+    figure = lengths_by_language(
+        {"en": (np.array([2, 4]), np.array([1, 1])), "zh": (np.array([3, 3, 3, 5]), np.array([3, 3, 3, 3]))}
+    )
+    english, chinese = figure.axes
+    assert [line.get_ydata().tolist() for line in english.get_lines()] == [[0, 0, 0.5, 0, 0.5], [0, 1]]
+    assert [line.get_ydata().tolist() for line in chinese.get_lines()] == [[0, 0, 0, 0.75, 0, 0.25], [0, 0, 0, 1]]
+    assert (english.get_xlabel(), chinese.get_xlabel()) == ("words in a text", "characters in a text, without spaces")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["English: 2 texts", "Chinese: 4 texts"]
+    assert english.get_legend().get_texts()[0].get_text() == "raw: median 3, mean 3.0, longest 4"

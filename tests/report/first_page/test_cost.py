@@ -1,0 +1,61 @@
+from pathlib import Path
+
+from vitcapr.files import write_json
+from vitcapr.pipeline.records import read_runs
+from vitcapr.progress import format_seconds
+from vitcapr.report.first_page.cost import cost, cost_table
+
+ABSENT = {"gpu": "there is no NVIDIA GPU"}
+
+
+def record(folder, name, inputs, outputs, seconds=1.0, joules=None, restored=None):
+    """A run record, as a job of the experiment x writes it."""
+
+    def described(places):
+        return {f"results/x/{place}": {"option": "o", "sha256": "0" * 64, "size": 1} for place in places}
+
+    made = {
+        **{"user": "u", "host": "h", "platform": "Linux", "started": "2026-01-01T00:00:00+00:00"},
+        **{"seconds": seconds, "cpu_seconds": 2 * seconds, "peak_memory_mb": int(1000 * seconds)},
+        **{"energy": {"joules": joules or {}, "absent": ABSENT}, "python": "3.11", "libraries": {}},
+    }
+    content = {
+        **{"format": "vitcapr-run-2", "stage": name.partition("/")[0], "command": "", "code": {}, "settings": {}},
+        **{"values": {}, "inputs": described(inputs), "outputs": described(outputs), "made": made},
+        "result_cache": {"key": "k", "restored": restored},
+    }
+    write_json(folder / f"runs/{name}.json", content)
+
+
+def test_the_jobs_behind_the_page_and_no_others(tmp_path):
+    folder = tmp_path / "results/x"
+    record(folder, "data", [], ["data/manifest.json"], seconds=1.5)
+    record(folder, "train/a", ["data/manifest.json"], ["a.bin"], seconds=3600, joules={"cpu 0": 7200.0})
+    record(folder, "train/b", ["data/manifest.json"], ["b.bin"], seconds=1800, restored="2026-01-02")
+    record(folder, "train/unused", ["data/manifest.json"], ["c.bin"], seconds=99999)
+    record(folder, "score", ["a.bin", "b.bin"], ["summary.csv"])
+    found = cost(folder / "index.html", [folder / "summary.csv", Path("/elsewhere/file")])
+    assert found is not None
+    table, note = found
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        ["train", "2", "1:30:00", "3:00:00", "3600.0 GB", "2.0 Wh"],
+        ["data", "1", "0:01", "0:03", "1.5 GB", "-"],
+        ["score", "1", "0:01", "0:02", "1.0 GB", "-"],
+        ["all", "4", "1:30:02", "3:00:05", "3600.0 GB", "2.0 Wh"],
+    ]
+    assert "1 of 4 jobs were restored" in note
+    assert "gpu: there is no NVIDIA GPU" in note
+
+
+def test_the_cheap_stages_share_a_row(tmp_path):
+    for number in range(11):
+        record(tmp_path, f"s{number:02d}", [], [f"{number}"], seconds=float(100 - number))
+    rows = cost_table(read_runs(tmp_path)).rows
+    assert [row[0].text for row in rows[-3:]] == ["s07", "3 other stages", "all"]
+    assert rows[-2][2].text == format_seconds(92 + 91 + 90)
+
+
+def test_without_records_there_is_no_cost(tmp_path):
+    assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None
+    (tmp_path / "runs").mkdir()
+    assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None

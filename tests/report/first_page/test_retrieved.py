@@ -1,0 +1,63 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.ranks import Ranks
+from vitcapr.report.first_page.retrieved import best_and_worst, directions, highest_recall, margins, query
+
+
+@pytest.fixture
+def embedded():
+    """Three images on the axes. Caption 0 is its image, 1 is halfway to image 1, 2 is nearer to image 0 than to its own
+    image 1, 3 is opposite to its own."""
+    images = np.eye(3, dtype=np.float32)
+    captions = np.array([[1, 0, 0], [0.8, 0.6, 0], [0.6, 0.8, 0], [0.6, 0.8, -0.1]], dtype=np.float32)
+    owner = np.array([0, 0, 1, 2], dtype=np.int32)
+    return Embeddings(images, captions, np.arange(3, dtype=np.int32), np.arange(4, dtype=np.int32), owner)
+
+
+@pytest.fixture
+def asked(embedded):
+    """Text to image and image to text, with the ranks that follow from the cosines."""
+    ranks = Ranks(np.array([1, 1, 4]), np.array([1, 1, 1, 3]), np.ones(3))
+    ranks = ranks._replace(i2t=np.array([1, 2, 4]))
+    return directions(embedded, ranks)
+
+
+def test_margins(asked):
+    to_image, to_text = asked
+    np.testing.assert_allclose(margins(to_image), [1, 0.2, 0.2, -0.9], atol=1e-6)
+    # Image 0: its best caption is 1 away, the best of others 0.6. Image 1: 0.8 against 0.8. Image 2: -0.1 against 0.
+    np.testing.assert_allclose(margins(to_text), [0.4, 0.0, -0.1], atol=1e-6)
+
+
+def test_best_and_worst_ask_for_an_image_once(asked):
+    to_image, to_text = asked
+    assert best_and_worst(to_image) == ([0, 2], [3])
+    assert best_and_worst(to_text) == ([0], [2, 1])
+
+
+def test_the_true_match_follows_if_it_is_not_among_the_first(asked):
+    to_image, to_text = asked
+    found = query(3, to_image, str, str)
+    assert [(match.shown, match.rank, match.right) for match in found.matches] == [
+        *(("1", 1, False), ("0", 2, False), ("2", 3, True)),
+    ]
+    found = query(2, to_text, str, str)
+    assert [(match.shown, match.rank, match.right) for match in found.matches] == [
+        *(("0", 1, False), ("1", 2, False), ("2", 3, False), ("3", 4, True)),
+    ]
+    assert found.matches[-1].cosine == pytest.approx(-0.1)
+
+
+def test_the_model_with_the_highest_recall_at_1():
+    rows = [
+        *(("a", "test", "i2t_recall_1", 0.5), ("a", "test", "t2i_recall_1", 0.5)),
+        *(("b", "test", "i2t_recall_1", 0.9), ("b", "test", "t2i_recall_1", 0.2)),
+        *(("a", "validation", "i2t_recall_1", 0.9), ("c", "test", "t2i_recall_1", 0.3)),
+    ]
+    summary = pd.DataFrame(rows, columns=["model", "split", "metric", "value"])
+    assert highest_recall(summary, ["a", "b", "c"], "test") == "b"
+    assert highest_recall(summary, ["a", "c"], "test") == "a"
+    assert highest_recall(summary, ["x", "y"], "test") == "x"

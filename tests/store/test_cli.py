@@ -1,0 +1,217 @@
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+import torch
+import typer
+from transformers import BertConfig, BertModel, BertTokenizer
+from typer.testing import CliRunner
+
+from vitcapr.commands import features, gc
+from vitcapr.errors import UserError
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.extract_pixels import extract_pixels
+from vitcapr.stages.extract_text import extract_text
+from vitcapr.store.reader import FeatureStore, open_features
+
+Snapshot = Callable[[Path], dict[str, bytes]]
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def extract_captions(experiment: Any) -> FeatureStore:
+    """The captions of the experiment's data set through a random text model, in chunks of four."""
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "noise"]
+    model = experiment.root / "tiny-bert"
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(model)
+    shape = {"hidden_size": 6, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 6}
+    BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(model)
+    output = experiment.root / "results" / "a" / "text_features" / "bert" / "manifest.json"
+    encoder = {"source": str(model), "device": "cpu", "max_length": 8}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("vitcapr.store.fill_texts.CHUNK", 4)
+        run_stage(
+            extract_text,
+            experiment.root / "extract_text.log",
+            manifest=experiment.manifest,
+            stores=experiment.root / "results" / "stores",
+            sealed=output,
+            settings=json.dumps({"text_encoder": encoder}),
+        )
+    return open_features(output)
+
+
+def age(folder: Path) -> None:
+    """Nothing in ``folder`` was written to within the last two hours."""
+    then = time.time() - 7200
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, (then, then))
+
+
+def collect(results: Path, *options: str) -> str:
+    command = typer.Typer()
+    command.command()(gc.main)
+    done = CliRunner().invoke(command, ["--results", str(results), *options], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_info_says_what_and_from_where(experiment: Any) -> None:
+    output = run("info", experiment.run().manifest_path)
+    for expected in ("noise-vit", "2 x 2", "11, 0_ä ... 10_ä", "11 x 4 x 8 float16, 704 B in 3 chunks", "bilinear"):
+        assert expected in output
+
+
+def test_info_says_licences_and_sources(experiment: Any) -> None:
+    (experiment.backbone / "README.md").write_text("---\nlicense: apache-2.0\n---\nA model.\n")
+    store = experiment.run(licence="CC BY 4.0")
+    output = run("info", store.manifest_path)
+    for expected in ("licence        apache-2.0", "data           noise: source not known", "data licence   CC BY 4.0"):
+        assert expected in output
+    assert store.attributes["terms"] == {
+        "backbone": {"licence": "apache-2.0"},
+        "data": {"name": "noise", "licence": "CC BY 4.0", "source": None},
+    }
+
+
+def test_another_licence_leaves_the_store_as_it_is(experiment: Any) -> None:
+    """The fingerprint does not cover it, and two experiments with different words may share a store."""
+    store = experiment.run(licence="one")
+    chunk = store["cls"].chunk_path(1)
+    (store.path.parent / "checksums" / "000001.json").unlink()
+    chunk.unlink()
+    other = experiment.run("b", licence="other")
+    assert other.path == store.path
+    assert open_features(store.manifest_path).attributes == other.attributes == store.attributes
+    assert store.attributes["terms"]["data"]["licence"] == "one"
+
+
+def test_info_of_pixels(experiment: Any) -> None:
+    sealed = experiment.root / "pixels" / "manifest.json"
+    settings = {"backbone": {"source": str(experiment.backbone)}, "terms": {"source": "here"}}
+    values = {"manifest": experiment.manifest, "stores": experiment.root / "stores", "sealed": sealed}
+    run_stage(extract_pixels, **values, settings=json.dumps(settings))
+    output = run("info", sealed)
+    assert "data           noise: here" in output
+    assert "11 x 16 x 16 x 3 uint8" in output
+
+
+def test_info_of_a_text_store(experiment: Any) -> None:
+    output = run("info", extract_captions(experiment).manifest_path)
+    for expected in ("mean over the tokens, 8 at most", "11, 0_ä#0 ... 10_ä#0", "11 x 6 float16, 132 B in 3 chunks"):
+        assert expected in output
+    assert "grid" not in output
+    assert "images" not in output
+
+
+def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any) -> None:
+    store = experiment.run()
+    assert "7 chunks" in run("verify", store.manifest_path)
+    path = store["patches"].chunk_path(1)
+    content = path.read_bytes()
+    path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    with pytest.raises(UserError, match=r"1 of 7 chunks are damaged .*--delete"):
+        run("verify", store.manifest_path)
+    assert path.is_file()
+    with pytest.raises(UserError, match="they were deleted; run snakemake --forcerun extract"):
+        run("verify", store.manifest_path.parent, "--delete")
+    assert not path.exists()
+    experiment.run()
+    assert path.read_bytes() == content
+    run("verify", store.manifest_path)
+
+
+def test_verify_of_a_text_store_and_its_repair(experiment: Any, snapshot: Snapshot) -> None:
+    store = extract_captions(experiment)
+    whole = snapshot(store.path.parent)
+    assert "4 chunks" in run("verify", store.manifest_path)
+    path = store["text"].chunk_path(2)
+    path.write_bytes(bytes(len(path.read_bytes())))
+    with pytest.raises(UserError, match=r"1 of 4 chunks .* --forcerun extract_text --until extract_text"):
+        run("verify", store.manifest_path, "--delete")
+    extract_captions(experiment)
+    assert snapshot(store.path.parent) == whole
+
+
+@pytest.mark.parametrize("kind", ["images", "captions"])
+def test_damaged_ids_are_found_and_repaired(experiment: Any, snapshot: Snapshot, kind: str) -> None:
+    extract = experiment.run if kind == "images" else lambda: extract_captions(experiment)
+    store = extract()
+    whole = snapshot(store.path.parent)
+    ids = store.path / store.identity / "c" / "0" / "0"
+    ids.write_bytes(b"x" + ids.read_bytes()[1:])
+    with pytest.raises(UserError, match=r"1 of [47] chunks are damaged"):
+        run("verify", store.manifest_path, "--delete")
+    extract()
+    assert snapshot(store.path.parent) == whole
+
+
+def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
+    store = experiment.run()
+    run("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
+    run("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
+    with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
+        for name, array in store.items():
+            np.testing.assert_array_equal(h5[name][:], array[:])
+            np.testing.assert_array_equal(npz[name], array[:])
+            assert h5[name].dtype == npz[name].dtype == np.float16
+        assert [value.decode() for value in h5["image_id"][:]] == npz["image_id"].tolist() == store.image_ids
+        assert json.loads(str(npz["attributes"])) == store.attributes
+        assert h5.attrs["grid"].tolist() == [2, 2]
+        assert json.loads(h5.attrs["preprocessing"]) == store.attributes["preprocessing"]
+
+
+def test_exports_of_a_text_store_carry_the_caption_ids(experiment: Any, tmp_path: Path) -> None:
+    store = extract_captions(experiment)
+    for name in ("f.h5", "f.npz"):
+        run("export", store.manifest_path, "--to", Path(name).suffix[1:], "-o", tmp_path / name)
+    with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
+        assert sorted(h5) == ["caption_id", "text"]
+        assert sorted(npz) == ["attributes", "caption_id", "text"]
+        np.testing.assert_array_equal(h5["text"][:], store["text"][:])
+        np.testing.assert_array_equal(npz["text"], store["text"][:])
+        ids = [f"{number}_ä#0" for number in range(11)]
+        assert [value.decode() for value in h5["caption_id"][:]] == npz["caption_id"].tolist() == ids
+        assert h5.attrs["pool"] == json.loads(str(npz["attributes"]))["pool"] == "mean"
+
+
+def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:
+    results = experiment.root / "results"
+    kept = experiment.run("a").path.parent
+    begun = experiment.extract("b", 0, 2, store_dtype="float32")
+    replaced = experiment.run("c", interpolation="bicubic").path.parent
+    experiment.run("c", interpolation="nearest")
+    assert "left alone" in collect(results, "--yes")
+    age(replaced)
+    output = collect(results)
+    assert (replaced.name in output, kept.name in output, "3 chunks" in output) == (True, False, True)
+    assert replaced.is_dir()
+    assert "deleted" in collect(results, "--yes")
+    assert not replaced.exists()
+    assert len(list((results / "stores").iterdir())) == 3
+    assert "in use" in collect(results)
+    begun.write_text("{}")
+    with pytest.raises(UserError, match="not a part"):
+        collect(results)
+
+
+def test_gc_keeps_the_text_stores_of_experiments(experiment: Any) -> None:
+    results = experiment.root / "results"
+    store = extract_captions(experiment)
+    age(store.path.parent)
+    assert "in use" in collect(results, "--yes")
+    assert len(open_features(store.manifest_path)["text"]) == 11
+    store.manifest_path.unlink()
+    assert "deleted" in collect(results, "--yes")
+    assert not store.path.parent.exists()

@@ -1,0 +1,166 @@
+"""The store of captions: what is in it, and that a killed run continues to the same bytes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import zarr
+from transformers import BertConfig, BertModel, BertTokenizer
+
+import vitcapr
+from vitcapr.encoders.text_encoders import load_text_encoder
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.extract_text import extract_text
+from vitcapr.store import writer
+
+Snapshot = Callable[[Path], dict[str, bytes]]
+IMAGES = 5
+
+
+def caption(number: int) -> str:
+    return " ".join(["a", "red", "dog", "runs"][: 1 + number % 4]) + " ."
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """A data set of five images with two captions each, and a random text model among the backbones."""
+    names = [f"ä{number}" for number in range(IMAGES)]
+    splits = ["train", "train", "train", "validation", "test"]
+    images = pd.DataFrame({"image_id": names, "path": names, "split": splits, "width": 8, "height": 8})
+    captions = images.loc[images.index.repeat(2), ["image_id", "split"]].reset_index(drop=True)
+    captions["caption_id"] = [f"{image}#{number % 2}" for number, image in enumerate(captions["image_id"])]
+    captions["language"] = "en"
+    captions["text"] = [caption(number) for number in range(2 * IMAGES)]
+    manifest = write_manifest(
+        tmp_path / "data",
+        dataset="toy",
+        image_root=tmp_path,
+        images=images.assign(sha256="0" * 64),
+        captions=captions,
+        rejected=[],
+    )
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "dog", "runs", "."]
+    backbones = tmp_path / "backbones" / "tiny-bert"
+    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(backbones)
+    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(backbones)
+    monkeypatch.setenv("VITCAPR_BACKBONES", str(backbones.parent))
+    monkeypatch.setattr("vitcapr.store.fill_texts.CHUNK", 4)
+    return {"manifest": manifest, "root": tmp_path}
+
+
+def run(files: dict[str, Path], name: str = "a", **settings: object) -> Path:
+    output = files["root"] / name / "text_features" / "bert" / "manifest.json"
+    encoder = {"source": "tiny-bert", "dtype": "float32", "device": "cpu", "max_length": 8, **settings}
+    run_stage(
+        extract_text,
+        files["root"] / "log",
+        manifest=files["manifest"],
+        stores=files["root"] / name / "stores",
+        sealed=output,
+        settings=json.dumps({"text_encoder": encoder}),
+    )
+    return output
+
+
+def expected() -> np.ndarray:
+    encoder = load_text_encoder(
+        "tiny-bert", revision="main", pool="mean", dtype="float32", device=torch.device("cpu"), max_length=8
+    )
+    return np.concatenate([encoder.encode([caption(number)]) for number in range(2 * IMAGES)])
+
+
+def test_a_row_a_caption(files: dict[str, Path]) -> None:
+    store = vitcapr.open_features(run(files, store_dtype="float32"))
+    assert list(store) == ["text"]
+    np.testing.assert_allclose(store["text"][:], expected(), atol=1e-5)
+    assert store.ids == [f"ä{number // 2}#{number % 2}" for number in range(2 * IMAGES)]
+    assert (store.identity, store.image_ids, store.grid) == ("caption_id", [], (0, 0))
+    assert store.attributes["backbone"] == "tiny-bert"
+    assert "10 captions" in repr(store)
+
+
+def test_zarr_reads_the_same(files: dict[str, Path]) -> None:
+    store = vitcapr.open_features(run(files))
+    group = zarr.open_group(store.path, mode="r")
+    assert store["text"].dtype == np.float16
+    np.testing.assert_array_equal(group["text"][:], store["text"][:])
+    assert sorted(group.array_keys()) == ["caption_id", "text"]
+
+
+@pytest.mark.parametrize("step", [1, 5, 7])
+def test_dying_at_any_write_continues_to_the_same_bytes(
+    files: dict[str, Path], snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    whole = run(files, "whole")
+    left = [step]
+    write_bytes = writer.write_bytes
+
+    def dying(path: Path, content: bytes) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        write_bytes(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, "write_bytes", dying)
+        with pytest.raises(KeyboardInterrupt):
+            run(files, "killed")
+    continued = run(files, "killed")
+    assert snapshot(files["root"] / "whole") == snapshot(files["root"] / "killed")
+    assert whole.read_bytes() == continued.read_bytes()
+
+
+def test_finished_chunks_are_not_computed_again(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    run(files)
+    loading = "vitcapr.encoders.text_encoders.load_text_encoder"
+    monkeypatch.setattr(loading, lambda *_, **__: pytest.fail("loaded again"))
+    run(files)
+    assert "all 3 chunks are in" in (files["root"] / "log").read_text()
+
+
+def test_other_words_are_another_store(files: dict[str, Path]) -> None:
+    first = vitcapr.open_features(run(files)).fingerprint
+    assert vitcapr.open_features(run(files, pool="cls")).fingerprint != first
+    assert vitcapr.open_features(run(files, batch=1)).fingerprint == first
+
+
+def test_only_new_captions_are_computed(files: dict[str, Path]) -> None:
+    old = vitcapr.open_features(run(files))
+    data = read_manifest(files["manifest"])
+    captions = data.captions.assign(text=["a dog .", *data.captions["text"][1:9], "runs ."])
+    manifest = write_manifest(
+        files["root"] / "changed",
+        dataset="toy",
+        image_root=files["root"],
+        images=data.images,
+        captions=captions,
+        rejected=[],
+    )
+    changed = run({**files, "manifest": manifest})
+    assert "2 of 10 captions to do" in (files["root"] / "log").read_text()
+    new = vitcapr.open_features(changed)
+    np.testing.assert_array_equal(new["text"][1:9], old["text"][1:9])
+    assert (new["text"][[0, 9]] != old["text"][[0, 9]]).any(axis=1).all()
+    assert json.loads(changed.read_text())["copied"] == {old.path.parent.name: [[1, 9]]}
+
+
+def test_cut_captions_are_counted(files: dict[str, Path]) -> None:
+    run(files, max_length=5)
+    assert "7 captions have max_length (5) tokens" in (files["root"] / "log").read_text()
+
+
+def test_numbers_too_large_for_the_store(files: dict[str, Path]) -> None:
+    backbones = files["root"] / "backbones" / "tiny-bert"
+    model = BertModel.from_pretrained(backbones)
+    model.encoder.layer[0].output.LayerNorm.bias.data.fill_(1e6)
+    model.save_pretrained(backbones)
+    with pytest.raises(UserError, match=r"caption 'ä0#0' are too large .* set store_dtype: float32"):
+        run(files)

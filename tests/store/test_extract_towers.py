@@ -1,0 +1,163 @@
+"""Pictures in Parquet files through the image half of a checkpoint, into a store and out of it."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+
+from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
+from vitcapr.batches.loader import CaptionBatches
+from vitcapr.commands import features
+from vitcapr.data.images import ImageSource
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.photographs import open_like
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest
+from vitcapr.formats.model_card import write_card
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.data_flickr30k import data_flickr30k
+from vitcapr.stages.decode import decode
+from vitcapr.stages.extract import extract
+from vitcapr.stages.seal import seal
+from vitcapr.store.reader import FeatureStore, open_features
+
+IMAGES = 10
+
+
+def picture(number: int) -> bytes:
+    stream = io.BytesIO()
+    pixels = np.random.default_rng(number).integers(0, 256, (20 + number, 24, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(stream, "PNG")
+    return stream.getvalue()
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    """Ten pictures in two row groups; no picture is a file."""
+    rows = {
+        "image": [{"bytes": picture(number), "path": None} for number in range(IMAGES)],
+        "caption": [["One .", "Two ."]] * IMAGES,
+        "filename": [f"{number}.png" for number in range(IMAGES)],
+        "split": ["train"] * 8 + ["val", "test"],
+    }
+    folder = tmp_path / "release"
+    folder.mkdir()
+    pq.write_table(pa.table(rows), folder / "test-0.parquet", row_group_size=6)
+    settings = json.dumps({"flickr30k": {"images": str(folder)}})
+    run_stage(data_flickr30k, settings=settings, folder=tmp_path / "data")
+    return tmp_path / "data" / "manifest.json"
+
+
+def run(manifest: Path, checkpoint: Path, **backbone: str | bool) -> FeatureStore:
+    root = manifest.parents[1]
+    settings = {"backbone": {"source": str(checkpoint), "dtype": "float32", "store_dtype": "float32", **backbone}}
+    settings["features"] = {"chunk": 4, "batch": 2, "device": "cpu"}  # type: ignore[dict-item]
+    stores, part = root / "stores", root / "part.json"
+    run_stage(extract, root / "log", manifest=manifest, stores=stores, part=part, settings=json.dumps(settings))
+    sealed = root / "features" / "manifest.json"
+    run_stage(seal, root / "log", parts=[part], manifest=manifest, stores=stores, sealed=sealed)
+    return open_features(sealed)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "shapes"),
+    [
+        (blip2_t5, {"output": "qformer", "pool": "max"}, {"cls": (8,), "patches": (QUERIES, 8)}),
+        (blip2_itm, {"output": "aligned"}, {"cls": (6,), "patches": (QUERIES, 6)}),
+        (clip, {"output": "aligned"}, {"cls": (6,)}),
+    ],
+)
+def test_a_store_of_any_output(
+    manifest: Path,
+    tmp_path: Path,
+    make: Callable[..., Path],
+    options: dict[str, str],
+    shapes: dict[str, tuple[int, ...]],
+) -> None:
+    checkpoint = make(tmp_path / "checkpoint")
+    store = run(manifest, checkpoint, **options)
+    assert {name: array.shape for name, array in store.items()} == {name: (IMAGES, *s) for name, s in shapes.items()}
+    assert store.grid == (0, 0)
+    assert store.attributes["output"] == options["output"]
+    log = (tmp_path / "log").read_text()
+    assert "peak memory " in log
+    assert f"{QUERIES} tokens of {shapes['cls'][0]}" in log or "a vector of 6" in log
+
+    encoder = open_like(store.attributes, torch.device("cpu"), str(checkpoint))
+    with ImageSource(read_manifest(manifest).image_root) as source:
+        rows = [7, 2]
+        pictures = [source.open(f"test-0.parquet/{row:06d}", 10_000) for row in rows]
+    assert [p.height for p in pictures] == [27, 22]
+    made = encoder.encode(pictures)
+    for name, array in made.items():
+        np.testing.assert_allclose(array.numpy(), store[name][rows], atol=1e-5)
+    tower = load_image_encoder(
+        checkpoint,
+        **options,
+        size=(16, 16),
+        dtype=torch.float32,
+        device=torch.device("cpu"),  # type: ignore[arg-type]
+    )
+    assert encoder.dim == tower.shapes["cls"][0]
+
+
+def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path, tmp_path: Path) -> None:
+    checkpoint = clip(tmp_path / "checkpoint")
+    plain = run(manifest, checkpoint)
+    encoder = open_like(plain.attributes, torch.device("cpu"), str(checkpoint))
+    with ImageSource(read_manifest(manifest).image_root) as source:
+        pictures = [source.open(f"test-0.parquet/{row:06d}", 10_000) for row in range(IMAGES)]
+    as_they_are = {name: array[:] for name, array in plain.items()}
+    mirrored = run(manifest, checkpoint, mirror=True)
+    assert mirrored.fingerprint != plain.fingerprint
+    flipped = encoder.encode([Image.fromarray(np.asarray(picture)[:, ::-1]) for picture in pictures])
+    seen = open_like(mirrored.attributes, torch.device("cpu"), str(checkpoint)).encode(pictures)
+    for name, array in mirrored.items():
+        np.testing.assert_allclose(array[:], flipped[name].numpy(), atol=1e-5)
+        np.testing.assert_allclose(array[:], seen[name].numpy(), atol=1e-5)
+        assert np.abs(array[:] - as_they_are[name]).max() > 0.01
+
+
+def test_what_needs_patches_or_their_places_says_so(
+    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = run(manifest, clip(tmp_path / "checkpoint"), output="aligned")
+    tokens = {"ids": np.array([1, 2]), "offsets": np.array([0, 1, 2]), "image_row": np.array([0, 1])}
+    with pytest.raises(UserError, match="these features have no 'patches'"):
+        CaptionBatches(store, tokens, np.array([0, 1]), 2)
+    features.info(store.manifest_path)
+    assert "none: tokens have no place" in capsys.readouterr().out
+
+
+def test_a_missing_output_is_an_error_before_anything_is_loaded(
+    manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vitcapr.encoders.image_encoders.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
+    with pytest.raises(UserError, match="has no output 'qformer'"):
+        run(manifest, clip(tmp_path / "checkpoint"), output="qformer")
+
+
+def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
+    write_card(tmp_path, {})
+    attending = type("Attending", (), {"attends": True})()
+    monkeypatch.setattr("vitcapr.decoding.trained.open_captioner", lambda *_: attending)
+    monkeypatch.setattr("vitcapr.formats.vocabulary.Vocabulary.read", lambda _: None)
+    with pytest.raises(UserError, match="have no patch grid"):
+        run_stage(
+            decode,
+            features=store.manifest_path,
+            manifest=manifest,
+            vocabulary=tmp_path,
+            captioner=tmp_path,
+            split="test",
+            captions=tmp_path / "captions.json",
+            attention=tmp_path / "attention.npz",
+        )

@@ -1,0 +1,292 @@
+import errno
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from transformers import ViTModel
+from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+from vitcapr.errors import UserError
+from vitcapr.store import writer
+from vitcapr.store.fill_images import spans_of
+from vitcapr.store.known_rows import KnownRows
+from vitcapr.store.layout import chunk_path, chunk_range
+from vitcapr.store.reader import open_features
+
+Snapshot = Callable[[Path], dict[str, bytes]]
+
+
+def stores(experiment: Any, name: str = "stores") -> Path:
+    (folder,) = (experiment.root / "results" / name).iterdir()
+    return Path(folder)
+
+
+def test_features_are_those_of_transformers_alone(experiment: Any) -> None:
+    """Processor and model as their authors wrote them, one picture at a time."""
+    store = experiment.run(store_dtype="float32")
+    processor = ViTImageProcessorPil.from_pretrained(experiment.backbone)
+    model = ViTModel.from_pretrained(experiment.backbone, add_pooling_layer=False).eval()
+    assert store.grid == (2, 2)
+    assert store["patches"].shape == (11, 4, 8)
+    for row, image_id in enumerate(store.image_ids):
+        image = Image.open(experiment.root / "data" / "pictures" / f"bild_{image_id}.png")
+        with torch.inference_mode():
+            hidden = model(processor(image, return_tensors="pt")["pixel_values"]).last_hidden_state[0].numpy()
+        np.testing.assert_allclose(store["cls"][row], hidden[0], atol=1e-5)
+        np.testing.assert_allclose(store["patches"][row], hidden[1:], atol=1e-5)
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 2, 7, 10])
+@pytest.mark.parametrize("tasks", [1, 2, 3, 8])
+def test_tasks_share_all_chunks_in_order(chunks: int, tasks: int) -> None:
+    shares = [list(chunk_range(chunks, task, tasks)) for task in range(tasks)]
+    assert [index for share in shares for index in share] == list(range(chunks))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_forward_pass_never_crosses_chunks() -> None:
+    spans = spans_of([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
+    assert [(span.chunk, span.rows.tolist(), span.ends) for span in spans] == [
+        (0, [0, 1, 2], False),
+        (0, [3], True),
+        (2, [8, 9, 10], True),
+    ]
+
+
+def test_several_tasks_make_the_same_store_as_one(experiment: Any, snapshot: Snapshot) -> None:
+    one = experiment.seal([experiment.extract("one", stores="s1")], "one", stores="s1")
+    parts = [experiment.extract("many", task, 3, stores="s2") for task in (2, 0, 1)]
+    many = experiment.seal(parts, "many", stores="s2")
+    assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
+    assert stores(experiment, "s1").name == stores(experiment, "s2").name
+    assert one.read_text().replace("/s1/", "/s2/") == many.read_text()
+
+
+def test_the_sealed_manifest_names_nothing_of_this_machine(experiment: Any) -> None:
+    store = experiment.run()
+    text = store.manifest_path.read_text()
+    assert str(experiment.root) not in text
+    assert json.loads(text)["store"].startswith("../../../stores/")
+    assert store.attributes["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("step", [1, 3, 5, 9])
+def test_dying_at_any_write_continues_to_the_same_bytes(
+    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Three chunks of two arrays and a checksum each make nine writes; the process dies in each of them once."""
+    experiment.seal([experiment.extract("whole", stores="s1")], "whole", stores="s1")
+    calls = 0
+    real_bytes, real_json = writer.write_bytes, writer.write_json
+
+    def die_in(real: Callable[..., None]) -> Callable[..., None]:
+        def write(path: Path, content: Any) -> None:
+            nonlocal calls
+            if "c" in path.parts or path.parent.name == "checksums":
+                calls += "image_id" not in path.parts
+                if calls == step:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.with_name(f".{path.name}.00000000.partial").write_bytes(b"half")
+                    raise KeyboardInterrupt
+            real(path, content)
+
+        return write
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "write_bytes", die_in(real_bytes))
+        patched.setattr(writer, "write_json", die_in(real_json))
+        with pytest.raises(KeyboardInterrupt):
+            experiment.extract("again", stores="s2")
+    before = snapshot(stores(experiment, "s2"))
+    assert sum(name.startswith("checksums/0") for name in before) == (step - 1) // 3
+    experiment.seal([experiment.extract("again", stores="s2")], "again", stores="s2")
+    assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
+
+
+def test_kill_nine_loses_one_chunk_and_no_byte(
+    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment.seal([experiment.extract("whole", stores="s1")], "whole", stores="s1")
+    real = writer.write_json
+
+    def die(path: Path, value: Any) -> None:
+        if path.name == "000001.json":
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(path, value)
+
+    def extract() -> None:
+        torch.set_num_threads(1)  # a forked process has no threads but its own
+        experiment.extract("k", stores="s2")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "write_json", die)
+        killed = multiprocessing.get_context("fork").Process(target=extract)
+        killed.start()
+        killed.join()
+    assert killed.exitcode == -signal.SIGKILL
+    kept = snapshot(stores(experiment, "s2"))
+    assert "checksums/000000.json" in kept
+    assert "checksums/000001.json" not in kept
+    experiment.seal([experiment.extract("k", stores="s2")], "k", stores="s2")
+    assert "7 of 11 images to do" in (experiment.root / "extract.log").read_text()
+    assert snapshot(stores(experiment, "s1")) == snapshot(stores(experiment, "s2"))
+
+
+def test_a_finished_task_does_not_even_load_the_model(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = experiment.extract().read_bytes()
+    monkeypatch.setattr("vitcapr.encoders.image_encoders.load_image_encoder", None)
+    assert experiment.extract().read_bytes() == first
+
+
+def test_a_chunk_that_lost_its_file_is_made_again(experiment: Any) -> None:
+    store = experiment.run()
+    path = store["patches"].chunk_path(1)
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.raises(UserError, match=r"chunk 1 of 'patches' is missing"):
+        open_features(store.manifest_path)
+    experiment.run()
+    assert path.read_bytes() == content
+
+
+def test_a_full_disk_is_one_line_and_keeps_finished_chunks(
+    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.fsync
+    chunks = 0
+
+    def fsync(descriptor: int) -> None:
+        nonlocal chunks
+        chunks += "/patches/c/" in str(Path(f"/proc/self/fd/{descriptor}").readlink())
+        if chunks > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", fsync)
+        with pytest.raises(UserError, match="no space left on the disk"):
+            experiment.extract()
+    kept = snapshot(stores(experiment))
+    assert {"checksums/000000.json", "checksums/000001.json"} <= kept.keys()
+    assert "checksums/000002.json" not in kept
+    store = experiment.run()
+    assert "3 of 11 images to do" in (experiment.root / "extract.log").read_text()
+    assert store["patches"][:].shape == (11, 4, 8)
+
+
+def test_a_feature_that_is_not_finite_names_the_image(experiment: Any) -> None:
+    weights = load_file(experiment.backbone / "model.safetensors")
+    weights["layernorm.bias"][0] = float("nan")
+    save_file(weights, experiment.backbone / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match="features of image '0_ä' are not finite"):
+        experiment.extract()
+    weights["layernorm.bias"][0] = 1e5
+    save_file(weights, experiment.backbone / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"too large for the store's dtype .* store_dtype: float32"):
+        experiment.extract()
+    assert experiment.run(store_dtype="float32")["cls"][0, 0] > 9e4
+
+
+def test_an_image_that_changed_or_vanished_is_named(experiment: Any) -> None:
+    path = experiment.root / "data" / "pictures" / "bild_5_ä.png"
+    content = path.read_bytes()
+    path.write_bytes(content + b" ")
+    with pytest.raises(UserError, match="image '5_ä' is not the file it was"):
+        experiment.extract()
+    path.unlink()
+    with pytest.raises(UserError, match="image '5_ä' cannot be read any more: no such file"):
+        experiment.extract()
+
+
+CHANGES: list[tuple[dict[str, Any], bool]] = [
+    ({"batch": 4}, False),
+    ({"tasks": 2}, False),
+    ({"chunk": 6, "batch": 3}, True),
+    ({"dtype": "bfloat16"}, True),
+    ({"store_dtype": "float32"}, True),
+    ({"interpolation": "bicubic"}, True),
+    ({"image_size": 24}, True),
+    ({"source": "other"}, True),
+]
+
+
+@pytest.mark.parametrize(("change", "another"), CHANGES, ids=lambda value: str(value))
+def test_the_fingerprint_follows_what_decides_the_numbers(
+    experiment: Any, change: dict[str, Any], another: bool
+) -> None:
+    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
+    changed = json.loads(experiment.extract("b", **change).read_text())["fingerprint"]
+    assert (plain != changed) is another
+
+
+def test_the_fingerprint_follows_the_code(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
+    monkeypatch.setattr("vitcapr.pipeline.run.code_hash", lambda _: "abc")
+    assert json.loads(experiment.extract("b").read_text())["fingerprint"] != plain
+
+
+def test_the_fingerprint_follows_the_images(experiment: Any, tmp_path: Path) -> None:
+    plain = json.loads(experiment.extract("a").read_text())["fingerprint"]
+    moved = tmp_path / "moved"
+    experiment.manifest.parent.rename(moved)
+    object.__setattr__(experiment, "manifest", moved / "manifest.json")
+    assert json.loads(experiment.extract("b").read_text())["fingerprint"] == plain
+
+
+def test_mistakes_on_the_command_line_are_one_line(experiment: Any) -> None:
+    with pytest.raises(UserError, match="does not divide"):
+        experiment.extract(chunk=4, batch=3)
+    with pytest.raises(UserError, match="tasks are counted from 0"):
+        experiment.extract(task=1, tasks=1)
+
+
+def test_parts_that_do_not_fit_are_not_sealed(experiment: Any) -> None:
+    parts = [experiment.extract("a", task, 3) for task in range(3)]
+    with pytest.raises(UserError, match="cover 2 of 3 chunks"):
+        experiment.seal(parts[:2])
+    with pytest.raises(UserError, match="gap or overlap at chunk 1"):
+        experiment.seal([parts[0], parts[2]])
+    with pytest.raises(UserError, match="gap or overlap"):
+        experiment.seal([*parts, parts[1]])
+    other = experiment.extract("b", 2, 3, store_dtype="float32")
+    with pytest.raises(UserError, match="different settings"):
+        experiment.seal([*parts[:2], other])
+    edited = json.loads(parts[1].read_text())
+    edited["checksums"]["cls"][0] = "0" * 64
+    parts[1].write_text(json.dumps(edited))
+    with pytest.raises(UserError, match="chunk 1 is missing, cut short, or not the one"):
+        experiment.seal(parts)
+
+
+def test_a_store_of_other_images_is_not_sealed(experiment: Any) -> None:
+    part = experiment.extract()
+    chunk_path(stores(experiment) / "features.zarr" / "image_id", 0, 2).write_bytes(b"x")
+    with pytest.raises(UserError, match="holds other images"):
+        experiment.seal([part])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "zarr reads other values in chunk 0"),
+        ({"chunk_key_encoding": {"name": "v2"}}, "zarr reads other values in chunk 0"),
+        ({"codecs": [{"name": "nonsense"}]}, "zarr cannot open the store"),
+    ],
+)
+def test_a_store_that_zarr_reads_otherwise_is_not_sealed(
+    experiment: Any, change: dict[str, object], message: str
+) -> None:
+    part = experiment.extract()
+    metadata = stores(experiment) / "features.zarr" / "cls" / "zarr.json"
+    metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
+    with pytest.raises(UserError, match=message):
+        experiment.seal([part])

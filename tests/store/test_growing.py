@@ -1,0 +1,149 @@
+"""A store for more pictures copies the rows that other stores hold, and computes the rest."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.store import writer
+from vitcapr.store.layout import chunk_path
+from vitcapr.store.verify import check_chunks
+
+Snapshot = Callable[[Path], dict[str, bytes]]
+OLD = 11
+"""Pictures of the first experiment: two chunks of four and one of three."""
+
+
+def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
+    """The experiment with these pictures of a larger data set, the first ``OLD`` of which it has."""
+    from tests.checkpoints import make_dataset
+
+    folder = experiment.root / "more"
+    data = read_manifest(folder / "manifest.json" if folder.exists() else make_dataset(folder, 15))
+    manifest = write_manifest(
+        experiment.root / name,
+        dataset="noise",
+        image_root=data.image_root,
+        images=data.images.iloc[order],
+        captions=data.captions.iloc[order],
+        rejected=[],
+    )
+    return replace(experiment, manifest=manifest)
+
+
+def to_do(experiment: Any) -> str:
+    """What the last extraction said of its images."""
+    lines = (experiment.root / "extract.log").read_text().splitlines()
+    return next(line for line in reversed(lines) if "images to do" in line).partition(", task ")[2].partition(";")[0]
+
+
+def files(store: Any, name: str) -> list[Path]:
+    layout = store[name]
+    return [chunk_path(store.path / name, index, layout.ndim) for index in range(-(-len(layout) // 4))]
+
+
+def sound(store: Any) -> bool:
+    return all(chunk.problem is None for chunk in check_chunks(store.manifest_path))
+
+
+def test_only_new_pictures_are_computed(experiment: Any) -> None:
+    old = experiment.run("old")
+    before = old.manifest_path.read_bytes()
+    grown = with_pictures(experiment, list(range(13)), "grown")
+    new = grown.run("new")
+    assert to_do(experiment).endswith("2 of 13 images to do")
+    for name in ("cls", "patches"):
+        assert np.array_equal(new[name][:OLD], old[name][:])
+        linked = [one.samefile(other) for one, other in zip(files(new, name)[:3], files(old, name), strict=True)]
+        assert linked == [True, True, False]  # The last chunk had three rows and has four now.
+    alone = with_pictures(experiment, list(range(13)), "grown").run("alone", reuse=False)
+    np.testing.assert_allclose(new["patches"][:], alone["patches"][:], atol=2e-3)
+    sealed = json.loads(new.manifest_path.read_text())
+    assert sealed["copied"] == {old.path.parent.name: [[0, OLD]]}
+    assert old.manifest_path.read_bytes() == before
+    assert sound(old)
+
+
+def test_another_order_and_a_changed_picture_cost_one_picture(experiment: Any) -> None:
+    old = experiment.run("old")
+    order = [14, 7, 3, 0, 9, 5, 1, 10, 2, 8]
+    new = with_pictures(experiment, order, "mixed").run("new", chunk=6, batch=3)
+    assert to_do(experiment).endswith("1 of 10 images to do")
+    assert np.array_equal(new["patches"][1:], old["patches"][np.array(order[1:])])
+    assert json.loads(new.manifest_path.read_text())["copied"] == {old.path.parent.name: [[1, 10]]}
+
+
+def test_rows_come_from_several_stores(experiment: Any) -> None:
+    first = with_pictures(experiment, [0, 1, 2, 3, 4], "first").run("first")
+    second = with_pictures(experiment, [3, 4, 5, 6], "second").run("second")
+    both = with_pictures(experiment, [0, 1, 2, 3, 4, 5, 6], "both").run("both")
+    assert to_do(experiment).endswith("0 of 7 images to do")
+    assert np.array_equal(both["cls"][:5], first["cls"][:])
+    assert np.array_equal(both["cls"][5:], second["cls"][2:])
+
+
+@pytest.mark.parametrize("change", [{"store_dtype": "float32"}, {"image_size": 32}, {"dtype": "bfloat16"}])
+def test_another_recipe_copies_nothing(experiment: Any, change: dict[str, Any]) -> None:
+    experiment.run("old")
+    experiment.run("new", **change)
+    assert to_do(experiment).endswith("11 of 11 images to do")
+
+
+def test_other_weights_copy_nothing(experiment: Any) -> None:
+    experiment.run("old")
+    weights = experiment.backbone / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with_pictures(experiment, list(range(12)), "grown").run("new")
+    assert to_do(experiment).endswith("12 of 12 images to do")
+
+
+def test_a_damaged_row_is_not_copied(experiment: Any) -> None:
+    old = experiment.run("old")
+    damaged = files(old, "patches")[1]
+    content = bytearray(damaged.read_bytes())
+    content[5] ^= 1
+    damaged.write_bytes(content)
+    grown = with_pictures(experiment, list(range(13)), "grown")
+    with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged"):
+        grown.run("new")
+    grown.run("new", reuse=False)
+
+
+@pytest.mark.parametrize("step", [1, 3, 6, 9, 12])
+def test_dying_at_any_write_continues_to_the_same_bytes(
+    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """Four chunks of two arrays and a checksum each make twelve writes; some are links."""
+    old = experiment.run("old")
+    grown = with_pictures(experiment, list(range(13)), "grown")
+    whole = grown.run("whole")
+    expected, sealed = snapshot(whole.path.parent), whole.manifest_path.read_bytes()
+    for path in sorted(whole.path.parent.rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    calls = 0
+    real = writer.atomic_path
+
+    def die(path: Path) -> Any:
+        nonlocal calls
+        if path.parent.name == "checksums" or ("c" in path.parts and "image_id" not in path.parts):
+            calls += 1
+            if calls == step:
+                raise KeyboardInterrupt
+        return real(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "atomic_path", die)
+        patched.setattr("vitcapr.files.atomic_path", die)
+        with pytest.raises(KeyboardInterrupt):
+            grown.run("whole")
+    assert grown.run("whole").manifest_path.read_bytes() == sealed
+    assert snapshot(whole.path.parent) == expected
+    assert sound(old)

@@ -1,0 +1,263 @@
+import io
+import json
+import pickle
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from vitcapr.commands import features
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.adopt import adopt
+from vitcapr.store.foreign_files import open_foreign
+from vitcapr.store.reader import open_features
+
+IDS = ["b.jpg", "a.jpg", "c.jpg"]
+GRIDS = np.arange(3 * 2 * 3 * 4, dtype=np.float32).reshape(3, 2, 3, 4) / 7
+"""(image, row, column, channel), in the order of IDS."""
+VECTORS = GRIDS[:, 0, 0]
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data set of the same images in another order."""
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
+    ids = sorted(IDS)
+    images = pd.DataFrame({"image_id": ids, "path": ids, "split": "train", "width": 1, "height": 1, "sha256": "0" * 64})
+    captions = pd.DataFrame(
+        {"caption_id": [f"{i}#0" for i in ids], "image_id": ids, "language": "en", "text": "a", "split": "train"}
+    )
+    return write_manifest(
+        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def imported(*arguments: object) -> Path:
+    output = run("import", *arguments)
+    return Path(next(line for line in output.splitlines() if line.startswith("sealed: ")).removeprefix("sealed: "))
+
+
+def write_h5_each(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        for name, grid in zip(IDS, GRIDS, strict=True):
+            file[name] = grid
+
+
+def write_h5_big(path: Path) -> None:
+    with h5py.File(path, "w") as file:
+        file["grid"] = GRIDS
+        file["ids"] = IDS
+
+
+def write_npz_each(path: Path) -> None:
+    np.savez(path, **dict(zip(IDS, GRIDS, strict=True)))
+
+
+def write_npz_big(path: Path) -> None:
+    np.savez(path, image_id=np.array(IDS), grid=GRIDS)
+
+
+def write_folder(path: Path) -> None:
+    path.mkdir()
+    for name, grid in zip(IDS, GRIDS, strict=True):
+        np.save(path / Path(name).stem, grid)
+
+
+def write_lmdb(path: Path) -> None:
+    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+    with lmdb.open(str(path)) as environment, environment.begin(write=True) as transaction:
+        for name, grid in zip(IDS, GRIDS, strict=True):
+            transaction.put(name.encode(), npy(grid))
+
+
+def npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("each.h5", write_h5_each),
+        ("big.h5", write_h5_big),
+        ("each.npz", write_npz_each),
+        ("big.npz", write_npz_big),
+        ("folder", write_folder),
+        ("base.lmdb", write_lmdb),
+    ],
+)
+def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: str, write: Any) -> None:
+    write(tmp_path / name)
+    sealed = imported(tmp_path / name, "--data", data)
+    with open_features(sealed) as store:
+        assert store.image_ids == ["a.jpg", "b.jpg", "c.jpg"]
+        assert store.grid == (2, 3)
+        np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
+        assert store.attributes["weights_sha256"] is None
+        assert store.attributes["imported"]["kind"] in name or name in ("folder",)
+    assert "unknown, imported from" in run("info", sealed)
+    run("verify", sealed)
+    before = sealed.read_bytes()
+    assert imported(tmp_path / name, "--data", data).read_bytes() == before
+
+
+def test_partitions_of_clip_retrieval(tmp_path: Path, data: Path) -> None:
+    for part, rows in enumerate(([0, 1], [2])):
+        for folder, array in (("img_emb", VECTORS), ("text_emb", 2 * VECTORS)):
+            (tmp_path / "clip" / folder).mkdir(parents=True, exist_ok=True)
+            np.save(tmp_path / "clip" / folder / f"{folder}_{part}.npy", array[rows])
+        names = [IDS[row] for row in rows]
+        table = pd.DataFrame({"image_path": [f"/x/{name}" for name in names], "caption_id": [f"{n}#0" for n in names]})
+        (tmp_path / "clip" / "metadata").mkdir(exist_ok=True)
+        table.to_parquet(tmp_path / "clip" / "metadata" / f"metadata_{part}.parquet")
+    with open_features(imported(tmp_path / "clip", "--data", data)) as store:
+        np.testing.assert_array_equal(store["cls"][:], VECTORS[[1, 0, 2]])
+    with open_features(imported(tmp_path / "clip", "--data", data, "--of", "captions")) as store:
+        assert store.ids == ["a.jpg#0", "b.jpg#0", "c.jpg#0"]
+        np.testing.assert_array_equal(store["text"][:], 2 * VECTORS[[1, 0, 2]])
+
+
+def test_exports_come_back(tmp_path: Path, data: Path) -> None:
+    write_h5_big(tmp_path / "big.h5")
+    sealed = imported(tmp_path / "big.h5", "--data", data)
+    for kind in ("h5", "npz", "lmdb", "clip-retrieval"):
+        if kind == "lmdb":
+            pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+        target = tmp_path / f"again.{kind}"
+        if kind == "clip-retrieval":
+            np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
+            run("export", imported(tmp_path / "v.npz"), "--to", kind, "-o", target)
+            with open_features(imported(target)) as store:
+                np.testing.assert_array_equal(store["cls"][:], VECTORS)
+                assert store.ids == IDS
+            continue
+        run("export", sealed, "--to", kind, "-o", target)
+        with open_features(imported(target, "--grid", "2x3")) as store:
+            np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
+            assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
+
+
+def test_an_export_is_not_mixed_with_an_earlier_one(tmp_path: Path, data: Path) -> None:
+    write_h5_big(tmp_path / "big.h5")
+    sealed = imported(tmp_path / "big.h5", "--data", data)
+    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+    with lmdb.open(str(tmp_path / "there.lmdb")) as environment, environment.begin(write=True) as transaction:
+        transaction.put(b"of another store", npy(GRIDS[0]))
+    run("export", sealed, "--to", "lmdb", "-o", tmp_path / "there.lmdb")
+    with open_features(imported(tmp_path / "there.lmdb")) as store:
+        assert store.ids == sorted(IDS)
+    (tmp_path / "shards").mkdir()
+    for shard in range(2):
+        (tmp_path / "shards" / f"{shard:06d}.tar").touch()
+    with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
+        run("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+
+
+def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) -> None:
+    write_h5_big(tmp_path / "big.h5")
+    sealed = imported(tmp_path / "big.h5", "--data", data)
+    run("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+    with tarfile.open(tmp_path / "shards" / "000000.tar") as shard:
+        assert shard.getnames() == [f"00000000{row}.{kind}" for row in range(3) for kind in ("patches.npy", "json")]
+        content = shard.extractfile("000000001.patches.npy")
+        assert content is not None
+        np.testing.assert_array_equal(np.load(io.BytesIO(content.read())), GRIDS[0].reshape(6, 4))
+        described = shard.extractfile("000000001.json")
+        assert described is not None
+        assert json.load(described) == {"image_id": "b.jpg"}
+
+
+def test_pickled_values_are_refused(tmp_path: Path, data: Path) -> None:
+    np.savez(tmp_path / "p.npz", **{name: np.array([{}], dtype=object) for name in IDS})
+    with pytest.raises(UserError, match="pickled values, which may run code, are not opened"):
+        imported(tmp_path / "p.npz", "--data", data)
+    lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
+    with lmdb.open(str(tmp_path / "p.lmdb")) as environment, environment.begin(write=True) as transaction:
+        for name in IDS:
+            transaction.put(name.encode(), pickle.dumps(VECTORS))
+    with pytest.raises(UserError, match=r"is pickled, and unpickling may run code .*numpy.save"):
+        imported(tmp_path / "p.lmdb", "--data", data)
+
+
+def test_what_does_not_fit_is_one_line(tmp_path: Path, data: Path) -> None:
+    np.savez(tmp_path / "few.npz", **{"a.jpg": VECTORS[0], "z.jpg": VECTORS[1]})
+    with pytest.raises(UserError, match=r"2 of 3 ids of the data set have no features, 'b.jpg' first"):
+        imported(tmp_path / "few.npz", "--data", data)
+    np.savez(tmp_path / "odd.npz", **{"a.jpg": GRIDS[0], "b.jpg": GRIDS[1, :1], "c.jpg": GRIDS[2]})
+    with pytest.raises(UserError, match=r"features of 'b.jpg' are of shape \(1, 3, 4\)"):
+        imported(tmp_path / "odd.npz", "--data", data)
+    np.savez(tmp_path / "nan.npz", **{name: np.full(4, np.nan) for name in IDS})
+    with pytest.raises(UserError, match=r"features of 'a.jpg' are not finite"):
+        imported(tmp_path / "nan.npz", "--data", data)
+    np.save(tmp_path / "bare.npy", VECTORS)
+    with pytest.raises(UserError, match="give --ids"):
+        imported(tmp_path / "bare.npy")
+    (tmp_path / "ids.txt").write_text("\n".join(IDS))
+    with open_features(imported(tmp_path / "bare.npy", "--ids", tmp_path / "ids.txt")) as store:
+        assert store.ids == IDS
+
+
+def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) -> None:
+    write_h5_big(tmp_path / "big.h5")
+    sealed = imported(tmp_path / "big.h5", "--data", data)
+    output = tmp_path / "results" / "demo" / "features" / "vit" / "manifest.json"
+    run_stage(adopt, store=sealed, manifest=data, sealed=output)
+    with open_features(output) as adopted, open_features(sealed) as store:
+        assert adopted.path == store.path
+        assert adopted.fingerprint == store.fingerprint
+    with pytest.raises(UserError, match=r"rows are not the 3 of the data set, in its order .* --data"):
+        run_stage(adopt, store=imported(tmp_path / "big.h5"), manifest=data, sealed=output)
+    partial = {**json.loads(sealed.read_text()), "partial": True}
+    sealed.write_text(json.dumps(partial))
+    with pytest.raises(UserError, match="the store is incomplete"):
+        run_stage(adopt, store=sealed, manifest=data, sealed=output)
+
+
+def outside_storage(file: h5py.File, secret: Path) -> None:
+    file.create_dataset("a", (3, 4), "f4", external=[(str(secret), 0, h5py.h5f.UNLIMITED)])
+
+
+def outside_link(file: h5py.File, secret: Path) -> None:
+    file["a"] = h5py.ExternalLink(str(secret), "/a")
+
+
+def outside_virtual(file: h5py.File, secret: Path) -> None:
+    layout = h5py.VirtualLayout((3, 4), "f4")
+    layout[:] = h5py.VirtualSource(str(secret), "a", shape=(3, 4))
+    file.create_virtual_dataset("a", layout)
+
+
+@pytest.mark.parametrize("write", [outside_storage, outside_link, outside_virtual])
+@pytest.mark.parametrize("group", ["/", "deep/down"])
+@pytest.mark.parametrize("ids", [None, IDS])
+def test_an_h5_file_reaches_into_no_other_file(
+    tmp_path: Path, write: Callable[[h5py.File, Path], None], group: str, ids: list[str] | None
+) -> None:
+    with h5py.File(tmp_path / "secret", "w") as secret:
+        secret["a"] = np.ones((3, 4), "f4")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        write(file.require_group(group), tmp_path / "secret")
+    with pytest.raises(UserError, match="lies in another file"), open_foreign(tmp_path / "a.h5", ids):
+        pass
+
+
+@pytest.mark.parametrize(("ids", "words"), [(["a", "b"], "2 ids for 3 rows"), (["a", "b", "a"], "'a' is there twice")])
+def test_each_row_has_one_id(tmp_path: Path, ids: list[str], words: str) -> None:
+    np.save(tmp_path / "a.npy", VECTORS)
+    with pytest.raises(UserError, match=words), open_foreign(tmp_path / "a.npy", ids):
+        pass

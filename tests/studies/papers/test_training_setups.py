@@ -1,0 +1,111 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vitcapr.config.base import Section
+from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.errors import UserError
+from vitcapr.formats.model_card import write_card
+from vitcapr.stages.train_captioner import TrainCaptionerSettings
+from vitcapr.stages.train_retriever import TrainRetrieverSettings
+from vitcapr.studies.papers.numbers import read_published
+from vitcapr.studies.papers.training_setups import other_numbers, read_training_setup, training
+
+
+def card(folder: Path, settings: Section, **score: float) -> Path:
+    path = folder / "card.json"
+    write_card(folder, {"settings": settings.canonical(), "best_score": score, "best_epoch": 3})
+    return path
+
+
+def captioner_card(folder: Path, **model: Any) -> Path:
+    captioner = CaptionerConfig.model_validate({"backbone": "vit", **model})
+    return card(folder, TrainCaptionerSettings(captioner=captioner), validation_loss=2.5)
+
+
+def retriever_card(folder: Path, **model: Any) -> Path:
+    retriever = RetrieverConfig.model_validate({"backbone": "vit", **model})
+    return card(folder, TrainRetrieverSettings(retriever=retriever), validation_rsum=3.25)
+
+
+def test_a_captioners_card_in_words(tmp_path: Path) -> None:
+    phases = [
+        {"epochs": 15, "batch_images": 3, "learning_rate": 0.001, "max_length": 33},
+        {"epochs": 15, "batch_images": 6, "learning_rate": 0.0001, "max_length": 35},
+    ]
+    path = captioner_card(tmp_path / "baseline", word_vectors="glove50", embedding_dim=50, training={"phases": phases})
+    assert read_training_setup(path) == {
+        "system": "baseline",
+        "epochs": "15, then 15",
+        "batch": "3, then 6 images with all captions",
+        "learning_rate": "0.001, then 0.0001",
+        "schedule": "cosine",
+        "objective": "cross-entropy",
+        "dropout": "0.2",
+        "embedding": "glove50, 50",
+        "longest_caption": "33, then 35",
+        "best_loss": "2.5000 (validation loss) in epoch 3",
+    }
+
+
+def test_a_batch_of_pairs_is_called_so(tmp_path: Path) -> None:
+    phase = {"epochs": 25, "batch_pairs": 64}
+    retriever = retriever_card(tmp_path / "r", training={"phases": [phase], "pairs": 5000})
+    captioner = captioner_card(tmp_path / "c", training={"phases": [phase, {**phase, "batch_pairs": 32}]})
+    assert read_training_setup(retriever)["batch"] == "64 pairs; 5,000 pairs in all"
+    assert read_training_setup(captioner)["batch"] == "64, then 32 pairs"
+
+
+def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
+    phase = {"epochs": 25, "learning_rate": 1e-4, "schedule": "step"}
+    path = retriever_card(
+        tmp_path / "recommended",
+        image={"dropout": 0.1},
+        text={"kind": "features", "encoder": "minilm", "dropout": 0.5},
+        training={"phases": [phase, {**phase, "captions_per_image": 1, "hard_negatives": "second"}]},
+    )
+    assert read_training_setup(path) == {
+        "system": "recommended",
+        "epochs": "25, then 25",
+        "batch": "64 images; captions of each: all, then 1",
+        "learning_rate": "0.0001",
+        "schedule": "step",
+        "objective": "info-nce, then info-nce with hard negatives (second)",
+        "dropout": "0.1 image, 0.5 text",
+        "embedding": "features of minilm",
+        "longest_caption": "-",
+        "best_loss": "3.2500 (validation rsum) in epoch 3",
+    }
+    setup = read_training_setup(
+        retriever_card(tmp_path / "paper", text={"kind": "lstm", "word_dim": 50, "max_length": 33})
+    )
+    assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 50", "33")
+
+
+@pytest.mark.parametrize("content", [{}, {"settings": {"backbone": {}}}, {"settings": 3}])
+def test_another_card_is_refused(tmp_path: Path, content: Any) -> None:
+    write_card(tmp_path, content)
+    with pytest.raises(UserError, match="not the card of a captioner or a retriever"):
+        read_training_setup(tmp_path / "card.json")
+
+
+def test_this_builds_setups_are_listed_after_the_papers(tmp_path: Path) -> None:
+    table = training(read_published("vitcap-r"), [read_training_setup(captioner_card(tmp_path / "mine"))])
+    assert [row[0].text for row in table.rows] == [*["paper"] * 5, "this build"]
+    assert [cell.text for cell in table.rows[-1]][1:3] == ["mine", "4"]
+    assert table.rows[1][table.columns.index("best validation score")].text == "3.2258"
+
+
+def test_the_other_numbers_have_a_place() -> None:
+    rows = [[cell.text for cell in row] for row in other_numbers(read_published("vitcap-r")).rows]
+    assert ["Perplexity of the t-SNE plot", "30", "section IV-D", "30"] in rows
+    assert all(all(row) for row in rows)
+
+
+def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
+    path = tmp_path / "raw" / "card.json"
+    write_card(path.parent, {"settings": {"retriever": {"training": {"phases": []}}}})
+    setup = read_training_setup(path)
+    assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")

@@ -1,0 +1,187 @@
+"""Tokenised captions for text towers. The text tower of a language tokenises the captions in that language."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from tokenizers import Tokenizer
+
+from vitcapr.errors import UserError
+from vitcapr.text.marks import second_clause, title_spans
+
+
+@dataclass(frozen=True)
+class TokenList:
+    """The tokens of a caption, special tokens included.
+
+    Attributes:
+        ids: token ids.
+        types: token types, 0 in the first segment and 1 in the second.
+        starts: the position of each token's first character in the caption; -1 for special tokens.
+    """
+
+    ids: list[int]
+    types: list[int]
+    starts: list[int]
+
+
+@dataclass(frozen=True)
+class TowerReader:
+    """The tokenizer of a text tower.
+
+    Attributes:
+        languages: the languages that this tower reads.
+        pad: id of the padding token.
+        max_length: maximum number of tokens of a caption, special tokens included; longer captions are cut.
+        segments: split a caption of several clauses into two segments, the first clause and the rest.
+    """
+
+    tokenizer: Tokenizer
+    languages: tuple[str, ...]
+    pad: int
+    max_length: int
+    segments: bool = False
+
+    def describe(self) -> dict[str, Any]:
+        """The reader as JSON values, the input of :meth:`from_description`."""
+        plain = Tokenizer.from_str(self.tokenizer.to_str())
+        plain.no_padding()
+        plain.no_truncation()
+        return {
+            "tokenizer": plain.to_str(),
+            "languages": list(self.languages),
+            "pad": self.pad,
+            "max_length": self.max_length,
+            "segments": self.segments,
+        }
+
+    @classmethod
+    def from_description(cls, values: Mapping[str, Any]) -> "TowerReader":
+        tokenizer = Tokenizer.from_str(values["tokenizer"])
+        return cls(
+            tokenizer, tuple(values["languages"]), values["pad"], values["max_length"], segments=values["segments"]
+        )
+
+    def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[TokenList]:
+        """The tokens of each caption, cut to the maximum length.
+
+        Args:
+            raw: the captions with punctuation, which marks the segments.
+        """
+        tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(self.max_length)
+        cuts = [second_clause(*both) if self.segments else None for both in zip(raw, texts, strict=True)]
+        parts = [text if cut is None else (text[:cut], text[cut:]) for text, cut in zip(texts, cuts, strict=True)]
+        return [
+            _token_list(encoding, cut or 0) for encoding, cut in zip(tokenizer.encode_batch(parts), cuts, strict=True)
+        ]
+
+
+def _token_list(encoding: Any, cut: int) -> TokenList:
+    """``cut``: position of the first character of the second segment."""
+    places = zip(encoding.offsets, encoding.sequence_ids, strict=True)
+    starts = [-1 if segment is None else start + segment * cut for (start, _), segment in places]
+    return TokenList(encoding.ids, encoding.type_ids, starts)
+
+
+class WordTags(Protocol):
+    """Parts of speech of words: ``vitcapr.formats.tags.TagTable``."""
+
+    def at(self, caption: int, characters: Sequence[int]) -> list[int]:
+        """The tags at the given characters of a caption; 0 if there is no word."""
+        ...
+
+
+@dataclass(frozen=True)
+class TowerTokens:
+    """The captions of a batch that one tower reads.
+
+    Attributes:
+        at: (m,) int64, the places of the captions in the batch.
+        ids: (m, T) int64, padded; mask: (m, T) int64, 1 at real tokens.
+        types: (m, T) int64, 1 in the second segment of a caption.
+        titles: (m, T) int64, 1 for the tokens of titles and of title marks.
+        tags: (m, T) int64, the part of speech of each token's word, 0 for no word; None: there are no tags.
+    """
+
+    tower: str
+    at: torch.Tensor
+    ids: torch.Tensor
+    mask: torch.Tensor
+    types: torch.Tensor
+    titles: torch.Tensor
+    tags: torch.Tensor | None = None
+
+    @property
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """The arguments of the text tower, by name."""
+        given = {"ids": self.ids, "mask": self.mask, "types": self.types, "titles": self.titles}
+        return given if self.tags is None else {**given, "tags": self.tags}
+
+
+class TowerCaptions:
+    """All captions of a table as token ids.
+
+    Args:
+        captions: a table of ``Manifest.captions_of`` with ``caption_row``, ``language`` and ``text``, and with ``raw``,
+            the text before cleaning, if texts were cleaned.
+        readers: the reader of each tower, by name.
+        tags: parts of speech, by ``caption_row``.
+
+    Raises:
+        UserError: a caption is in a language that no tower reads.
+    """
+
+    def __init__(
+        self, captions: pd.DataFrame, readers: Mapping[str, TowerReader], tags: WordTags | None = None
+    ) -> None:
+        tower_of = {language: name for name, reader in readers.items() for language in reader.languages}
+        if unread := sorted(set(captions["language"]) - tower_of.keys()):
+            raise UserError(
+                f"no text tower reads captions in '{unread[0]}'", remedy="add the language to one of the text towers"
+            )
+        self._pads = {name: reader.pad for name, reader in readers.items()}
+        self._tower: dict[int, str] = {}
+        self._tokens: dict[int, TokenList] = {}
+        self._titles: dict[int, list[int]] = {}
+        self._tags: dict[int, list[int]] | None = None if tags is None else {}
+        towers = captions["language"].map(tower_of)
+        raw = captions["raw" if "raw" in captions else "text"]
+        for name, reader in readers.items():
+            mine = captions[towers == name]
+            texts = mine["text"].tolist()
+            read = reader.read(texts, raw[towers == name].tolist())
+            for row, text, tokens in zip(mine["caption_row"].tolist(), texts, read, strict=True):
+                self._tower[row], self._tokens[row] = name, tokens
+                spans = title_spans(text)
+                self._titles[row] = [int(any(a <= start < b for a, b in spans)) for start in tokens.starts]
+                if tags is not None and self._tags is not None:
+                    self._tags[row] = tags.at(row, tokens.starts)
+
+    def of(self, rows: Iterable[int]) -> list[TowerTokens]:
+        """The captions with the given rows, for each tower, padded to the longest caption."""
+        rows = list(rows)
+        found = []
+        for name, pad in self._pads.items():
+            at = [place for place, row in enumerate(rows) if self._tower[row] == name]
+            if at:
+                mine = [rows[place] for place in at]
+                ids, mask = _padded([self._tokens[row].ids for row in mine], pad)
+                types, _ = _padded([self._tokens[row].types for row in mine], 0)
+                titles, _ = _padded([self._titles[row] for row in mine], 0)
+                tags = None if self._tags is None else _padded([self._tags[row] for row in mine], 0)[0]
+                found.append(TowerTokens(name, torch.tensor(at), ids, mask, types, titles, tags))
+        return found
+
+
+def _padded(lists: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The padded numbers and the mask of real numbers, each (m, T) int64."""
+    lengths = np.array([len(one) for one in lists])
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    padded = np.full(inside.shape, pad, np.int64)
+    padded[inside] = np.concatenate(lists)
+    return torch.from_numpy(padded), torch.from_numpy(inside.astype(np.int64))

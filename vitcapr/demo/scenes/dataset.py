@@ -1,0 +1,178 @@
+"""The data set: picture i of a seed, its captions, its masks, and all of them written to a folder."""
+
+import io
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from PIL import Image
+
+from vitcapr.demo.scenes import chinese, english
+from vitcapr.demo.scenes.lexicon import KINDS
+from vitcapr.demo.scenes.near_duplicate import near_duplicate
+from vitcapr.demo.scenes.processes import mapped
+from vitcapr.demo.scenes.render import render
+from vitcapr.demo.scenes.scene import Scene, sample_scene, stream
+from vitcapr.files import sha256_bytes
+from vitcapr.formats.manifest import write_manifest
+from vitcapr.progress import Reporter
+
+DATASET = "scenes"
+SCENE, DRAWING, ENGLISH, CHINESE = range(4)
+COMPRESSION = 3
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One picture of the data set.
+
+    Attributes:
+        picture: PNG bytes; ``mask`` those of its 8-bit label picture.
+        captions: language -> five captions.
+    """
+
+    scene: Scene
+    picture: bytes
+    mask: bytes
+    captions: dict[str, list[str]]
+
+
+def make_scene(seed: int, index: int, original: int | None = None) -> Scene:
+    """Scene ``index`` of the data set ``seed``; with ``original``, a near duplicate of that scene."""
+    rng = stream(seed, index, SCENE)
+    return sample_scene(rng) if original is None else near_duplicate(make_scene(seed, original), rng)
+
+
+def make_picture(seed: int, index: int, size: int, original: int | None = None) -> Rendered:
+    """Picture ``index`` of the data set ``seed``: the same bytes whatever the number of pictures and processes."""
+    scene = make_scene(seed, index, original)
+    picture, mask = render(scene, size, stream(seed, index, DRAWING))
+    texts = {
+        "en": english.captions(scene, stream(seed, index, ENGLISH)),
+        "zh": chinese.captions(scene, stream(seed, index, CHINESE)),
+    }
+    return Rendered(scene, _png(picture), _png(mask), texts)
+
+
+def split_of(index: int, validation: float, test: float) -> tuple[str, int]:
+    """The split of picture ``index``, and how many pictures of that split are before it, for any number of pictures.
+
+    Pictures are independent of each other, so their positions serve: with shares of a tenth each, every fifth
+    picture is held out, for the two splits in turn. Any ten pictures in a row then have some of each.
+    """
+    held_out = Fraction(str(validation)) + Fraction(str(test))
+    before = int(index * held_out)
+    if int((index + 1) * held_out) == before:
+        return "train", index - before
+    share = Fraction(str(test)) / held_out
+    tests = int(before * share)
+    return ("test", tests) if int((before + 1) * share) > tests else ("validation", before - tests)
+
+
+def original_of(index: int, validation: float, test: float) -> int | None:
+    """The picture that picture ``index`` is a near duplicate of.
+
+    Every second picture of a held-out split is one of the picture before it in that split. The others, and all of the
+    train split, are none.
+    """
+    split, number = split_of(index, validation, test)
+    if split == "train" or number % 2 == 0:
+        return None
+    return next(other for other in range(index - 1, -1, -1) if split_of(other, validation, test)[0] == split)
+
+
+def write_scenes(
+    directory: Path,
+    *,
+    images: int,
+    size: int,
+    seed: int,
+    validation: float,
+    test: float,
+    near_duplicates: bool,
+    processes: int,
+    reporter: Reporter,
+) -> Path:
+    """Render ``images`` pictures into ``directory/pictures`` and ``directory/masks`` and write the manifest.
+
+    With ``near_duplicates``, the pictures that :func:`original_of` names are near duplicates.
+
+    The pictures stand unsealed until the manifest, written last, names their checksums. Memory holds the tables and
+    the pictures in flight, not the pictures.
+
+    Returns:
+        The path of ``manifest.json``.
+    """
+    for folder in ("pictures", "masks"):
+        (directory / folder).mkdir(parents=True, exist_ok=True)
+    make = partial(_write_picture, directory, size, seed, validation, test, near_duplicates)
+    tables: dict[str, list[dict[str, Any]]] = {"images": [], "captions": [], "objects": []}
+    with reporter.track("scenes", images, "pictures") as tracker, mapped(make, images, processes) as results:
+        for rows in results:
+            for name, table in tables.items():
+                table.extend(rows[name])
+            tracker.advance()
+    return write_manifest(
+        directory,
+        dataset=DATASET,
+        image_root=directory,
+        images=pd.DataFrame(tables["images"]),
+        captions=pd.DataFrame(tables["captions"]),
+        objects=pd.DataFrame(tables["objects"]),
+        rejected=[],
+    )
+
+
+def _write_picture(
+    directory: Path, size: int, seed: int, validation: float, test: float, near_duplicates: bool, index: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Write one picture and its mask; its rows of the three tables."""
+    original = original_of(index, validation, test) if near_duplicates else None
+    rendered = make_picture(seed, index, size, original)
+    image_id, (split, _) = f"scene-{index:07d}", split_of(index, validation, test)
+    path, mask = f"pictures/{index:07d}.png", f"masks/{index:07d}.png"
+    (directory / path).write_bytes(rendered.picture)
+    (directory / mask).write_bytes(rendered.mask)
+    image = {
+        "image_id": image_id,
+        "path": path,
+        "split": split,
+        "width": size,
+        "height": size,
+        "sha256": sha256_bytes(rendered.picture),
+    }
+    captions = [
+        {
+            "caption_id": f"{image_id}-{language}-{number}",
+            "image_id": image_id,
+            "language": language,
+            "text": text,
+            "split": split,
+        }
+        for language, texts in rendered.captions.items()
+        for number, text in enumerate(texts)
+    ]
+    groups = [group for group in rendered.scene.groups for _ in group.things]
+    objects = [
+        {
+            "image_id": image_id,
+            "object_id": number,
+            "words": KINDS[group.kind].words(),
+            "mask": mask,
+            "label": number + 1,
+            "kind": group.kind,
+            "color": group.color,
+            "texture": group.texture,
+        }
+        for number, group in enumerate(groups)
+    ]
+    return {"images": [image], "captions": captions, "objects": objects}
+
+
+def _png(image: Image.Image) -> bytes:
+    stream_ = io.BytesIO()
+    image.save(stream_, "PNG", compress_level=COMPRESSION)
+    return stream_.getvalue()

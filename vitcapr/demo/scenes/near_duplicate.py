@@ -1,0 +1,71 @@
+"""The near duplicate of a scene: the same scene with one fact changed.
+
+A retriever that knows only what is in a picture, and not of which colour, with which texture, where or on which side,
+takes one for the other.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from vitcapr.demo.scenes.lexicon import COLORS, PLACES, TEXTURES
+from vitcapr.demo.scenes.scene import Group, Scene, Thing
+
+OPPOSITES = {
+    "left": "right",
+    "right": "left",
+    "above": "below",
+    "below": "above",
+    "on_left": "on_right",
+    "on_right": "on_left",
+}
+
+
+def near_duplicate(scene: Scene, rng: random.Random) -> Scene:
+    """``scene`` with the colour or the texture of one group, the place or the side changed; each is as likely."""
+    ways = [list(way(scene)) for way in (_recolored, _retextured, _elsewhere, _mirrored)]
+    return rng.choice(rng.choice([scenes for scenes in ways if scenes]))
+
+
+def _recolored(scene: Scene) -> Iterator[Scene]:
+    taken = {group.color for group in scene.groups} | set(PLACES[scene.place].avoided)
+    for number, group in enumerate(scene.groups):
+        for color in COLORS:
+            if color not in taken:
+                yield _with_group(scene, number, replace(group, color=color))
+
+
+def _retextured(scene: Scene) -> Iterator[Scene]:
+    for number, group in enumerate(scene.groups):
+        for texture in TEXTURES:
+            if texture != group.texture:
+                yield _with_group(scene, number, replace(group, texture=texture))
+
+
+def _elsewhere(scene: Scene) -> Iterator[Scene]:
+    kinds, colors = ({getattr(group, name) for group in scene.groups} for name in ("kind", "color"))
+    for place in PLACES.values():
+        if place.name != scene.place and kinds <= set(place.kinds) and not colors & set(place.avoided):
+            yield replace(scene, place=place.name)
+
+
+def _mirrored(scene: Scene) -> Iterator[Scene]:
+    """Left for right, or top for bottom."""
+    if scene.relation not in OPPOSITES:
+        return
+    upside_down = scene.relation in ("above", "below")
+    groups = tuple(
+        replace(group, things=tuple(_moved(thing, upside_down) for thing in group.things)) for group in scene.groups
+    )
+    yield replace(scene, groups=groups, relation=OPPOSITES[scene.relation])
+
+
+def _moved(thing: Thing, upside_down: bool) -> Thing:
+    """In its new place a thing stands as it did: only its middle is mirrored."""
+    return replace(thing, y=1 - thing.y) if upside_down else replace(thing, x=1 - thing.x)
+
+
+def _with_group(scene: Scene, number: int, group: Group) -> Scene:
+    groups = list(scene.groups)
+    groups[number] = group
+    return replace(scene, groups=tuple(groups))

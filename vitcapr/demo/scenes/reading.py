@@ -1,0 +1,150 @@
+"""Parses an English caption into its claims about a scene.
+
+The inverse of :mod:`vitcapr.demo.scenes.english`: whatever that can say, and any mixture of it that a captioner makes
+up, becomes the same few claims, so that a caption can be checked against another one of the same picture.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from vitcapr.demo.scenes.english import (
+    ARRANGEMENTS,
+    HELD_RELATIONS,
+    NUMBERS,
+    PLURAL_HELD,
+    RELATIONS,
+    SIZE_WORDS,
+    TEXTURE_AFTER,
+    TEXTURE_BEFORE,
+    WHEREABOUTS,
+)
+from vitcapr.demo.scenes.lexicon import COLORS, KINDS, PLACES
+
+INVERSE = {
+    "left": "right",
+    "right": "left",
+    "above": "below",
+    "below": "above",
+    "in_front": "behind",
+    "behind": "in_front",
+}
+
+
+@dataclass(frozen=True)
+class ClaimedGroup:
+    """Things of one kind; None for every property that the caption does not name."""
+
+    kind: str
+    count: int | None
+    size: str | None
+    texture: str | None
+    color: str | None
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of a caption.
+
+    Attributes:
+        relation: the name as in :class:`~vitcapr.demo.scenes.scene.Scene`, then its kinds in order:
+            ``("left", "ball", "house")`` is a ball left of a house, and also a house right of a ball. The two things
+            that another one is between have no order.
+    """
+
+    place: str | None
+    groups: tuple[ClaimedGroup, ...]
+    relation: tuple[str, ...] | None
+
+
+def read_caption(text: str) -> Claims:
+    """The claims of an English caption in any case, with or without punctuation.
+
+    >>> read_caption("On the grass, a small red ball is left of two big dotted boats.").relation
+    ('left', 'ball', 'boat')
+    """
+    words = " ".join(re.findall(r"[a-z]+", text.lower()))
+    place, words = _cut_place(words)
+    groups: list[ClaimedGroup] = []
+
+    def take(found: re.Match[str]) -> str:
+        groups.append(_group(found))
+        return f"@{len(groups) - 1}"
+
+    words = _GROUP.sub(take, words)
+    return Claims(place, tuple(groups), _relation(words, [group.kind for group in groups]))
+
+
+def _cut_place(words: str) -> tuple[str | None, str]:
+    """The place, and the words without it."""
+    found = _PLACE.search(words)
+    if found is None:
+        return None, words
+    return _PLACE_OF[found[0]], " ".join((words[: found.start()] + " | " + words[found.end() :]).split())
+
+
+def _group(found: re.Match[str]) -> ClaimedGroup:
+    said = found.groupdict()
+    texture = said["before"] or said["after"]
+    return ClaimedGroup(
+        kind=_KIND_OF[said["noun"]],
+        count=_COUNT_OF.get(said["number"] or ""),
+        size=_SIZE_OF.get(said["size"] or ""),
+        texture=None if texture is None else _TEXTURE_OF[texture],
+        color=said["color"],
+    )
+
+
+def _relation(words: str, kinds: list[str]) -> tuple[str, ...] | None:
+    """From a caption in which ``@0`` and so on stand for the groups."""
+    if between := re.search(r"@(\d) .*?\bbetween @(\d) and @(\d)|@(\d) and @(\d) .*?@(\d) between them", words):
+        first = [int(number) for number in between.groups() if number is not None]
+        subject, others = (first[0], first[1:]) if between[1] is not None else (first[2], first[:2])
+        return ("between", kinds[subject], *sorted(kinds[number] for number in others))
+    if len(kinds) >= 2:
+        if found := re.search(rf"@(\d)\b[^@]*?\b({_either(_RELATION_OF)}) @(\d)", words):
+            return _ordered(_RELATION_OF[found[2]], kinds[int(found[1])], kinds[int(found[3])])
+        if found := re.search(rf"@(\d)\b.*? with @(\d) .*?({_either(_HELD_OF)})\b", words):
+            return _ordered(_HELD_OF[found[3]], kinds[int(found[2])], kinds[int(found[1])])
+    elif kinds and (found := re.search(rf"\b({_either(_ALONE_OF)})\b", words)):
+        return _ALONE_OF[found[1]], kinds[0]
+    return None
+
+
+def _ordered(name: str, subject: str, other: str) -> tuple[str, ...]:
+    if list(KINDS).index(subject) > list(KINDS).index(other):
+        return INVERSE[name], other, subject
+    return name, subject, other
+
+
+def _names(phrases: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Phrase -> what it says."""
+    return {phrase: name for name, said in phrases.items() for phrase in said}
+
+
+def _either(phrases: Iterable[str]) -> str:
+    """A pattern of any of them, the longest that fits."""
+    return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
+
+
+_PLACE_OF = _names({place.name: place.phrases for place in PLACES.values()})
+_KIND_OF = _names({kind.name: [noun for pair in kind.nouns for noun in pair] for kind in KINDS.values()})
+_COUNT_OF = {"a": 1, "an": 1} | {word: number for number, word in NUMBERS.items()}
+_SIZE_OF = _names(SIZE_WORDS)
+_TEXTURE_OF = _names(TEXTURE_BEFORE) | {said: name for name, said in TEXTURE_AFTER.items()}
+_RELATION_OF = _names(RELATIONS)
+_HELD_OF = _names(HELD_RELATIONS) | _names(
+    {
+        name: [" ".join(PLURAL_HELD.get(word, word) for word in phrase.split()) for phrase in said]
+        for name, said in HELD_RELATIONS.items()
+    }
+)
+_ALONE_OF = _names(WHEREABOUTS) | _names(
+    {name: [phrase for said in by_count.values() for phrase in said] for name, by_count in ARRANGEMENTS.items()}
+)
+_PLACE = re.compile(rf"\b(?:{_either(_PLACE_OF)})\b")
+_GROUP = re.compile(
+    rf"\b(?:(?P<number>{_either(_COUNT_OF)}) )?(?:(?P<size>{_either(_SIZE_OF)}) )?"
+    rf"(?:(?P<before>{_either(_names(TEXTURE_BEFORE))}) )?(?:(?P<color>{_either(COLORS)}) )?"
+    rf"(?P<noun>{_either(_KIND_OF)})\b(?: (?P<after>{_either(TEXTURE_AFTER.values())}))?\b"
+)

@@ -1,0 +1,102 @@
+"""Features of photographs outside a data set, computed in the same steps as those of a store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from vitcapr.encoders.checkpoints import locate, weights_digest
+from vitcapr.encoders.image_encoders import ImageEncoder, Pool, load_image_encoder
+from vitcapr.encoders.precision import DTYPES
+from vitcapr.encoders.preprocess import Preprocessing
+from vitcapr.errors import UserError
+from vitcapr.formats.feature_manifest import arrays_of_layer
+from vitcapr.store.int8 import dequantise, dtype_of, quantise
+
+
+class PhotographEncoder:
+    """Preprocessing, backbone and rounding of a store, for pictures in memory; made by :func:`open_like`.
+
+    Attributes:
+        grid: rows and columns of patches; (0, 0) if the features have no position in the image.
+        dim: D, the width of the features.
+    """
+
+    def __init__(
+        self, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str, layer: int | None = None
+    ) -> None:
+        self._preprocessing, self._backbone, self._store_dtype = preprocessing, backbone, store_dtype
+        self._layer, self.grid, self.dim = layer, backbone.grid, backbone.shapes["cls"][0]
+
+    @torch.inference_mode()
+    def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
+        """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
+        as in the store.
+
+        Args:
+            pictures: B RGB pictures of any sizes, in one forward pass.
+        """
+        pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
+        pixels = pixels.to(self._backbone.device)
+        features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
+        if self._layer is not None:
+            of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)
+            features = {name: features[array] for name, array in of_layer}
+        return {name: self._as_stored(name, array).float() for name, array in features.items()}
+
+    def _as_stored(self, name: str, features: Tensor) -> Tensor:
+        dtype = dtype_of(name, self._store_dtype)
+        return dequantise(*quantise(features)) if dtype == "int8" else features.to(DTYPES[dtype])
+
+    def seen(self, picture: Image.Image) -> Image.Image:
+        """The part of the picture that the patches cover: the whole picture, or the part that the crop keeps."""
+        return picture if self._preprocessing.crop is None else Image.fromarray(self._preprocessing.prepared(picture))
+
+
+def open_like(
+    attributes: Mapping[str, Any], device: torch.device, source: str | None = None, layer: int | None = None
+) -> PhotographEncoder:
+    """An encoder that computes the features of a photograph like those of a store.
+
+    Args:
+        attributes: attributes of the store: backbone, revision, weights digest, preprocessing and dtypes.
+        source: hub id or folder of the backbone; None: the name in ``attributes``.
+        layer: the hidden layer that the encoder returns, counted from 1; None: the output of the backbone.
+
+    Raises:
+        UserError: the backbone is not found, or its weights are not those that filled the store.
+    """
+    name, revision = source or attributes["backbone"], attributes["revision"] or "main"
+    folder = locate(name, revision).folder
+    if weights_digest(folder) != attributes["weights_sha256"]:
+        raise UserError(
+            "this backbone is not the one that the features were computed with: its weights differ",
+            where=folder,
+            remedy=f"give the folder of {attributes['backbone']} with --backbone",
+        )
+    preprocessing, output = preprocessing_of(attributes), attributes.get("output", "hidden")
+    dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
+    pool: Pool = attributes.get("query_pool") or "mean"
+    layers = () if layer is None else (layer,)
+    backbone = load_image_encoder(
+        folder, output=output, pool=pool, size=size, dtype=dtype, device=device, layers=layers
+    )
+    return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
+
+
+def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
+    """The preprocessing of a store, from its attributes."""
+    values = attributes["preprocessing"]
+    crop = values["crop"]
+    return Preprocessing(
+        resize=tuple(values["resize"]),
+        crop=None if crop is None else (crop[0], crop[1]),
+        interpolation=values["interpolation"],
+        scale=values["scale"],
+        mean=(values["mean"][0], values["mean"][1], values["mean"][2]),
+        std=(values["std"][0], values["std"][1], values["std"][2]),
+        mirror=values.get("mirror", False),
+    )

@@ -1,0 +1,66 @@
+"""Attention roll-out: the contribution of each patch to the CLS vector of a ViT (Abnar and Zuidema 2020, section 3)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from vitcapr.encoders.backbones import Backbone
+from vitcapr.errors import UserError
+
+
+def roll_out(attentions: Sequence[Tensor], prefix: int) -> Tensor:
+    """The attention flow from each patch to the first token through all layers; the residual path counts half of each
+    layer.
+
+    For each layer, A is the mean attention of the heads. The matrices (A + I) / 2 of all layers are multiplied
+    (equation 1). The result is the first row (CLS) without the prefix (CLS, distillation token, registers), scaled to a
+    sum of 1.
+
+    Args:
+        attentions: for each layer, first to last, (B, heads, T, T); each row sums to 1.
+        prefix: number of tokens before the patches.
+
+    Returns:
+        (B, T - prefix) float32.
+    """
+    flow: Tensor | None = None
+    for attention in attentions:
+        mean = attention.float().mean(dim=1)
+        layer = (mean + torch.eye(mean.shape[-1], device=mean.device)) / 2
+        flow = layer if flow is None else layer @ flow
+    if flow is None:
+        raise ValueError("attention of no layer")
+    patches = flow[:, 0, prefix:]
+    return patches / patches.sum(dim=1, keepdim=True)
+
+
+class AttendingBackbone(Backbone):
+    """A backbone that also returns its attention. It is slower, because fused kernels do not return attention."""
+
+    def __init__(self, folder: Path, size: tuple[int, int], dtype: torch.dtype) -> None:
+        """Raises:
+        UserError: the checkpoint is no ViT, or the model does not return attention over its tokens.
+        """
+        super().__init__(folder, size, dtype)
+        cast(Any, self.model).set_attn_implementation("eager")
+        tokens = self.prefix + self.grid[0] * self.grid[1]
+        probe = self.attentions(torch.zeros(1, 3, *size, dtype=dtype, device=self.device))
+        if not probe or any(layer is None or layer.shape[-2:] != (tokens, tokens) for layer in probe):
+            raise UserError(
+                f"the model does not return its attention over its {tokens} tokens",
+                where=folder,
+                remedy="use a ViT, DeiT, DINOv2 or CLIP checkpoint",
+            )
+
+    @torch.inference_mode()
+    def attentions(self, pixels: Tensor) -> tuple[Tensor, ...]:
+        """For each layer, first to last, (B, heads, T, T) of pixels (B, 3, H, W)."""
+        return tuple(self.model(pixels, output_attentions=True, **self.options).attentions or ())
+
+    def roll_out(self, pixels: Tensor) -> Tensor:
+        """The roll-out (B, h, w) float32 over the grid of patches, each summing to 1."""
+        rolled: Tensor = roll_out(self.attentions(pixels), self.prefix).unflatten(1, self.grid)
+        return rolled

@@ -1,0 +1,207 @@
+"""The frozen text encoder of a checkpoint as a function from sentences to vectors."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import HfHubHTTPError
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from vitcapr.encoders.checkpoints import Checkpoint, locate, weights_digest
+from vitcapr.encoders.loading import LOCAL
+from vitcapr.encoders.precision import resolve_dtype
+from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
+from vitcapr.encoders.word_vectors import WordVectorEncoder, locate_word_vectors
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes, sha256_file
+
+Pool = Literal["mean", "cls", "last"]
+
+_TOKENIZER = [
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model"),
+]
+
+
+class TextEncoder:
+    """``encode`` turns sentences into vectors; made by :func:`load_text_encoder`.
+
+    Attributes:
+        model: the network, frozen and in evaluation mode.
+        tokenizer: its tokenizer of transformers.
+        dim: the length D of a vector.
+        dtype: dtype of the weights and of the arithmetic.
+    """
+
+    def __init__(
+        self, tokenizer: Any, tower: TextModel, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
+    ) -> None:
+        """Args:
+        pool: pooling of the hidden states; not used if the tower has ``vector``.
+        longest: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
+        """
+        self.tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
+        self.model = tower.model.to(device)
+        self.dtype, self._device = dtype, device
+        self.dim = int(self._forward(self.tokenize(["a"])).shape[1])
+
+    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
+        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
+        return self.encode_tokens(self.tokenize(texts), batch)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each sentence, special tokens included, cut to the maximum length."""
+        if not texts:
+            return []
+        cut = self.tokenizer(
+            list(texts), truncation=True, max_length=self._longest, return_attention_mask=False, verbose=False
+        )
+        ids: list[list[int]] = cut["input_ids"]
+        return ids
+
+    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:
+        """The vector of each sentence.
+
+        A batch holds sentences of similar length, so that there is little padding. Except for rounding, the vector of a
+        sentence does not depend on the other sentences of its batch.
+
+        Args:
+            batch: sentences in one forward pass.
+
+        Returns:
+            (n, D) float32, in the given order: the mean of the real tokens, the first or last real token, or the
+            model's own vector of a sentence.
+        """
+        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+        vectors = np.empty((len(tokens), self.dim), np.float32)
+        for first in range(0, len(order), batch):
+            chosen = order[first : first + batch]
+            vectors[chosen] = self._forward([tokens[index] for index in chosen])
+        return vectors
+
+    @torch.inference_mode()
+    def _forward(self, tokens: list[list[int]]) -> np.ndarray:
+        length = self._tower.padded_to
+        padded = self.tokenizer.pad(
+            {"input_ids": tokens},
+            padding="longest" if length is None else "max_length",
+            max_length=length,
+            padding_side="right",
+            return_tensors="pt",
+        )
+        mask = padded["attention_mask"].to(self._device)
+        masked = {"attention_mask": mask} if length is None else {}
+        output = self.model(input_ids=padded["input_ids"].to(self._device), **masked)
+        if self._tower.vector is not None:
+            pooled = self._tower.vector(output).float()
+        else:
+            pooled = pool_tokens(output.last_hidden_state.float(), mask, self._pool)
+        vectors: np.ndarray = pooled.cpu().numpy()
+        return vectors
+
+
+def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
+    """One vector for each sentence.
+
+    Args:
+        hidden: (B, T, D), padded on the right.
+        mask: (B, T), 1 for a real token; every sentence has at least one.
+        pool: ``mean`` over the real tokens, or their ``cls`` (first) or ``last``.
+    """
+    if pool == "cls":
+        return hidden[:, 0]
+    if pool == "last":
+        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+    real = mask[..., None].to(hidden.dtype)
+    return (hidden * real).sum(1) / real.sum(1)
+
+
+def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:
+    """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`.
+
+    For output ``word_vectors``, ``folder`` is the file of word vectors.
+
+    Raises:
+        UserError: it is not found.
+    """
+    if output == "word_vectors":
+        return Checkpoint(locate_word_vectors(source), None)
+    checkpoint = locate(source, revision)
+    if checkpoint.revision is not None:
+        try:
+            snapshot_download(source, revision=checkpoint.revision, allow_patterns=_TOKENIZER)
+        except (HfHubHTTPError, OSError) as error:
+            remedy = "run where the hub can be reached"
+            raise UserError(f"the tokenizer of '{source}' cannot be fetched", where=source, remedy=remedy) from error
+    return checkpoint
+
+
+def text_encoder_digest(folder: Path) -> str:
+    """sha256 of configuration, weights and tokenizer, or of the file of word vectors.
+
+    Raises:
+        UserError: there are no safetensors.
+    """
+    if folder.is_file():
+        return sha256_file(folder)
+    files = sorted({path for pattern in _TOKENIZER for path in folder.glob(pattern)})
+    lines = [weights_digest(folder), *(f"{path.name} {sha256_file(path)}" for path in files)]
+    return sha256_bytes("\n".join(lines).encode())
+
+
+def load_text_encoder(
+    source: str,
+    *,
+    revision: str,
+    pool: Pool,
+    dtype: str,
+    device: torch.device,
+    max_length: int,
+    output: Output | Literal["word_vectors"] = "hidden",
+) -> TextEncoder | WordVectorEncoder:
+    """Load the text encoder and the tokenizer of a checkpoint: BERT and its relatives, T5, CLIP, SigLIP, BLIP-2.
+
+    Args:
+        source: a hub id or a folder, looked up under ``VITCAPR_BACKBONES`` first.
+        pool: pooling of hidden states: the ``mean`` of the real tokens (special tokens included), ``cls`` (the first)
+            or ``last``.
+        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
+        max_length: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
+        output: see :func:`vitcapr.encoders.text_towers.load_text_model`; ``word_vectors`` reads only
+            ``source``, a file in GloVe's format that is looked up under ``VITCAPR_DATA`` first.
+
+    Raises:
+        UserError: it is not found, has its own code or pickled weights, has no tokenizer or no such output, or reads
+            fewer tokens than ``max_length``.
+    """
+    folder = locate_text_encoder(source, revision, output).folder
+    if output == "word_vectors":
+        return WordVectorEncoder(folder)
+    if not any(folder.glob("model*.safetensors")):
+        what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
+        raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
+    arithmetic = resolve_dtype(dtype, device)
+    tokenizer = _tokenizer(folder, dict(LOCAL))
+    tower = load_text_model(folder, output, arithmetic)
+    if tower.room is not None and max_length > tower.room:
+        what = f"max_length {max_length} is more than the {tower.room} tokens that the text encoder reads"
+        raise UserError(what, where=folder, remedy=f"set max_length to {tower.room} or less")
+    return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
+
+
+def _tokenizer(folder: Path, local: dict[str, Any]) -> Any:
+    if not any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)):
+        what = "the text encoder has no tokenizer"
+        raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+    except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
+        what = f"the tokenizer cannot be opened: {str(error)[:120]}"
+        raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
+    if tokenizer.pad_token is None:
+        raise UserError("the tokenizer has no padding token", where=folder, remedy="use a model of the BERT family")
+    return tokenizer

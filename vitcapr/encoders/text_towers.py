@@ -1,0 +1,121 @@
+"""The text encoder of a checkpoint of any kind: its model and its input format.
+
+- ``hidden``: the last layer of the text transformer, which the caller pools.
+- ``aligned``: the vector in the space shared with images: the projection of CLIP or SigLIP, or of BLIP-2's Q-Former.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from transformers import (
+    AutoModel,
+    AutoModelForTextEncoding,
+    Blip2TextModelWithProjection,
+    CLIPTextModel,
+    CLIPTextModelWithProjection,
+    SiglipTextModel,
+)
+
+from vitcapr.encoders.loading import load_part, read_config
+from vitcapr.errors import UserError
+
+Output = Literal["hidden", "aligned"]
+
+_OPTIONAL = ("pooler", "position_ids")
+_T5 = ("t5", "mt5", "umt5")
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """A loaded text encoder.
+
+    Attributes:
+        room: maximum number of tokens; None: no limit.
+        padded_to: every caption is padded to this number of tokens, and the model attends to the padding, as in its
+            training (SigLIP). None: a batch is padded to its longest caption, and the padding is masked.
+        vector: from the model's output to the vectors of the captions, (B, E); None: hidden states are pooled.
+    """
+
+    model: torch.nn.Module
+    room: int | None
+    padded_to: int | None = None
+    vector: Callable[[Any], Tensor] | None = None
+
+
+def load_text_model(folder: Path, output: Output, dtype: torch.dtype) -> TextModel:
+    """Load only the text encoder of the checkpoint in ``folder``.
+
+    Args:
+        output: ``aligned`` is the vector of ``get_text_features``. Only BLIP-2's has length 1.
+        dtype: dtype of the weights.
+
+    Raises:
+        UserError: the checkpoint has no such output, or lacks weights.
+    """
+    config = read_config(folder)
+    kind = config.model_type
+    if kind == "clip":
+        return _clip(folder, config.text_config, output, dtype)
+    if kind == "siglip":
+        return _siglip(folder, config.text_config, output, dtype)
+    if output == "aligned":
+        if kind == "blip-2":
+            return _blip2_contrastive(folder, config, dtype)
+        what = f"a text encoder of kind {kind} has no output 'aligned'"
+        raise UserError(what, where=folder, remedy="set output: hidden, or use CLIP, SigLIP or BLIP-2")
+    if kind == "blip-2":
+        return _blip2_language(folder, config.text_config, dtype)
+    room = getattr(getattr(config, "text_config", config), "max_position_embeddings", None)
+    if kind in _T5:
+        return TextModel(load_part(AutoModelForTextEncoding, folder, dtype=dtype, optional=_OPTIONAL), room)
+    model = load_part(AutoModel, folder, dtype=dtype, optional=_OPTIONAL)
+    encoder = model.get_encoder() if model.config.is_encoder_decoder else getattr(model, "text_model", model)
+    return TextModel(encoder, room)
+
+
+def _clip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> TextModel:
+    room = config.max_position_embeddings
+    if output == "hidden":
+        return TextModel(load_part(CLIPTextModel, folder, config=config, dtype=dtype, strip="text_model"), room)
+    model = load_part(CLIPTextModelWithProjection, folder, config=config, dtype=dtype)
+    return TextModel(model, room, vector=lambda made: made.text_embeds)
+
+
+def _siglip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> TextModel:
+    room = config.max_position_embeddings
+    model = load_part(SiglipTextModel, folder, config=config, dtype=dtype, strip="text_model")
+    vector = (lambda made: made.pooler_output) if output == "aligned" else None
+    return TextModel(model, room, padded_to=room, vector=vector)
+
+
+def _blip2_contrastive(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:
+    """The Q-Former read as a BERT: the vector is the projection of its first token."""
+    model = load_part(
+        Blip2TextModelWithProjection,
+        folder,
+        config=config,
+        dtype=dtype,
+        remedy="output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g",
+    )
+    room = config.qformer_config.max_position_embeddings
+    return TextModel(model, room, vector=lambda made: made.text_embeds[:, 0])
+
+
+def _blip2_language(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:
+    if config.model_type not in _T5:
+        what = f"the language model of this BLIP-2 ({config.model_type}) has no encoder of text"
+        raise UserError(what, where=folder, remedy="use a flan-t5 checkpoint, or output: aligned of an itm checkpoint")
+    model = load_part(
+        AutoModelForTextEncoding,
+        folder,
+        config=config,
+        dtype=dtype,
+        strip="language_model",
+        optional=_OPTIONAL,
+        remedy="output: hidden needs a checkpoint with its language model; an itm checkpoint has output: aligned",
+    )
+    return TextModel(model, None)

@@ -1,0 +1,108 @@
+"""Compares two jobs, two experiments or two tables of scores."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.lineage import Lineage
+from vitcapr.pipeline.records import Run
+
+Scores = Mapping[tuple[str, ...], float]
+
+
+def of_jobs(first: Run, second: Run) -> Iterator[str]:
+    """The differences in the settings, values and code of two jobs of one stage, and in all installed libraries."""
+    if first.stage != second.stage:
+        yield f"stage {first.stage} -> {second.stage}"
+        return
+    yield from code_changes(first.facts["code"], second.facts["code"])
+    settings = [run.facts["settings"] for run in (first, second)]
+    values = [{k: v for k, v in run.facts["values"].items() if k != "code"} for run in (first, second)]
+    for before, now in (settings, values):
+        for key, old, new in differences(before, now):
+            yield f"{key} {old} -> {new}"
+    told = {**first.facts["code"], **second.facts["code"]}
+    libraries = [{"python": run.made["python"], **run.made["libraries"]} for run in (first, second)]
+    for name, old, new in differences(libraries[0], libraries[1]):
+        if name not in told:
+            yield f"{name} {json.loads(old)} -> {json.loads(new)}"
+    if first.made["host"] != second.made["host"]:
+        yield f"host {first.made['host']} -> {second.made['host']}"
+
+
+def of_artefacts(
+    first: tuple[Lineage, Run], second: tuple[Lineage, Run], depth: int = 0, seen: set[str] | None = None
+) -> Iterator[str]:
+    """The differences between two jobs and, recursively, between the jobs that wrote their inputs."""
+    seen = set() if seen is None else seen
+    (lineage, run), (other_lineage, other) = first, second
+    indent = "  " * depth
+    yield from (f"{indent}{line}" for line in of_jobs(run, other))
+    if run.stage != other.stage:
+        return
+    mine, theirs = (_by_role(one) for one in (run, other))
+    for role in sorted(mine.keys() | theirs.keys()):
+        old, new = mine.get(role), theirs.get(role)
+        if old is None or new is None:
+            yield f"{indent}{' '.join(role)}: only the {'second' if old is None else 'first'} read it"
+        elif old[1] != new[1]:
+            makers = lineage.maker(run, old[0]), other_lineage.maker(other, new[0])
+            told = f"{indent}{' '.join(role)}: another content"
+            if makers[0] is None or makers[1] is None:
+                yield told
+            elif makers[0].name in seen:
+                yield f"{told} ({makers[0].name}, as above)"
+            else:
+                seen.add(makers[0].name)
+                yield f"{told} ({makers[0].name})"
+                yield from of_artefacts((lineage, makers[0]), (other_lineage, makers[1]), depth + 1, seen)
+
+
+def of_experiments(first: Lineage, second: Lineage) -> Iterator[str]:
+    """Compare the jobs of the same name. Jobs that differ only in their inputs are counted and not listed."""
+    mine, theirs = ({run.name: run for run in lineage.runs} for lineage in (first, second))
+    same, following = 0, 0
+    for name in sorted(mine.keys() & theirs.keys()):
+        lines = list(of_jobs(mine[name], theirs[name]))
+        if lines:
+            yield name
+            yield from (f"  {line}" for line in lines)
+        elif _contents(mine[name]) == _contents(theirs[name]):
+            same += 1
+        else:
+            following += 1
+    for names, which in ((mine.keys() - theirs.keys(), "first"), (theirs.keys() - mine.keys(), "second")):
+        if names:
+            yield f"only in the {which}: {', '.join(sorted(names))}"
+    yield f"{same} jobs have equal outputs; {following} have equal code and settings but other outputs"
+
+
+def of_scores(first: Scores, second: Scores) -> Iterator[str]:
+    """The differing scores; equal scores are counted."""
+    shared = [key for key in first if key in second]
+    changed = [key for key in shared if first[key] != second[key]]
+    names = {key: " ".join(part for part in key if part) for key in changed}
+    width = max(map(len, names.values()), default=0)
+    for key in changed:
+        old, new = first[key], second[key]
+        yield f"{names[key]:{width}}  {old:.4f} -> {new:.4f}  {new - old:+.4f}"
+    only = len(first) - len(shared), len(second) - len(shared)
+    yield f"{len(shared) - len(changed)} scores are the same, {len(changed)} differ; " + (
+        f"{only[0]} only in the first, {only[1]} only in the second"
+    )
+
+
+def _by_role(run: Run) -> dict[tuple[str, str], tuple[str, str]]:
+    """(option, file name) -> (path, digest). Several files of the same name are listed by their paths."""
+    roles: dict[tuple[str, str], tuple[str, str]] = {}
+    for path, facts in run.inputs.items():
+        role = (facts["option"], Path(path).name)
+        if role in roles:
+            role = (facts["option"], "/".join(Path(path).parts[2:]))
+        roles[role] = (path, facts["sha256"])
+    return roles
+
+
+def _contents(run: Run) -> dict[str, str]:
+    return {run.place(path): facts["sha256"] for path, facts in run.outputs.items()}

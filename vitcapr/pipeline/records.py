@@ -1,0 +1,217 @@
+"""Run records: the stage, inputs, settings, machine and cost of every artefact.
+
+An output holds no time and no host, because the same work has to give the same bytes. Time and host stand in a record
+beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every job has one, named like its log.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from vitcapr.errors import UserError
+from vitcapr.files import read_json, sha256_file
+
+FORMAT = "vitcapr-run-2"
+RESULTS, RUNS, LOGS = "results", "runs", "logs"
+CODE_DIGESTS = ".code.json"
+"""In the folder of all results: the digests that :func:`~vitcapr.pipeline.code.stage_code` remembers."""
+
+
+class FileFacts(TypedDict):
+    """A file that a job read or wrote: the parameter that named it, its digest and its size in bytes."""
+
+    option: str
+    sha256: str
+    size: int
+
+
+class Energy(TypedDict):
+    joules: dict[str, float]
+    absent: dict[str, str]
+
+
+class Made(TypedDict):
+    """Who made a result, where, when, for how long and with what."""
+
+    user: str
+    host: str
+    platform: str
+    started: str
+    seconds: float
+    cpu_seconds: float
+    peak_memory_mb: int
+    energy: Energy
+    python: str
+    libraries: dict[str, str]
+
+
+class CacheUse(TypedDict):
+    """The key in the result cache, and when the result was restored from there."""
+
+    key: str
+    restored: str | None
+
+
+class Facts(TypedDict):
+    """What a record holds."""
+
+    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+
+    format: str
+    stage: str
+    command: str
+    code: dict[str, str]
+    settings: dict[str, Any]
+    values: dict[str, Any]
+    inputs: dict[str, FileFacts]
+    outputs: dict[str, FileFacts]
+    made: Made
+    result_cache: CacheUse | None
+
+
+_FACTS = TypeAdapter(Facts)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished job.
+
+    Attributes:
+        path: of the record.
+        facts: its content; files by their paths.
+    """
+
+    path: Path
+    facts: Facts
+
+    @property
+    def name(self) -> str:
+        """The rule and its wildcards, such as ``decode/attention.beam.test``."""
+        parts = self.path.with_suffix("").parts
+        return "/".join(parts[len(parts) - parts[::-1].index(RUNS) :])
+
+    @property
+    def stage(self) -> str:
+        return self.facts["stage"]
+
+    @property
+    def inputs(self) -> Mapping[str, FileFacts]:
+        return self.facts["inputs"]
+
+    @property
+    def outputs(self) -> Mapping[str, FileFacts]:
+        return self.facts["outputs"]
+
+    @property
+    def made(self) -> Made:
+        return self.facts["made"]
+
+    @cached_property
+    def folder(self) -> str | None:
+        """The experiment's folder as the job saw it, ``results/<experiment>``; None for a job without outputs."""
+        return next((root_of(path) for path in self.outputs), None)
+
+    def place(self, path: str) -> str:
+        """A file of the record from its experiment's folder on, however the folder was called when the job ran.
+
+        A file outside that folder, such as a file of the user's, keeps its path.
+        """
+        return path if self.folder is None else path.removeprefix(f"{self.folder}/")
+
+
+def experiment_of_log(log: Path) -> Path | None:
+    """The folder ``results/<experiment>`` of the job with this log; None if no rule runs the command.
+
+    ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
+
+    >>> experiment_of_log(Path("study/results/demo/logs/decode/a.beam.test.log"))
+    PosixPath('study/results/demo')
+    """
+    for folder in log.parents:
+        if folder.name == LOGS and folder.parent.parent.name == RESULTS:
+            return folder.parent
+    return None
+
+
+def record_of_log(log: Path) -> Path | None:
+    """The path of the record of the job with this log; None if no rule runs the command.
+
+    >>> record_of_log(Path("results/demo/logs/decode/a.beam.test.log"))
+    PosixPath('results/demo/runs/decode/a.beam.test.json')
+    """
+    experiment = experiment_of_log(log)
+    return None if experiment is None else experiment / RUNS / log.relative_to(experiment / LOGS).with_suffix(".json")
+
+
+def root_of(path: str) -> str | None:
+    """The experiment's folder that a path of a rule leads into; None for a path that leads into none.
+
+    A path with ``..`` and an absolute path lead into none.
+
+    >>> root_of("study/results/demo/text/vocabulary.json")
+    'study/results/demo'
+    >>> root_of("results/demo/../other/data") is None
+    True
+    """
+    parts = PurePosixPath(path).parts
+    if RESULTS not in parts or path.startswith("/") or ".." in parts:
+        return None
+    end = parts.index(RESULTS) + 2
+    return "/".join(parts[:end]) if len(parts) > end else None
+
+
+def read_run(path: Path) -> Run:
+    """Raises:
+    UserError: there is no record, one of another format, a damaged one, or one whose outputs do not lie in one
+        experiment.
+    """
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"not a record of format {FORMAT}", where=path, remedy="delete it")
+    try:
+        run = Run(path, _FACTS.validate_python(content))
+    except ValidationError as error:
+        key = ".".join(map(str, error.errors()[0]["loc"]))
+        raise UserError(f"damaged record, at {key[:80]}", where=path, remedy="delete it") from error
+    for output in run.outputs:
+        if run.folder is None or root_of(output) != run.folder:
+            what = f"the record names an output outside its experiment, {output!r}"
+            raise UserError(what, where=path, remedy="delete the record")
+    return run
+
+
+def read_runs(experiment: Path) -> list[Run]:
+    """The records of all jobs of an experiment, by name."""
+    return [read_run(path) for path in sorted((experiment / RUNS).rglob("[!.]*.json"))]
+
+
+def experiment_of(path: Path) -> Path:
+    """The folder ``results/<experiment>`` that ``path`` lies in.
+
+    Raises:
+        UserError: it lies in none.
+    """
+    for folder in (path, *path.parents):
+        if (folder / RUNS).is_dir():
+            return folder
+    raise UserError(
+        "nothing recorded here", where=path, remedy="name a file under results/<experiment>, made by snakemake"
+    )
+
+
+def described(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
+    """For a record: path -> the parameter that named it, its digest and its size in bytes.
+
+    Args:
+        files: by parameter.
+    """
+    named = {path: name for name, paths in files.items() for path in paths}
+    return {
+        path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
+        for path, name in sorted(named.items())
+    }

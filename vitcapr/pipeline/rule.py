@@ -1,0 +1,195 @@
+"""The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.data.digests import content_digest
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json
+from vitcapr.pipeline.code import stage_code
+from vitcapr.pipeline.records import CODE_DIGESTS
+from vitcapr.pipeline.stage import Parameter, Role, Stage, find_stage, stage_names, walk
+
+FILE_DIGESTS = ".digests.json"
+"""File in the folder of all results that caches the digests of the user's files."""
+
+Wildcards = Any
+"""Snakemake's wildcards of a job: attributes that are strings."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """All stages as attributes, for one experiment: ``stages.decode``.
+
+    Attributes:
+        results: the folder of all results.
+    """
+
+    config: ExperimentConfig
+    results: Path
+
+    def __getattr__(self, name: str) -> "RuleStage":
+        if name not in stage_names():
+            raise AttributeError(f"no stage '{name}'")
+        return RuleStage(find_stage(name), self.config, self.results)
+
+
+@dataclass(frozen=True)
+class RuleStage:
+    """One stage, for the rules that run it."""
+
+    stage: Stage
+    config: ExperimentConfig
+    results: Path
+
+    def __call__(
+        self, *, sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}, **bound: Any
+    ) -> dict[str, Any]:
+        """The params of a rule: ``**stages.decode()``.
+
+        Args:
+            sources: the user's files that the stage reads, by their configuration key. Their content counts, not their
+                path or modification time.
+            bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or
+                a function of the wildcards.
+        """
+        command = RuleCommand(self.stage, self.config, bound)
+        return {"command": command, "fingerprint": Fingerprint(command, sources, self.results)}
+
+    def gpus(self, wildcards: Wildcards) -> int:
+        """The number of GPUs: the number of training processes, or 0 with ``device: cpu``."""
+        settings = _settings(self.stage, self.config, wildcards)
+        if self.stage.device is None or walk(settings, self.stage.device) == "cpu":
+            return 0
+        return 1 if self.stage.processes is None else int(walk(settings, self.stage.processes))
+
+
+@dataclass(frozen=True)
+class RuleCommand:
+    """The command of a job, with every word quoted for the shell.
+
+    The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
+    fingerprint decides about re-runs.
+    """
+
+    stage: Stage
+    config: ExperimentConfig
+    bound: Mapping[str, Any]
+
+    def __call__(self, wildcards: Wildcards, input: Any, output: Any) -> str:
+        words = ["python", "-m", "vitcapr", "stage", self.stage.name]
+        for parameter in self.stage.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE):
+            if parameter.role is Role.VALUE:
+                words += _option(parameter, self.value(parameter.name, wildcards))
+            else:
+                files = _listed((input if parameter.role is Role.INPUT else output).get(parameter.name))
+                words += self._files(parameter, files, wildcards)
+        if self.stage.settings is not None:
+            words += ["--settings", canonical_json(_settings(self.stage, self.config, wildcards))]
+        return shlex.join(words)
+
+    def value(self, name: str, wildcards: Wildcards) -> Any:
+        """The value bound to a name, else the wildcard of this name, else None."""
+        if name in self.bound:
+            bound = self.bound[name]
+            return bound(wildcards) if callable(bound) else bound
+        return getattr(wildcards, name, None)
+
+    def _files(self, parameter: Parameter, files: list[str], wildcards: Wildcards) -> Iterator[str]:
+        if parameter.files and files:
+            files = [str(Path(files[0]).parent)]
+        if parameter.by_name and files:
+            names = self.value(parameter.name, wildcards)
+            files = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
+        for file in files:
+            yield from (parameter.option, file)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Everything that determines the outputs of a job except its declared inputs: ``code, settings, values,
+    sources``."""
+
+    command: RuleCommand
+    sources: Callable[[Wildcards], Mapping[str, Path]]
+    results: Path
+
+    def __call__(self, wildcards: Wildcards) -> str:
+        stage, config = self.command.stage, self.command.config
+        bound = [name for name in self.command.bound if name not in stage.execution_only]
+        sources, digests = self.sources(wildcards).items(), self.results / FILE_DIGESTS
+        return canonical_json(
+            {
+                "code": stage_code(stage.module, remembered=self.results / CODE_DIGESTS),
+                "settings": stage.deciding(_settings(stage, config, wildcards)),
+                "values": {name: self.command.value(name, wildcards) for name in bound},
+                "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
+            }
+        )
+
+
+def check_rules(rules: Iterable[Any]) -> None:
+    """Check every rule that runs a stage against the stage's signature.
+
+    Args:
+        rules: the rules of Snakemake's workflow.
+
+    Raises:
+        UserError: the inputs, outputs or values of a rule and its stage differ.
+    """
+    for rule in rules:
+        command = dict(rule.params.items()).get("command")
+        if isinstance(command, RuleCommand):
+            for problem in _problems(rule, command):
+                raise UserError(
+                    f"rule {rule.name} and stage {command.stage.name} do not agree: {problem}",
+                    remedy=f"correct the rule, or the signature in {command.stage.module.replace('.', '/')}.py",
+                )
+
+
+def _problems(rule: Any, command: RuleCommand) -> Iterator[str]:
+    stage = command.stage
+    for role, files in ((Role.INPUT, rule.input), (Role.OUTPUT, rule.output)):
+        named = dict(files.items())
+        parameters = {parameter.name: parameter for parameter in stage.of_role(role)}
+        if len(files) != sum(len(_listed(value)) for value in named.values()):
+            yield f"an {role.name.lower()} of the rule has no name"
+        for name in sorted(named.keys() - parameters.keys()):
+            yield f"the stage {role.value} no '{name}'"
+        for name, parameter in parameters.items():
+            if name not in named:
+                if parameter.required:
+                    yield f"the rule has no {role.name.lower()} '{name}'"
+            elif parameter.files and not callable(named[name]):
+                there = tuple(Path(str(file)).name for file in _listed(named[name]))
+                if not all(callable(file) for file in _listed(named[name])) and set(there) != set(parameter.files):
+                    yield f"'{name}' is {', '.join(there)} in the rule and {', '.join(parameter.files)} in the stage"
+    known = {parameter.name for parameter in stage.of_role(Role.VALUE)}
+    by_name = {parameter.name for parameter in stage.parameters.values() if parameter.by_name}
+    for name in sorted(command.bound.keys() - known - by_name):
+        yield f"the stage has no value '{name}'"
+    for name in sorted(by_name & set(dict(rule.input.items())) - command.bound.keys()):
+        yield f"the rule does not say the names of '{name}'"
+    for parameter in stage.of_role(Role.VALUE):
+        if parameter.required and parameter.name not in {*command.bound, *rule.wildcard_names}:
+            yield f"the rule does not say '{parameter.name}'"
+
+
+def _settings(stage: Stage, config: ExperimentConfig, wildcards: Wildcards) -> dict[str, Any]:
+    return {} if stage.settings is None else stage.settings.of(config, wildcards).canonical()
+
+
+def _option(parameter: Parameter, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    return [parameter.option] if value is True else [parameter.option, str(value)]
+
+
+def _listed(files: Any) -> list[Any]:
+    if files is None:
+        return []
+    return [files] if isinstance(files, str) or callable(files) else list(files)

@@ -1,0 +1,284 @@
+"""A stage is declared once: the signature of its function names its inputs, its outputs and its values.
+
+::
+
+    @stage(cached=True, device="decoding.device", execution_only={"decoding.batch_images"})
+    def decode(
+        features: In[FeaturesFile],
+        split: Split,
+        settings: DecodeSettings,
+        report: Reporter,
+        captions: Out[CaptionsFile],
+        attention: Out[AttentionFile] | None = None,
+    ) -> None:
+        \"\"\"Caption every image of a split.\"\"\"
+
+From the signature follow the command line and its help, the command and the check of the rule, the fingerprint,
+the run record, the key of the result cache and the row in the docs.
+
+A parameter is one of:
+
+- ``In[Kind]``, ``In[Kind] | None``, ``list[In[Kind]]``, ``dict[str, In[Kind]]`` (one of each name) or
+  ``dict[str, list[In[Kind]]]`` (several of each name): files that the stage reads;
+- ``Out[Kind]``, ``Out[Kind] | None``, ``list[Out[Kind]]``: files that it writes;
+- ``settings``, a :class:`~vitcapr.config.base.StageSettings`;
+- ``report: Reporter`` and ``code: CodeHash``, which the declaration passes to the stage;
+- a value: ``str``, ``int``, ``float`` or ``bool``, with its help as ``Annotated[str, "help"]``.
+
+A stage's module imports heavy libraries inside the function, so that Snakemake and ``--help`` do not import torch.
+"""
+
+import copy
+import difflib
+import enum
+import importlib
+import inspect
+import types
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
+
+from typing_extensions import TypeAliasType
+
+from vitcapr.config.base import StageSettings
+from vitcapr.errors import UserError
+from vitcapr.formats.kinds import Artefact
+from vitcapr.modules import modules_in
+from vitcapr.pipeline.figure import Figure
+from vitcapr.progress import Reporter
+
+STAGES = "vitcapr.stages"
+
+A = TypeVar("A", bound=Artefact)
+In = TypeAliasType("In", Path, type_params=(A,))
+"""The path of a file or folder that the stage reads."""
+Out = TypeAliasType("Out", Path, type_params=(A,))
+"""The path of a file or folder that the stage writes."""
+CodeHash = NewType("CodeHash", str)
+"""The hash of the stage's code, for stages that keep unfinished work and compare it with the current code."""
+
+Split = Annotated[str, "train, validation or test"]
+ModelName = Annotated[str, "Name of the model, for the tables"]
+DecodingName = Annotated[str, "Name of the decoding, for the tables"]
+Language = Annotated[str, "Language of the captions"]
+Source = Annotated[str, "Hub id or folder of the checkpoint"]
+StoreRoot = Annotated[str, "Folder of all feature stores"]
+
+
+class Role(enum.Enum):
+    INPUT = "reads"
+    OUTPUT = "writes"
+    VALUE = "value"
+    SETTINGS = "settings"
+    GIVEN = "given"
+
+
+class Form(enum.Enum):
+    ONE = "one"
+    MANY = "several"
+    NAMED = "several, by name"
+    GROUPED = "several of each name"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a stage.
+
+    Attributes:
+        type: the artefact kind, the type of the value, the class of the settings, or the type of a passed object.
+        required: whether it has no default.
+    """
+
+    name: str
+    role: Role
+    form: Form
+    type: type[Any]
+    required: bool
+    default: Any
+    help: str
+
+    @property
+    def option(self) -> str:
+        """The option on the command line, such as ``--query-bank``."""
+        return "--" + self.name.replace("_", "-")
+
+    def paths(self, value: Any) -> list[Path]:
+        """The files that a value of this parameter names. For a folder: the files that a rule must list."""
+        if value is None:
+            return []
+        if isinstance(value, dict):
+            return [path for each in value.values() for path in self.paths(each)]
+        if isinstance(value, list):
+            return [path for each in value for path in self.paths(each)]
+        return [value / name for name in self.files] if self.files else [value]
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the files are passed as NAME=FILE."""
+        return self.form in (Form.NAMED, Form.GROUPED)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of a folder that a rule must list; empty for a file."""
+        return tuple(self.type.files) if issubclass(self.type, Artefact) else ()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A declared stage.
+
+    Attributes:
+        cached: whether its results are stored in the result cache and restored from there.
+        execution_only: dotted keys of the settings, and names of values, that do not change the result.
+        device, processes: the settings that select the device and the number of training processes.
+        figure: the figure that the stage draws, or None.
+    """
+
+    function: Callable[..., None]
+    cached: bool
+    execution_only: frozenset[str]
+    device: str | None
+    processes: str | None
+    figure: Figure | None
+
+    def __call__(self, *args: Any, **values: Any) -> None:
+        self.function(*args, **values)
+
+    @property
+    def name(self) -> str:
+        return self.module.rpartition(".")[2]
+
+    @property
+    def module(self) -> str:
+        return self.function.__module__
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of the docstring."""
+        return " ".join((inspect.getdoc(self.function) or "").partition("\n\n")[0].split())
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        signature = inspect.signature(self.function)
+        return {name: _parameter(each, self.module) for name, each in signature.parameters.items()}
+
+    def of_role(self, *roles: Role) -> list[Parameter]:
+        return [parameter for parameter in self.parameters.values() if parameter.role in roles]
+
+    @property
+    def settings(self) -> type[StageSettings] | None:
+        """The class of its settings."""
+        found = self.of_role(Role.SETTINGS)
+        return found[0].type if found else None
+
+    def deciding(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The plain settings without the execution-only keys; the others determine the result."""
+        kept: dict[str, Any] = copy.deepcopy(settings)
+        for key in self.execution_only:
+            _remove(kept, key.split("."))
+        return kept
+
+
+def stage(
+    *,
+    cached: bool = False,
+    execution_only: Collection[str] = (),
+    device: str | None = None,
+    processes: str | None = None,
+    figure: Figure | None = None,
+) -> Callable[[Callable[..., None]], Stage]:
+    """Declare a function as a stage; its module's name is the stage's.
+
+    Args:
+        cached, execution_only, device, processes, figure: see :class:`Stage`. The device and the number of processes
+            are always execution only.
+    """
+    how = {*execution_only, *(key for key in (device, processes) if key is not None)}
+
+    def declare(function: Callable[..., None]) -> Stage:
+        return Stage(function, cached, frozenset(how), device, processes, figure)
+
+    return declare
+
+
+def find_stage(name: str) -> Stage:
+    """The stage with this name. It is imported by name, so that the code hash of one stage does not reach other stages.
+
+    Raises:
+        UserError: there is no such stage.
+    """
+    if name not in stage_names():
+        close = difflib.get_close_matches(name, stage_names(), n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else "vitcapr stage --help lists the stages"
+        raise UserError(f"unknown stage '{name}'", remedy=remedy)
+    found = getattr(importlib.import_module(f"{STAGES}.{name}"), name, None)
+    if not isinstance(found, Stage):
+        raise UserError(f"the module {STAGES}.{name} declares no stage '{name}'", remedy="see vitcapr/pipeline")
+    return found
+
+
+@cache
+def stage_names() -> tuple[str, ...]:
+    """The names of all stages, without importing one."""
+    return tuple(sorted(modules_in(STAGES)))
+
+
+def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
+    annotation, help_text = parameter.annotation, ""
+    if isinstance(annotation, str):
+        raise TypeError(f"{module}: annotations of a stage must be objects, not strings: {annotation}")
+    if get_origin(annotation) is Annotated:
+        annotation, help_text, *_ = get_args(annotation)
+    optional = False
+    if get_origin(annotation) in (Union, types.UnionType):
+        inner = [part for part in get_args(annotation) if part is not type(None)]
+        optional = len(inner) < len(get_args(annotation))
+        annotation = inner[0]
+    role, form, found = _read(annotation)
+    required = parameter.default is inspect.Parameter.empty
+    if optional and required:
+        raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
+    if role in (Role.INPUT, Role.OUTPUT):
+        help_text = help_text or (inspect.getdoc(found) or "")
+    return Parameter(parameter.name, role, form, found, required, None if required else parameter.default, help_text)
+
+
+def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
+    form = Form.ONE
+    if get_origin(annotation) is list:
+        form, annotation = Form.MANY, get_args(annotation)[0]
+    elif get_origin(annotation) is dict:
+        form, annotation = Form.NAMED, get_args(annotation)[1]
+        if get_origin(annotation) is list:
+            form, annotation = Form.GROUPED, get_args(annotation)[0]
+    for alias, role in ((In, Role.INPUT), (Out, Role.OUTPUT)):
+        if get_origin(annotation) is alias:
+            return role, form, get_args(annotation)[0]
+    if annotation is Reporter or annotation is CodeHash:
+        return Role.GIVEN, form, annotation
+    if isinstance(annotation, type) and issubclass(annotation, StageSettings):
+        return Role.SETTINGS, form, annotation
+    if annotation in (str, int, float, bool):
+        return Role.VALUE, form, annotation
+    raise TypeError(f"a stage cannot have a parameter of type {annotation}")
+
+
+def _remove(values: dict[str, Any], key: list[str]) -> None:
+    for part in key[:-1]:
+        if part not in values:
+            return
+        values = values[part]
+    values.pop(key[-1], None)
+
+
+def walk(values: Any, key: str) -> Any:
+    """The value at a dotted key of plain settings."""
+    for part in key.split("."):
+        values = values[part]
+    return values
+
+
+def each_stage() -> Iterator[Stage]:
+    return map(find_stage, stage_names())

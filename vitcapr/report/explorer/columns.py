@@ -1,0 +1,133 @@
+"""The numbers that the explorer filters and sorts by: one for each image in each column."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vitcapr.demo.claim_accuracy import KINDS_OF_CLAIM
+from vitcapr.formats.captions import DecodedCaption
+from vitcapr.metrics.columns import REFERENCES
+from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.explorer.gallery import Numbers
+from vitcapr.report.explorer.results import Space, System
+from vitcapr.report.explorer.written import Written
+
+Floats = NDArray[np.float64]
+_FINER = 1
+"""Decimals more than in a table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Attributes:
+    name: stays the same from call to call: it is part of links.
+    label: within its group.
+    group: the system or the retrieval model.
+    better: ``high``, ``low``, or empty where neither is better.
+    values: (N,), NaN where there is none.
+    places: decimals.
+    """
+
+    name: str
+    label: str
+    group: str
+    better: str
+    values: Floats
+    places: int
+
+
+def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
+    """The columns of a system: its scores, their gain over ``base``, wrong claims, probability.
+
+    Args:
+        name: of the system in the explorer; the group.
+        base: the system that it reranks.
+        numbers: of all images, by their ids.
+    """
+
+    def of_captions(value: Callable[[str, DecodedCaption], float]) -> Floats:
+        return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
+
+    def column(key: str, label: str, better: str, values: Floats, places: int = 0) -> Column:
+        return Column(f"{name}:{key}", label, name, better, values, places)
+
+    scores = _scores(system.per_image, numbers)
+    before = _scores(base.per_image, numbers) if base else {}
+    for key, values in scores.items():
+        known = COLUMNS[key]
+        better = "high" if known.group is REFERENCES else ""
+        yield column(key, known.label, better, values * known.scale, known.places + _FINER)
+    for key, values in scores.items():
+        if key in before and COLUMNS[key].group is REFERENCES:
+            known, label = COLUMNS[key], f"{COLUMNS[key].label}: gain of reranking"
+            gain = (values - before[key]) * known.scale
+            yield column(f"{key}_gain", label, "high", gain, known.places + _FINER)
+    if base:
+        before_of = base.captions
+        changed = of_captions(lambda image, one: float(image in before_of and one.tokens != before_of[image].tokens))
+        yield column("changed", "changed by reranking (1: yes)", "", changed)
+    if system.claims:
+        wrong = {image: [claim.kind for claim in claims if not claim.right] for image, claims in system.claims.items()}
+        for kind in ("", *KINDS_OF_CLAIM):
+            counts = {image: float(len(each) if not kind else each.count(kind)) for image, each in wrong.items()}
+            label = f"wrong claims: {'colours' if kind == 'colors' else kind}" if kind else "wrong claims"
+            yield column(f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts))
+    yield column(
+        "log_prob",
+        "log-probability per word",
+        "high",
+        of_captions(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs)),
+        2,
+    )
+
+
+def space_columns(name: str, space: Space, count: int, images: Numbers) -> Iterator[Column]:
+    """The columns of a retrieval model: ranks of the true matches of each of ``count`` images.
+
+    Args:
+        name: of the model in the explorer; the group.
+        images: (N,) the numbers of the images of the space.
+    """
+    embedded, ranks = space.embedded, space.ranks
+    i2t, worst = np.full(count, np.nan), np.full(count, np.nan)
+    i2t[images] = ranks.i2t
+    owners = images[embedded.caption_image]
+    worst[owners] = 0
+    np.maximum.at(worst, owners, ranks.t2i)
+    yield Column(f"{name}:i2t", "rank of the true caption for the image", name, "low", i2t, 0)
+    yield Column(f"{name}:t2i", "rank of the image for its worst caption", name, "low", worst, 0)
+
+
+def written_column(system: str, space: str, written: Written, count: int, images: Numbers) -> Column:
+    """The rank of each image for the caption that a system wrote of it."""
+    ranks = np.full(count, np.nan)
+    ranks[images] = written.ranks
+    return Column(f"{system}:rank@{space}", f"rank of the image for this caption in {space}", system, "low", ranks, 0)
+
+
+def _scores(per_image: pd.DataFrame | None, numbers: Mapping[str, int]) -> dict[str, Floats]:
+    """(N,) of each score that is a number of an image and that tables know."""
+    if per_image is None:
+        return {}
+    return {
+        str(key): _spread(numbers, dict(zip(per_image.index, per_image[key].tolist(), strict=True)))
+        for key in per_image.columns
+        if key in COLUMNS and pd.api.types.is_numeric_dtype(per_image[key])
+    }
+
+
+def _spread(numbers: Mapping[str, int], values: Mapping[str, float]) -> Floats:
+    """The values in the order of the images; NaN where an image has none."""
+    spread = np.full(len(numbers), np.nan)
+    for image, value in values.items():
+        if image in numbers:
+            spread[numbers[image]] = value
+    return spread
+
+
+def plain(column: Column) -> Sequence[float | int | None]:
+    """The values for JSON, rounded; None where there is none."""
+    return [None if np.isnan(value) else round(value, column.places or None) for value in column.values.tolist()]

@@ -1,0 +1,220 @@
+"""The data of the explorer: what the page reads at once, and what it reads when an image is opened."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from vitcapr.formats.metrics import Score
+from vitcapr.metrics.labels import COLUMNS
+from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
+from vitcapr.report.explorer.details import attention_of, details_of, encoded
+from vitcapr.report.explorer.gallery import Gallery, gallery_of
+from vitcapr.report.explorer.map import map_of
+from vitcapr.report.explorer.neighbours import Neighbours, pairs, short
+from vitcapr.report.explorer.results import Results, Space, System
+from vitcapr.report.explorer.written import Embed, Written, written_in
+
+PART = 100
+"""Images whose details are in one file."""
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """Everything that the explorer shows of a split of some experiments.
+
+    Attributes:
+        embed: embeds the captions of the systems; without it, they have no neighbours.
+
+    Raises:
+        UserError: see :func:`gallery_of`.
+    """
+
+    experiments: Sequence[Results]
+    split: str
+    embed: Embed = lambda _number, _model, _texts: None
+
+    @cached_property
+    def gallery(self) -> Gallery:
+        return gallery_of(self.experiments, self.split)
+
+    @cached_property
+    def systems(self) -> dict[str, tuple[int, System]]:
+        """The systems by their names in the explorer, each with the number of its experiment."""
+        return {
+            self._name(number, f"{system.model}/{system.decoding}"): (number, system)
+            for number, one in enumerate(self.experiments)
+            for system in one.systems
+        }
+
+    @cached_property
+    def spaces(self) -> dict[str, tuple[int, Space]]:
+        """The retrieval models, in the same way."""
+        return {
+            self._name(number, space.model): (number, space)
+            for number, one in enumerate(self.experiments)
+            for space in one.spaces
+        }
+
+    def overview(self) -> Json:
+        """What the page must know first: the systems with their scores, the retrieval models, the columns."""
+        systems = []
+        for name, (number, system) in self.systems.items():
+            base = self._name(number, f"{system.model}/{system.base}")
+            systems.append(
+                {
+                    "name": name,
+                    "base": base if self._base(number, system) else None,
+                    "oracle": system.oracle,
+                    "claims": bool(system.claims),
+                    "scores": _score_cells(system.scores),
+                }
+            )
+        return {
+            "title": ", ".join(one.name for one in self.experiments),
+            "data": ", ".join(dict.fromkeys(one.data.dataset for one in self.experiments)),
+            "split": self.split,
+            "part": PART,
+            "systems": systems,
+            "spaces": [
+                {"name": name, "scores": _score_cells(space.scores), "written": list(self.written[name])}
+                for name, (_, space) in self.spaces.items()
+            ],
+            "columns": [
+                {"name": each.name, "label": each.label, "group": each.group, "better": each.better}
+                for each in self.columns
+            ],
+        }
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        found: list[Column] = []
+        for name, (number, system) in self.systems.items():
+            found += system_columns(name, system, self._base(number, system), self._numbers)
+        for name, (number, space) in self.spaces.items():
+            images = self.gallery.image_of_row[number][space.embedded.image_row]
+            found += space_columns(name, space, len(self.gallery.images), images)
+            for writer, written in self.written[name].items():
+                found.append(written_column(writer, name, written, len(self.gallery.images), images))
+        return [column for column in found if not np.isnan(column.values).all()]
+
+    def images(self) -> Json:
+        """All images, their captions and references, and the values of the columns."""
+        images, references = self.gallery.images, self.gallery.references
+        several = len({each.language for each in references}) > 1
+        captions = []
+        for _, system in self.systems.values():
+            written = system.captions
+            captions.append([written[one.image_id].caption if one.image_id in written else None for one in images])
+        return {
+            "ids": [one.image_id for one in images],
+            "sizes": [[one.width, one.height] for one in images],
+            "captions": captions,
+            "references": {
+                "image": [each.image for each in references],
+                "text": [each.text for each in references],
+                "language": [each.language for each in references] if several else None,
+            },
+            "values": [plain(column) for column in self.columns],
+        }
+
+    def details(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each system and part: words, probabilities, candidates, claims and attention by image."""
+        for place, (number, system) in enumerate(self.systems.values()):
+            rows = {image: row for row, image in enumerate(self.gallery.image_of_row[number].tolist()) if image >= 0}
+            for part, images in self._parts():
+                shown = (self._details(number, system, image, rows.get(image)) for image in images)
+                yield f"details-{place}-{part}", {"images": list(shown)}
+
+    def neighbours(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model and part: the neighbours of its images and of their references."""
+        for place, (number, space) in enumerate(self.spaces.values()):
+            found = Neighbours.of(space, self.gallery, number)
+            for part, images in self._parts():
+                yield f"neighbours-{place}-{part}", found.part(images)
+
+    def written_neighbours(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model, system and part: what the captions of the system are near to."""
+        systems = list(self.systems)
+        for place, (name, (number, space)) in enumerate(self.spaces.items()):
+            image_of = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+            for system, written in self.written[name].items():
+                near = {
+                    image: {
+                        "images": pairs(written.nearest.place[at], written.nearest.cosine[at], image_of),
+                        "own": [image, short(written.cosine[at])],
+                        "rank": int(written.ranks[at]),
+                    }
+                    for at, image in enumerate(image_of)
+                }
+                for part, images in self._parts():
+                    key = f"written-{place}-{systems.index(system)}-{part}"
+                    yield key, {"images": [near.get(image) for image in images]}
+
+    @cached_property
+    def written(self) -> dict[str, dict[str, Written]]:
+        """For each retrieval model, by their names, the systems of its experiment whose captions it embeds."""
+        found = {}
+        for name, (number, space) in self.spaces.items():
+            systems = {other: system for other, (place, system) in self.systems.items() if place == number}
+            data = self.experiments[number].data.images
+            ids = data["image_id"].iloc[space.embedded.image_row].tolist()
+            embedded = written_in(space, ids, list(systems.values()), partial(self.embed, number, space.model))
+            found[name] = {other: each for other, each in zip(systems, embedded, strict=True) if each is not None}
+        return found
+
+    def maps(self) -> Iterator[tuple[str, Json]]:
+        """(key, content) for each retrieval model: the places of its images on a map, or none."""
+        for place, (number, space) in enumerate(self.spaces.values()):
+            places = map_of(space.embedded.images)
+            images = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+            on_map = None if places is None else places.round(4).tolist()
+            yield f"map-{place}", {"images": images, "places": on_map}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return self.gallery.numbers
+
+    def _parts(self) -> Iterator[tuple[int, range]]:
+        count = len(self.gallery.images)
+        for first in range(0, count, PART):
+            yield first // PART, range(first, min(first + PART, count))
+
+    def _name(self, number: int, name: str) -> str:
+        """With the experiment's name, if there are several. Two may have one name, in different folders."""
+        names = [one.name for one in self.experiments]
+        if len(names) == 1:
+            return name
+        same = names[:number].count(names[number])
+        return f"{names[number]}{f' ({same + 1})' if same else ''} {name}"
+
+    def _base(self, number: int, system: System) -> System | None:
+        if not system.base:
+            return None
+        found = self.systems.get(self._name(number, f"{system.model}/{system.base}"))
+        return found[1] if found else None
+
+    def _details(self, number: int, system: System, image: int, row: int | None) -> Json | None:
+        caption = system.captions.get(self.gallery.images[image].image_id)
+        if caption is None or row is None:
+            return None
+        shown, weights = details_of(caption, system), attention_of(system, caption, row)
+        if weights is not None:
+            shown["attention"] = encoded(weights)
+        elif (base := self._base(number, system)) and attention_of(base, caption, row) is not None:
+            # Equal words of one captioner for one image have equal attention: it is in the details of the base.
+            shown["attention_of"] = [other for _, other in self.systems.values()].index(base)
+        return shown
+
+
+def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
+    """The scores that tables know, as tables show them."""
+    shown = []
+    for name, column in COLUMNS.items():
+        if column.group is not None and name in scores and scores[name]["value"] is not None:
+            cell = column.cell(scores[name])
+            shown.append({"name": name, "label": column.label, "shown": cell.shown, "group": column.group.title})
+    return shown

@@ -1,0 +1,154 @@
+"""What an experiment left of one split, for the explorer: captions with their scores, embeddings with their ranks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from vitcapr.demo.claim_accuracy import CheckedClaim, checked_claims
+from vitcapr.demo.scenes.reading import read_caption
+from vitcapr.errors import UserError
+from vitcapr.formats.attention import AttentionTable, read_attention
+from vitcapr.formats.captions import DecodedCaption, read_captions, read_results
+from vitcapr.formats.comparison import read_comparison
+from vitcapr.formats.embeddings import Embeddings, read_split_embeddings
+from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
+from vitcapr.formats.metrics import Score, read_metrics
+from vitcapr.formats.per_image import read_per_image
+from vitcapr.formats.ranks import Ranks, read_ranks_of
+from vitcapr.metrics.oracle import is_oracle
+
+_RECALL = ("i2t_recall_1", "t2i_recall_1")
+_REMEDY = "give the folder of an experiment that has run: results/NAME"
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """The captions of one decoding or reranking of a captioner.
+
+    Attributes:
+        base: the decoding whose captions a reranking reorders; empty for a decoding.
+        oracle: whether the references chose the captions.
+        captions: by image id.
+        scores: of the whole split, by metric.
+        per_image: a row for each scored image, the index is the image id; None if the captions are not scored.
+        claims: the claims of each caption by image id; empty where they cannot be checked.
+        attention: of the best captions, where the experiment stored it.
+    """
+
+    model: str
+    decoding: str
+    base: str
+    oracle: bool
+    captions: Mapping[str, DecodedCaption]
+    scores: Mapping[str, Score]
+    per_image: pd.DataFrame | None
+    claims: Mapping[str, list[CheckedClaim]] = field(default_factory=dict)
+    attention: AttentionTable | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The embedding space of one retrieval model, its ranks and its scores."""
+
+    model: str
+    embedded: Embeddings
+    ranks: Ranks
+    scores: Mapping[str, Score]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """One experiment."""
+
+    name: str
+    data: Manifest
+    systems: list[System]
+    spaces: list[Space]
+
+
+def read_results_of(folder: Path, split: str) -> Results:
+    """Everything that the experiment in ``folder`` left of a split.
+
+    Systems without reranking come first, then rerankings, then oracles; the retrieval model with the highest R@1 comes
+    first. A retrieval model is left out if its ranks are not there.
+
+    Raises:
+        UserError: there is no experiment, it has neither captions nor embeddings of the split, or a file is damaged.
+    """
+    if not folder.is_dir():
+        raise UserError("no such folder", where=folder, remedy=_REMEDY)
+    if split not in SPLITS:
+        raise UserError(f"there is no split '{split}'", where="--split", remedy=f"the splits are {', '.join(SPLITS)}")
+    data = read_manifest(folder / "data" / "manifest.json")
+    systems = [
+        _system(folder, path, data, split) for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
+    ]
+    spaces = [
+        _space(folder, path, data, split)
+        for path in sorted(folder.glob(f"embeddings/*/{split}/embeddings.npz"))
+        if _ranks_file(folder, path).is_file()
+    ]
+    if not systems and not spaces:
+        known = {path.parent.name for path in folder.glob("captions/*/*/*/captions.json")}
+        known |= {path.parent.name for path in folder.glob("embeddings/*/*/embeddings.npz")}
+        remedy = f"it has some of {', '.join(sorted(known))}: --split {min(known)}" if known else _REMEDY
+        raise UserError(f"no captions and no embeddings of the split {split}", where=folder, remedy=remedy)
+    systems.sort(key=lambda one: (one.model, one.oracle, bool(one.base)))
+    spaces.sort(key=lambda one: -sum(one.scores[name]["value"] or 0 for name in _RECALL if name in one.scores))
+    return Results(folder.resolve().name, data, systems, spaces)
+
+
+def _system(folder: Path, path: Path, data: Manifest, split: str) -> System:
+    model, decoding = path.parts[-4:-2]
+    metrics = folder / "metrics" / model / decoding / split
+    captions, attention, per_image = read_captions(path), path.with_name("attention.npz"), metrics / "per_image.parquet"
+    return System(
+        model,
+        decoding,
+        _base(folder / "comparisons" / model / decoding / split / "comparison.json"),
+        is_oracle(read_results(path).values()),
+        captions,
+        _scores(metrics),
+        read_per_image(per_image).set_index("image_id") if per_image.is_file() else None,
+        _claims(captions, data, split) if (metrics / "claims.json").is_file() else {},
+        read_attention(attention) if attention.is_file() else None,
+    )
+
+
+def _base(comparison: Path) -> str:
+    """The decoding before reranking. A comparison of two captioners has none."""
+    if not comparison.is_file():
+        return ""
+    content = read_comparison(comparison)
+    before: dict[str, Any] = content["before"]
+    return str(before["decoding"]) if before["model"] == content["after"]["model"] else ""
+
+
+def _claims(captions: Mapping[str, DecodedCaption], data: Manifest, split: str) -> dict[str, list[CheckedClaim]]:
+    # Every reference of a scene describes all of it, so any one of them serves.
+    truth = dict(data.captions_of(split, "en")[["image_id", "text"]].to_numpy())
+    return {
+        image: list(checked_claims(read_caption(one.caption), read_caption(truth[image])))
+        for image, one in captions.items()
+        if image in truth
+    }
+
+
+def _scores(metrics: Path) -> dict[str, Score]:
+    """All scores of the files of metrics in a folder."""
+    return {
+        name: score for path in sorted(metrics.glob("*.json")) for name, score in read_metrics(path)["metrics"].items()
+    }
+
+
+def _space(folder: Path, path: Path, data: Manifest, split: str) -> Space:
+    embedded, ranks = read_split_embeddings(path, data, split), _ranks_file(folder, path)
+    return Space(path.parts[-3], embedded, read_ranks_of(ranks, embedded), _scores(ranks.parent))
+
+
+def _ranks_file(folder: Path, embeddings: Path) -> Path:
+    model, split = embeddings.parts[-3:-1]
+    return folder / "metrics" / "retrieval" / model / split / "ranks.npz"

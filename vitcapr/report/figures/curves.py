@@ -1,0 +1,211 @@
+"""Training curves: loss, scores and learning rate by epoch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.report.figures.wrapping import legend_columns
+
+_DASHES = (0, (3, 1.5))
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Columns of a history that share a panel.
+
+    Attributes:
+        trained, validated: drawn with a dashed and with a solid line; empty for none.
+        best: what finds the epoch that is best by ``validated``; None marks none.
+    """
+
+    title: str
+    trained: str = ""
+    validated: str = ""
+    best: Callable[[NDArray[np.floating]], np.integer] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.trained, self.validated)))
+
+
+_RATE = "learning_rate"
+_LOSSES = (
+    _Panel("training loss", "train_loss"),
+    _Panel("validation loss", "", "validation_loss", np.nanargmin),
+)
+_CAPTIONERS = (
+    _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
+    _Panel("reward in training (CIDEr-D)", "train_reward"),
+    _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
+    _Panel("learning rate", "", _RATE),
+)
+_RETRIEVERS = (
+    _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
+    _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
+    _Panel("learning rate", "", _RATE),
+)
+
+
+@styled
+def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """Training curves of captioners: one line style per quantity, one colour per model, one panel per group of columns.
+
+    The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr wears a star.
+    Thin vertical lines stand where a phase of training begins.
+
+    Args:
+        histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are ``train_loss``,
+            ``validation_loss``, ``train_reward`` (of self-critical phases, which have no loss), ``validation_cider``,
+            ``learning_rate`` and ``phase``.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    return _curves(histories, _CAPTIONERS)
+
+
+@styled
+def retriever_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """Training curves of dual encoders (the paper's figure 3): like :func:`training_curves`, with ``validation_rsum``.
+
+    Losses of different objectives are of different kinds, and are compared by their slope alone.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    return _curves(histories, _RETRIEVERS)
+
+
+@styled
+def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
+    """Losses of several trainings of one model, for instance under other learning rates or optimisers.
+
+    Figures 11 and 12 of Peng 2025. As :func:`training_curves`, training and validation in a panel each.
+
+    Raises:
+        ValueError: there is nothing to draw.
+    """
+    return _curves(histories, _LOSSES)
+
+
+def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> Figure:
+    panels = [panel for panel in kinds if any(_has(h, c) for h in histories.values() for c in panel.columns)]
+    if not panels:
+        raise ValueError("no history has a column that can be drawn")
+    handles = _handles(list(histories), any(panel.trained for panel in panels))
+    columns = legend_columns([str(handle.get_label()) for handle in handles])
+    legend_rows = -(-len(handles) // columns)
+    across = 2 if len(panels) == 4 else len(panels)
+    rows = -(-len(panels) // across)
+    layout = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04)
+    figure = new_figure(PAGE_WIDTH, 2.3 * rows + LEGEND_ROW * legend_rows, layout=layout)
+    for panel, axes in zip(panels, figure.subplots(rows, across, sharex=True, squeeze=False).flat, strict=True):
+        for number, history in enumerate(histories.values()):
+            _draw_panel(axes, panel, history, series(number))
+        if panel.validated == _RATE:
+            axes.set_ylim(bottom=0)
+        _label(axes, panel.title)
+    # A legend fills its columns one after the other; read line by line, the models come first.
+    by_line = [handle for column in range(columns) for handle in handles[column::columns]]
+    figure.legend(handles=by_line, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: _Panel, history: pd.DataFrame, look: dict[str, Any]) -> None:
+    if panel.validated == _RATE:
+        _draw(axes, history, _RATE, color=look["color"], drawstyle="steps-mid")
+        return
+    _draw(axes, history, panel.trained, color=look["color"], linestyle=_DASHES, linewidth=1.0)
+    _draw(axes, history, panel.validated, **look)
+    if panel.best is not None:
+        _mark(axes, history, panel.validated, panel.best, look["color"])
+    if panel.trained and any(_has(history, column) for column in panel.columns):
+        _phases(axes, history)
+
+
+@styled
+def backbone_curves(history: pd.DataFrame) -> Figure:
+    """The loss and the validation accuracies of the backbone that the workflow trains.
+
+    Args:
+        history: ``epoch``, ``train_loss``, ``validation_loss``; every column but these and ``learning_rate`` is a score
+            of the validation split between 0 and 1.
+    """
+    scores = [c for c in history.columns if c not in ("epoch", "train_loss", "validation_loss", "learning_rate")]
+    figure = new_figure(PAGE_WIDTH, 2.6, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    losses, accuracies = figure.subplots(1, 2, sharex=True)
+    _draw(losses, history, "train_loss", label="training", color=INK, linestyle=_DASHES, linewidth=1.0)
+    _draw(losses, history, "validation_loss", label="validation", color=INK)
+    losses.legend()
+    for number, score in enumerate(scores):
+        _draw(accuracies, history, score, label=score, **series(number))
+    accuracies.set_ylim(0, 1.02)
+    # Beside the panel: a score may be anywhere in it.
+    figure.legend(handles=accuracies.get_lines(), loc="outside right center")
+    _label(losses, "loss")
+    _label(accuracies, "scores on validation")
+    return figure
+
+
+def _label(axes: Axes, title: str) -> None:
+    axes.set_xlabel("epoch")
+    axes.set_title(title, loc="left")
+    axes.tick_params(axis="x", labelbottom=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, nbins=6))
+    axes.grid(axis="y")
+
+
+def _has(history: pd.DataFrame, column: str) -> bool:
+    return column in history and bool(np.isfinite(history[column].to_numpy(dtype=float)).any())
+
+
+def _draw(axes: Axes, history: pd.DataFrame, column: str, **look: Any) -> None:
+    if _has(history, column):
+        spread = max(1, len(history) // 8)
+        if len(history) == 1:  # a line through one point is invisible
+            look = {"marker": "_", **look}
+        axes.plot(history["epoch"].to_numpy(), history[column].to_numpy(dtype=float), markevery=spread, **look)
+
+
+def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: str) -> None:
+    if _has(history, column):
+        values = history[column].to_numpy(dtype=float)
+        best = int(choose(np.where(np.isfinite(values), values, np.nan)))
+        axes.plot(
+            history["epoch"].to_numpy()[best],
+            values[best],
+            marker="*",
+            markersize=9,
+            markeredgewidth=0.6,
+            markerfacecolor=color,
+            markeredgecolor="white",
+            linestyle="none",
+            zorder=5,
+        )
+
+
+def _phases(axes: Axes, history: pd.DataFrame) -> None:
+    if "phase" in history:
+        begins = history["phase"].ne(history["phase"].shift()) & (history.index != history.index[0])
+        for epoch in history["epoch"][begins]:
+            axes.axvline(float(epoch) - 0.5, color=FAINT, linewidth=0.6, linestyle=":", zorder=0)
+
+
+def _handles(names: list[str], with_training: bool) -> list[Line2D]:
+    handles = [Line2D([], [], label=name, **series(number)) for number, name in enumerate(names)]
+    if with_training:
+        handles += [
+            Line2D([], [], color=INK, linestyle=_DASHES, linewidth=1.0, label="training"),
+            Line2D([], [], color=INK, label="validation"),
+        ]
+    return [*handles, Line2D([], [], color=INK, marker="*", markersize=8, linestyle="none", label="best by this score")]

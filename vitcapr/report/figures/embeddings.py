@@ -1,0 +1,272 @@
+"""Figures of the shared embedding space: PCA, t-SNE and histograms of cosines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import NDArray
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.report.figures.style import (
+    BLUE,
+    COLUMN_WIDTH,
+    FAINT,
+    GREEN,
+    ORANGE,
+    PAGE_WIDTH,
+    SMALL_TEXT_SIZE,
+    VERMILION,
+    new_figure,
+    styled,
+)
+
+PAIRS = 300
+PERPLEXITY = 30.0
+"""Both as in the paper's figure 18."""
+_STEPS = 500
+"""Of t-SNE: so many points lie still by then, and scikit-learn's 1,000 take twice the time."""
+_BLOCK = 512
+_LINES = "#AAAAAA"
+_SPACES_A_ROW = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Cosines:
+    """Cosines of pairs of an image and a caption.
+
+    Attributes:
+        positive: (M,), each caption with its own image.
+        hard: (N,), each image with the wrong caption that is nearest to it.
+        random: (M,), each caption with an image drawn from the wrong ones.
+    """
+
+    positive: NDArray[np.float32]
+    hard: NDArray[np.float32]
+    random: NDArray[np.float32]
+
+
+def cosines(embedded: Embeddings, seed: int) -> Cosines:
+    """The cosines of all positives and of two kinds of negatives, computed for 512 images at a time.
+
+    Args:
+        seed: of the random wrong pairs.
+    """
+    images, captions, owner = embedded.images, embedded.captions, embedded.caption_image
+    hard = np.empty(len(images), np.float32)
+    for first in range(0, len(images), _BLOCK):
+        block = images[first : first + _BLOCK] @ captions.T
+        mine, last = np.arange(first, first + len(block))[:, None], first + len(block)
+        own = slice(*np.searchsorted(owner, (first, last)))
+        block[:, own][owner[None, own] == mine] = -np.inf
+        hard[first:last] = block.max(axis=1)
+    # A step of 1 to N - 1 around the circle of images never comes back to a caption's own.
+    step = np.random.default_rng(seed).integers(1, len(images), len(captions))
+    other = (owner + step) % len(images)
+    return Cosines(_rowwise(images[owner], captions), hard[np.isfinite(hard)], _rowwise(images[other], captions))
+
+
+def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArray[np.floating]) -> float:
+    """The area that two histograms of area 1 share: 0 for none, 1 for all of it."""
+    shares = [np.histogram(values, edges)[0] / len(values) for values in (one, other)]
+    return float(np.minimum(*shares).sum())
+
+
+@styled
+def cosine_histogram(found: Cosines) -> Figure:
+    """Histograms of the cosines of positives, hardest negatives and random negatives (the paper's figure 19).
+
+    The legend says what share of its area each kind of wrong pair has in common with the true ones.
+    """
+    figure = new_figure(COLUMN_WIDTH, 2.7, layout="constrained")
+    axes = figure.subplots()
+    values = np.concatenate((found.positive, found.hard, found.random))
+    edges = np.linspace(float(values.min()), max(float(values.max()), float(values.min()) + 1e-6), 61)
+    kinds = (
+        ("true pairs", found.positive, GREEN, "-"),
+        ("hardest wrong, one an image", found.hard, VERMILION, (0, (4, 1.5))),
+        ("random wrong pairs", found.random, FAINT, (0, (1, 1.2))),
+    )
+    for name, cosine, color, line in kinds:
+        label = f"{len(cosine):,} {name}: mean {cosine.mean():.2f}"
+        if cosine is not found.positive:
+            label += f", overlap {overlap(found.positive, cosine, edges):.0%}"
+        # Filled and outlined apart, so that the line's pattern tells the kinds apart without colour.
+        axes.hist(cosine, edges.tolist(), density=True, histtype="stepfilled", color=color, alpha=0.2)
+        axes.hist(
+            cosine,
+            edges.tolist(),
+            density=True,
+            histtype="step",
+            color=color,
+            linestyle=line,
+            linewidth=1.2,
+            label=label,
+        )
+    axes.set_xlabel("cosine of image and caption")
+    axes.set_ylabel("density")
+    axes.set_xlim(edges[0], edges[-1])
+    figure.legend(loc="outside upper left", handlelength=1.8)
+    return figure
+
+
+@styled
+def principal_components(
+    embedded: Embeddings, before: tuple[NDArray[np.floating], NDArray[np.floating]] | None = None
+) -> Figure:
+    """PCA of all images and captions in the shared space (the paper's figure 17).
+
+    Args:
+        before: features (N, D) of the same images and (M, C) of the same captions before training, drawn beside: where
+            D is not C there is no common space yet, and each kind has directions of its own.
+    """
+    figure = new_figure(PAGE_WIDTH if before else COLUMN_WIDTH, 3.2, layout=ConstrainedLayoutEngine(w_pad=0.06))
+    panels = figure.subplots(1, 2 if before else 1, squeeze=False)[0]
+    if before:
+        images, captions = (_unit(vectors) for vectors in before)
+        common = images.shape[1] == captions.shape[1]
+        title = "before training" if common else "before training: two spaces, two pairs of directions"
+        _draw_components(panels[0], images, captions, title)
+    title = f"{'after training: ' if before else ''}distance of the means {_gap(embedded):.2f}"
+    _draw_components(panels[-1], embedded.images, embedded.captions, title)
+    legend = figure.legend(handles=panels[-1].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
+    for handle in filter(None, legend.legend_handles):
+        handle.set_alpha(1)
+    return figure
+
+
+@styled
+def spaces(systems: Mapping[str, Embeddings]) -> Figure:
+    """PCA of the space of each system, one panel per system (the second paper's figure 3).
+
+    Axes have the same scale in all panels, so that a cloud that is tighter looks tighter.
+    """
+    rows = -(-len(systems) // _SPACES_A_ROW)
+    columns = min(len(systems), _SPACES_A_ROW)
+    figure = new_figure(PAGE_WIDTH, 0.3 + rows * 2.5, layout=ConstrainedLayoutEngine(w_pad=0.06))
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    for number, (axes, (name, embedded)) in enumerate(zip(panels, systems.items(), strict=False)):
+        first, second = _draw_components(axes, embedded.images, embedded.captions, name)
+        # Every panel has components of its own; numbers stand where there is no panel below or to the left.
+        axes.set_title(
+            f"{name}\ndistance of the means {_gap(embedded):.2f}\nvariance {first} and {second}",
+            loc="left",
+            fontsize=SMALL_TEXT_SIZE,
+        )
+        lowest, leftmost = number + columns >= len(systems), number % columns == 0
+        axes.set_xlabel("first component" if lowest else "")
+        axes.set_ylabel("second component" if leftmost else "")
+        axes.tick_params(bottom=lowest, labelbottom=lowest, left=leftmost, labelleft=leftmost)
+    for axes in panels[len(systems) :]:
+        axes.set_axis_off()
+    legend = figure.legend(handles=panels[0].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
+    for handle in filter(None, legend.legend_handles):
+        handle.set_alpha(1)
+    return figure
+
+
+@styled
+def neighbourhoods(embedded: Embeddings) -> Figure:
+    """t-SNE of the first 300 images, each with its first caption, a line between the two (the paper's figure 18).
+
+    Distances between far points mean nothing in such a map; whether pairs are near does. It starts from the principal
+    components, with a fixed seed, on one thread: the same embeddings give the same map.
+    """
+    images, captions = first_pairs(embedded, PAIRS)
+    points = np.concatenate((embedded.images[images], embedded.captions[captions]))
+    perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
+    with threadpool_limits(1):
+        places = TSNE(perplexity=perplexity, max_iter=_STEPS, init="pca", random_state=0).fit_transform(points)
+    of_images, of_captions = places[: len(images)], places[len(images) :]
+    span = np.ptp(places, axis=0)
+    height = PAGE_WIDTH * float(np.clip(span[1] / span[0], 0.45, 0.75))
+    figure = new_figure(PAGE_WIDTH, height + 0.5, layout="constrained")
+    axes = figure.subplots()
+    axes.add_collection(
+        LineCollection(list(np.stack((of_images, of_captions), axis=1)), colors=_LINES, linewidths=0.5, zorder=1)
+    )
+    axes.scatter(
+        of_images[:, 0], of_images[:, 1], s=12, color=BLUE, linewidths=0, zorder=2, label=f"{len(images)} images"
+    )
+    axes.scatter(
+        of_captions[:, 0],
+        of_captions[:, 1],
+        s=12,
+        color=ORANGE,
+        marker="s",
+        linewidths=0,
+        zorder=2,
+        label="a caption of each",
+    )
+    axes.plot([], [], color=_LINES, linewidth=0.8, label="true pair")
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.set_xlabel(f"t-SNE from the principal components, perplexity {perplexity:g}", fontsize=SMALL_TEXT_SIZE)
+    axes.spines[["top", "right"]].set_visible(True)
+    figure.legend(loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
+    return figure
+
+
+def first_pairs(embedded: Embeddings, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Positions of the first ``count`` images that have a caption, and of the first caption of each."""
+    images, captions = np.unique(embedded.caption_image, return_index=True)
+    return images[:count].astype(np.intp), captions[:count]
+
+
+def _draw_components(
+    axes: Axes, images: NDArray[np.float32], captions: NDArray[np.float32], title: str
+) -> tuple[str, str]:
+    """Both clouds on their first two components, with labels. Returns what shares of the variance those hold."""
+    clouds = (("captions", captions, ORANGE, "s"), ("images", images, BLUE, "o"))
+    if images.shape[1] == captions.shape[1]:
+        together = _analysis(np.concatenate((images, captions)))
+        analyses = [together, together]
+        shares = [f"{share:.1%}" for share in together.explained_variance_ratio_]
+    else:
+        analyses = [_analysis(captions), _analysis(images)]
+        ratios = [analysis.explained_variance_ratio_ for analysis in analyses]
+        shares = [f"captions {one:.1%}, images {other:.1%}" for one, other in zip(*ratios, strict=True)]
+    for analysis, (name, vectors, color, marker) in zip(analyses, clouds, strict=True):
+        across, up = analysis.transform(vectors).T
+        axes.scatter(
+            across,
+            up,
+            s=3,
+            color=color,
+            marker=marker,
+            alpha=0.45,
+            linewidths=0,
+            rasterized=True,
+            label=f"{len(vectors):,} {name}",
+        )
+    axes.set_title(title, loc="left")
+    axes.set_xlabel(f"first component ({shares[0]} of the variance)")
+    # In two lines: of two spaces it would be longer than the figure is high.
+    axes.set_ylabel(f"second component\n({shares[1]} of the variance)")
+    return shares[0], shares[1]
+
+
+def _analysis(vectors: NDArray[np.float32]) -> PCA:
+    return PCA(2, svd_solver="covariance_eigh").fit(vectors)
+
+
+def _gap(embedded: Embeddings) -> float:
+    return float(np.linalg.norm(embedded.images.mean(axis=0) - embedded.captions.mean(axis=0)))
+
+
+def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    long = np.asarray(vectors, np.float32)
+    unit: NDArray[np.float32] = long / np.maximum(np.linalg.norm(long, axis=1, keepdims=True), 1e-30)
+    return unit
+
+
+def _rowwise(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    products: NDArray[np.float32] = np.einsum("ij,ij->i", one, other)
+    return products

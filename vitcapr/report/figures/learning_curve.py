@@ -1,0 +1,115 @@
+"""Recall over the number of training pairs (learning curves)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from vitcapr.errors import UserError
+from vitcapr.formats.model_card import read_card
+from vitcapr.report.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.report.figures.wrapping import legend_columns
+
+_TITLES = {"i2t": "image to text", "t2i": "text to image"}
+_LEVEL, _ROTATION = 5, 45
+"""More sizes than this have their labels at a slant."""
+
+
+class TrainedRetriever(NamedTuple):
+    """One training: its number of pairs, and Recall@1 of both directions as fractions."""
+
+    pairs: int
+    i2t: float
+    t2i: float
+
+
+def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: int) -> TrainedRetriever:
+    """One training of a retriever, from its card and its scores.
+
+    Args:
+        all_pairs: the pairs of the training split, which a training without a limit saw.
+
+    Raises:
+        UserError: the card is none of a retriever, or the scores are not of retrieval.
+    """
+    try:
+        pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
+        recalls = [float(scores[f"{direction}_recall_1"]["value"]) for direction in _TITLES]
+    except (KeyError, TypeError) as error:
+        raise UserError("not the card and the scores of a retriever", where=card) from error
+    return TrainedRetriever(all_pairs if pairs is None else pairs, *recalls)
+
+
+@styled
+def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], searched: Mapping[str, str]) -> Figure:
+    """Recall@1 in percent over the training pairs: one panel per direction, one line per system through the seed
+    averages.
+
+    The band is a standard deviation over the seeds each way; every training is a dot.
+
+    Args:
+        searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
+
+    Raises:
+        ValueError: there is no training.
+    """
+    if not any(systems.values()):
+        raise ValueError("there is no training to draw")
+    seeds = max(_seeds(trainings) for trainings in systems.values())
+    labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
+    columns = legend_columns(labels)
+    height = 2.6 + LEGEND_ROW * -(-len(labels) // columns)
+    figure = new_figure(PAGE_WIDTH, height, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    panels = figure.subplots(1, 2, sharey=True)
+    sizes = sorted({one.pairs for trainings in systems.values() for one in trainings})
+    for axes, direction in zip(panels, _TITLES, strict=True):
+        for number, trainings in enumerate(systems.values()):
+            _draw(axes, trainings, direction, number)
+        axes.set_title(f"{_TITLES[direction]}: {searched[direction]}", loc="left")
+        axes.set_xscale("log")
+        axes.set_xticks(_labelled(sizes))
+        axes.set_xticks(sizes, minor=True)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="x", rotation=_ROTATION if len(sizes) > _LEVEL else 0)
+        axes.set_xlabel("training pairs")
+        axes.set_ylim(bottom=0)
+        axes.grid()
+    panels[0].set_ylabel("R@1 (%)")
+    lines = [line for line in panels[0].lines if not str(line.get_label()).startswith("_")]
+    figure.legend(handles=lines, labels=labels, loc="outside lower center", ncols=columns)
+    return figure
+
+
+def _labelled(sizes: Sequence[int]) -> list[int]:
+    """The sizes whose labels do not touch, from the largest down; the others have a tick alone."""
+    room = (0.07 if len(sizes) > _LEVEL else 0.16) * np.log(sizes[-1] / sizes[0])
+    kept = [sizes[-1]]
+    for size in reversed(sizes[:-1]):
+        if np.log(kept[-1] / size) >= room:
+            kept.append(size)
+    return kept
+
+
+def _draw(axes: Axes, trainings: Sequence[TrainedRetriever], direction: str, number: int) -> None:
+    style = series(number)
+    sizes = sorted({one.pairs for one in trainings})
+    values = [[100 * getattr(one, direction) for one in trainings if one.pairs == size] for size in sizes]
+    means = np.array([np.mean(found) for found in values])
+    spreads = np.array([np.std(found, ddof=1) if len(found) > 1 else 0.0 for found in values])
+    axes.plot(sizes, means, label=f"system {number}", **style)
+    axes.fill_between(sizes, means - spreads, means + spreads, color=style["color"], alpha=0.2, linewidth=0)
+    every = [(size, value) for size, found in zip(sizes, values, strict=True) for value in found]
+    across, up = zip(*every, strict=True)
+    axes.scatter(across, up, s=3, color=style["color"], linewidths=0, zorder=3)
+
+
+def _seeds(trainings: Sequence[TrainedRetriever]) -> int:
+    """The most trainings on the same number of pairs."""
+    sizes = [one.pairs for one in trainings]
+    return max((sizes.count(size) for size in set(sizes)), default=0)

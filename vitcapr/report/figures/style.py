@@ -1,0 +1,144 @@
+"""The style of all figures: print sizes, embedded fonts, colour-blind safe colours, reproducible bytes."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any, ParamSpec
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path
+from vitcapr.progress import Reporter
+from vitcapr.report.figures.glyphs import families
+
+COLUMN_WIDTH = 3.4
+"""Inches: one column of a two-column page."""
+PAGE_WIDTH = 7.0
+"""Inches: both columns."""
+TEXT_SIZE = 8.0
+SMALL_TEXT_SIZE = 7.0
+"""Points; nothing is set smaller, and figures are drawn at the size they are printed."""
+LEGEND_ROW = 0.17
+"""Inches that a row of a legend below the panels takes."""
+DPI = 200
+"""Of pictures inside figures, and of PNG files."""
+
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, "#000000")
+"""Okabe and Ito (2008), Color Universal Design; without its yellow, which is faint on white paper."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+"""One a series as well, for print without colour."""
+INK, FAINT = "#222222", "#666666"
+
+_RC: dict[str, Any] = {
+    "font.size": TEXT_SIZE,
+    "axes.titlesize": TEXT_SIZE,
+    "axes.labelsize": TEXT_SIZE,
+    "xtick.labelsize": SMALL_TEXT_SIZE,
+    "ytick.labelsize": SMALL_TEXT_SIZE,
+    "legend.fontsize": SMALL_TEXT_SIZE,
+    "legend.frameon": False,
+    "legend.handlelength": 2.4,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "figure.dpi": 100,
+    "savefig.dpi": DPI,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "vitcapr",
+    "text.parse_math": False,
+}
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": "vitcapr", "Producer": None},
+    "svg": {"Date": None, "Creator": "vitcapr"},
+}
+
+P = ParamSpec("P")
+
+
+def _set_style() -> None:
+    mpl.rcdefaults()
+    mpl.rcParams.update({**_RC, "font.family": list(families())})
+
+
+def new_figure(width: float, height: float, **options: Any) -> Figure:
+    """A blank figure of ``width x height`` inches that belongs to no window."""
+    figure = Figure(figsize=(width, height), **options)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Make a drawing function draw in the house style, whatever the user's own matplotlib settings are."""
+
+    @functools.wraps(draw)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with mpl.rc_context():
+            _set_style()
+            figure = draw(*args, **kwargs)
+            # Automatic layouts and ticks are settled here, while the style still holds, and once for all formats.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            return figure
+
+    return wrapped
+
+
+def series(number: int) -> dict[str, Any]:
+    """Colour and marker of line ``number``; after the last colour they go on with other combinations."""
+    return {"color": SERIES[number % len(SERIES)], "marker": MARKERS[(number + number // len(SERIES)) % len(MARKERS)]}
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of the path's ending, png, pdf or svg: the same figure gives the same bytes."""
+    format_ = path.suffix[1:]
+    with mpl.rc_context():
+        _set_style()
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
+
+
+def save_png(figure: Figure, stream: IO[bytes], dpi: int) -> None:
+    """Write a figure as PNG with ``dpi`` pixels an inch: the same figure gives the same bytes."""
+    with mpl.rc_context():
+        _set_style()
+        figure.savefig(stream, format="png", dpi=dpi, metadata=_METADATA["png"])
+
+
+def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: Reporter) -> None:
+    """Write every path with the figure of its name, in the format of its ending.
+
+    Args:
+        figures: by the name of the file, without its ending.
+
+    Raises:
+        UserError: a path has the name of no figure, or another ending than png, pdf or svg.
+    """
+    for path in paths:
+        if path.stem not in figures or path.suffix[1:] not in _METADATA:
+            raise UserError(
+                "no figure of this name",
+                where=path,
+                remedy=f"name it {', '.join(figures)}, and end it in {', '.join(_METADATA)}",
+            )
+        save_figure(figures[path.stem], path)
+        report.line(str(path))

@@ -1,0 +1,135 @@
+"""Figures of word frequencies and of caption lengths, by split or by language."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from vitcapr.report.figures.style import (
+    BLUE,
+    COLUMN_WIDTH,
+    FAINT,
+    INK,
+    SMALL_TEXT_SIZE,
+    VERMILION,
+    new_figure,
+    series,
+    styled,
+)
+
+_LANGUAGES = {"en": "English", "zh": "Chinese"}
+
+
+def language_name(language: str) -> str:
+    """The name of a language code as a reader knows it; an unknown code as it is."""
+    return _LANGUAGES.get(language, language)
+
+
+@styled
+def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
+    """Occurrences of each word by its rank, both logarithmic, with the threshold of the vocabulary marked.
+
+    Args:
+        kept: occurrences of each word of the vocabulary, specials left out.
+        rare: how many words outside it were seen so often.
+    """
+    inside = np.sort(np.asarray(kept))[::-1]
+    outside = np.array([count for count in sorted(rare, reverse=True) for _ in range(rare[count])], dtype=np.int64)
+    tokens = int(inside.sum() + outside.sum())
+    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    axes = figure.subplots()
+    axes.loglog(
+        np.arange(1, len(inside) + 1),
+        inside,
+        color=BLUE,
+        linewidth=2,
+        label=f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words",
+    )
+    if len(outside):
+        axes.loglog(
+            np.arange(len(inside), len(inside) + len(outside) + 1),
+            np.concatenate((inside[-1:], outside)),
+            color=VERMILION,
+            linewidth=2,
+            linestyle=(0, (2, 1)),
+            label=f"too rare: {len(outside):,} words,\n{outside.sum() / tokens:.1%} of running words",
+        )
+    threshold = int(inside[-1])
+    axes.axhline(threshold, color=FAINT, linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f"rarest word kept: {threshold:,} times",
+        (0, threshold),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 3),
+        textcoords="offset points",
+        fontsize=SMALL_TEXT_SIZE,
+        color=INK,
+    )
+    axes.set_xlabel("rank of the word")
+    axes.set_ylabel("occurrences")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.legend(loc="upper right", handlelength=1.6, borderaxespad=0)
+    return figure
+
+
+@styled
+def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
+    """The share of captions of each number of words, a line a split.
+
+    Args:
+        lengths: words in each caption (start and end not counted) by split; splits without captions are left out.
+    """
+    figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
+    axes = figure.subplots()
+    for number, (split, words) in enumerate((s, w) for s, w in lengths.items() if len(w)):
+        name = "in no split" if split == "none" else split
+        label = f"{name}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
+        _plot_shares(axes, words, number, label)
+    axes.set_xlabel("words in a caption")
+    axes.set_ylabel("share of captions")
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+    # Above the lines: wherever it stood among them, some data set would run through it.
+    figure.legend(loc="outside upper left", ncols=1)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y")
+    return figure
+
+
+@styled
+def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray[np.integer]]]) -> Figure:
+    """The share of texts of each length before and after cleaning, a panel a language: figure 8 of Peng 2025.
+
+    Args:
+        lengths: by language, the length of each raw text and of the same texts cleaned; of Chinese in characters, else
+            in words (:func:`vitcapr.data.pairs.claims.text_length`).
+    """
+    figure = new_figure(COLUMN_WIDTH, 0.3 + 2.2 * len(lengths), layout="constrained")
+    for axes, (language, (raw, cleaned)) in zip(
+        figure.subplots(len(lengths), squeeze=False)[:, 0], lengths.items(), strict=True
+    ):
+        for number, (name, units) in enumerate((("raw", raw), ("cleaned", cleaned))):
+            label = f"{name}: median {np.median(units):g}, mean {np.mean(units):.1f}, longest {np.max(units)}"
+            _plot_shares(axes, units, number, label)
+        axes.set_title(f"{language_name(language)}: {len(raw):,} texts", loc="left")
+        axes.set_xlabel("characters in a text, without spaces" if language == "zh" else "words in a text")
+        axes.set_ylabel("share of texts")
+        axes.legend(loc="upper right", borderaxespad=0)
+        # Room for the legend above the lines, wherever their peak is.
+        axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+        axes.grid(axis="y")
+    return figure
+
+
+def _plot_shares(axes: Axes, lengths: NDArray[np.integer], number: int, label: str) -> None:
+    """The share of each length from 0 to the longest, as line ``number``."""
+    counts = np.bincount(np.asarray(lengths))
+    axes.plot(np.arange(len(counts)), counts / counts.sum(), label=label, markersize=3, linewidth=1, **series(number))

@@ -1,0 +1,89 @@
+"""What the jobs behind some files cost, from their run records."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from vitcapr.formats.tables.table import Cell, Table, row
+from vitcapr.pipeline.records import RUNS, Run, read_runs
+from vitcapr.progress import format_seconds
+
+_SHOWN = 8
+"""Stages with a row of their own; the rest are added up."""
+
+
+def jobs_behind(runs: Sequence[Run], places: Iterable[str]) -> list[Run]:
+    """The jobs that made ``places`` or, directly or not, what they were made from; by name.
+
+    Args:
+        runs: all records of the experiment.
+        places: files, from the experiment's folder on.
+    """
+    makers = {run.place(path): run for run in runs for path in run.outputs}
+    found: dict[str, Run] = {}
+    waiting = list(places)
+    while waiting:
+        run = makers.get(waiting.pop())
+        if run is not None and run.name not in found:
+            found[run.name] = run
+            waiting += map(run.place, run.inputs)
+    return [found[name] for name in sorted(found)]
+
+
+def cost(page: Path, files: Iterable[Path]) -> tuple[Table, str] | None:
+    """The table of the jobs behind ``files`` and its note; None where no job of these is recorded beside ``page``."""
+    folder = page.parent
+    if not (folder / RUNS).is_dir():
+        return None
+    places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
+    jobs = jobs_behind(read_runs(folder), places)
+    return (cost_table(jobs), cost_note(jobs)) if jobs else None
+
+
+def cost_table(runs: Sequence[Run]) -> Table:
+    """Time, CPU time, peak memory and energy by stage, the longest first, and of all."""
+    stages: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        stages[run.stage].append(run)
+    ordered = sorted(stages.items(), key=lambda item: (-sum(run.made["seconds"] for run in item[1]), item[0]))
+    rest = [run for _, each in ordered[_SHOWN:] for run in each]
+    groups = [
+        *ordered[:_SHOWN],
+        *([(f"{len(ordered) - _SHOWN} other stages", rest)] if rest else []),
+        ("all", list(runs)),
+    ]
+    columns = ("stage", "jobs", "time", "CPU time", "memory at most", "energy")
+    return Table("", columns, tuple(_line(name, each) for name, each in groups))
+
+
+def cost_note(runs: Sequence[Run]) -> str:
+    """What the numbers of :func:`cost_table` are, and why an energy is missing."""
+    hosts = sorted({run.made["platform"] for run in runs})
+    parts = [
+        "The jobs behind this page, without the figures. Times are added up; jobs that ran side by side took less time "
+        "together.",
+        f"Measured on {'; '.join(hosts)}.",
+    ]
+    uses = [use for run in runs if (use := run.facts["result_cache"]) is not None]
+    restored = sum(use["restored"] is not None for use in uses)
+    if restored:
+        parts.append(f"{restored} of {len(runs)} jobs were restored from the result cache; their first cost counts.")
+    absent = sorted({f"{name}: {why}" for run in runs for name, why in run.made["energy"]["absent"].items()})
+    if absent:
+        parts.append(f"Energy not measured: {'; '.join(absent)}.")
+    if any(run.made["energy"]["joules"] for run in runs):
+        parts.append("The counters measure the whole device, with the share of other programs.")
+    return " ".join(parts)
+
+
+def _line(name: str, runs: Sequence[Run]) -> tuple[Cell, ...]:
+    made = [run.made for run in runs]
+    joules = sum(sum(each["energy"]["joules"].values()) for each in made)
+    return row(
+        name,
+        str(len(runs)),
+        format_seconds(sum(each["seconds"] for each in made)),
+        format_seconds(sum(each["cpu_seconds"] for each in made)),
+        f"{max(each['peak_memory_mb'] for each in made) / 1000:.1f} GB",
+        f"{joules / 3600:.1f} Wh" if any(each["energy"]["joules"] for each in made) else "-",
+    )

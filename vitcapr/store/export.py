@@ -1,0 +1,179 @@
+"""A store in the files that other programs read, written chunk by chunk."""
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, canonical_json
+from vitcapr.store.reader import FeatureArray, FeatureStore
+
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+_ROWS_IN_SHARD = 1000
+_ROWS_IN_PARTITION = 1 << 20
+
+
+def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """A data set for each array and one for the ids (UTF-8 strings); attributes on the root, nested ones as JSON.
+
+    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the disk is full.
+    """
+    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        for key, value in store.attributes.items():
+            file.attrs[key] = _attribute(value)
+        file.create_dataset(store.identity, data=store.ids, dtype=h5py.string_dtype())
+        for name, array in store.items():
+            data = file.create_dataset(name, array.shape, array.dtype)
+            for start, block in _blocks(array):
+                data[start : start + len(block)] = block
+                advance(len(block))
+
+
+def to_npz(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """The arrays, the ids (unicode) and ``attributes`` (JSON text); nothing is pickled.
+
+    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the disk is full.
+    """
+    with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+        small = {
+            store.identity: np.array(store.ids, dtype=np.str_),
+            "attributes": np.array(canonical_json(store.attributes)),
+        }
+        for name, values in small.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY), "w") as member:
+                np.lib.format.write_array(member, values, allow_pickle=False)
+        for name, array in store.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY), "w", force_zip64=True) as member:
+                header = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
+                np.lib.format.write_array_header_2_0(member, header)
+                for _, block in _blocks(array):
+                    member.write(block.data)
+                    advance(len(block))
+
+
+def to_webdataset(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """Tar shards of a thousand rows: ``000000007.patches.npy``, ``000000007.cls.npy`` and ``000000007.json``, the id.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: more shards lie there than these would be.
+    """
+    _refuse_more(folder, "*.tar", -(-len(store.ids) // _ROWS_IN_SHARD))
+    for shard, start in enumerate(range(0, len(store.ids), _ROWS_IN_SHARD)):
+        rows = range(start, min(start + _ROWS_IN_SHARD, len(store.ids)))
+        with atomic_path(folder / f"{shard:06d}.tar") as temporary, tarfile.open(temporary, "w") as archive:
+            for row in rows:
+                for name, array in store.items():
+                    _add(archive, f"{row:09d}.{name}.npy", _npy(array[row]))
+                    advance(1)
+                _add(archive, f"{row:09d}.json", canonical_json({store.identity: store.ids[row]}).encode())
+
+
+def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """``img_emb/img_emb_0.npy`` (or ``text_emb``) and ``metadata/metadata_0.parquet``: vectors, a million a partition.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the store has no vectors, only patches; or more partitions lie there than these would be.
+    """
+    name = "cls" if store.identity == "image_id" else "text"
+    if name not in store:
+        raise UserError(f"clip-retrieval keeps vectors, and the store has no '{name}'", where=store.manifest_path)
+    array, stem = store[name], "img_emb" if name == "cls" else "text_emb"
+    _refuse_more(folder / stem, f"{stem}_*.npy", -(-len(array) // _ROWS_IN_PARTITION))
+    for part, start in enumerate(range(0, len(array), _ROWS_IN_PARTITION)):
+        stop = min(start + _ROWS_IN_PARTITION, len(array))
+        with atomic_path(folder / stem / f"{stem}_{part}.npy") as temporary, temporary.open("wb") as stream:
+            header = {"descr": array.dtype.str, "fortran_order": False, "shape": (stop - start, *array.shape[1:])}
+            np.lib.format.write_array_header_2_0(stream, header)
+            for first in range(start, stop, array.chunk):
+                block = array[first : min(first + array.chunk, stop)]
+                stream.write(block.data)
+                advance(len(block))
+        with atomic_path(folder / "metadata" / f"metadata_{part}.parquet") as temporary:
+            pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
+
+
+def to_lmdb(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+    """An LMDB of one array: ids to arrays in NumPy's own format; of patches where the store has them.
+
+    ``folder/data.mdb`` takes its name when it is whole, and takes the place of an earlier one.
+
+    Args:
+        advance: told the number of rows after each piece written.
+
+    Raises:
+        UserError: the package lmdb is not installed.
+    """
+    try:
+        import lmdb
+    except ImportError as error:
+        raise UserError("lmdb is not installed", remedy="pip install 'vitcapr[lmdb]'") from error
+    array = store["patches"] if "patches" in store else next(iter(store.values()))
+    room = 2 * array.nbytes + (1 << 14) * len(array) + (1 << 24)
+    with (
+        atomic_path(folder / "data.mdb") as temporary,
+        lmdb.open(str(temporary), map_size=room, subdir=False, lock=False) as environment,
+    ):
+        for start, block in _blocks(array):
+            with environment.begin(write=True) as transaction:
+                for offset, row in enumerate(block):
+                    transaction.put(store.ids[start + offset].encode("utf-8"), _npy(row))
+            advance(len(block))
+
+
+def _refuse_more(folder: Path, pattern: str, files: int) -> None:
+    """Whoever reads the folder would take what an earlier, larger store left in it for rows of this one."""
+    there = sum(1 for _ in folder.glob(pattern))
+    if there > files:
+        what = f"{there} files like {pattern} lie there, and this store makes {files}"
+        raise UserError(what, where=folder, remedy="export to a folder of its own")
+
+
+def _npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, allow_pickle=False)
+    return stream.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _blocks(array: FeatureArray) -> Iterator[tuple[int, np.ndarray]]:
+    for start in range(0, len(array), array.chunk):
+        yield start, array[start : start + array.chunk]
+
+
+def _attribute(value: object) -> object:
+    """HDF5 attributes hold numbers, strings and vectors of numbers."""
+    if value is None:
+        return ""
+    plain = isinstance(value, (str, int, float)) or (
+        isinstance(value, list) and all(isinstance(part, (int, float)) for part in value)
+    )
+    return value if plain else canonical_json(value)

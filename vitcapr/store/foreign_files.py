@@ -1,0 +1,270 @@
+"""Features in the files that the field writes: HDF5, NPZ, folders of ``.npy``, clip-retrieval's partitions, LMDB.
+
+Each reader gives the ids of the rows and, for every array, a function that reads one row; nothing is unpickled.
+"""
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import h5py
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.files import check_is_file, read_file, read_json
+from vitcapr.formats.parquet import read_parquet
+
+Row = Callable[[int], np.ndarray]
+ID_NAMES = ("image_id", "caption_id", "ids", "id", "key")
+_PER_IMAGE = "features"
+"""The name of an array that has none in its file, one entry an image."""
+
+
+@dataclass(frozen=True)
+class ForeignFeatures:
+    """Attributes:
+    kind: of file, for the store's attributes.
+    files: what was read, in order.
+    ids: of each row.
+    rows: array name -> a function that reads a row.
+    """
+
+    kind: str
+    files: tuple[Path, ...]
+    ids: list[str]
+    rows: Mapping[str, Row]
+
+    def only(self, arrays: Sequence[str]) -> "ForeignFeatures":
+        """Raises:
+        UserError: one of them is not there.
+        """
+        for name in arrays:
+            if name not in self.rows:
+                raise UserError(f"no array '{name}'", where=self.files[0], remedy=f"there are {', '.join(self.rows)}")
+        return replace(self, rows={name: self.rows[name] for name in arrays})
+
+
+@contextmanager
+def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "images") -> Iterator[ForeignFeatures]:
+    """Open a file or folder of features.
+
+    Args:
+        ids: of the rows, where one big array comes without them.
+        of: ``images`` or ``captions``: which of clip-retrieval's embeddings.
+
+    Raises:
+        UserError: it is of no known kind, has no ids or one twice, its values are pickled, or it reaches into other
+            files.
+    """
+    if not (source.is_file() or source.is_dir()):
+        raise UserError("no such file or folder", where=source)
+    with _damage_in_one_line(source), _opened(source, ids, of) as found:
+        if twice := [name for name, number in Counter(found.ids).items() if number > 1]:
+            raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
+        yield found
+
+
+@contextmanager
+def _damage_in_one_line(source: Path) -> Iterator[None]:
+    """A damaged file makes the libraries that read it raise almost anything."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        what = f"cannot be read as features: {type(error).__name__} {error}"
+        raise UserError(what[:300], where=source, remedy="copy the file again, or write it again") from error
+
+
+@contextmanager
+def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[ForeignFeatures]:
+    suffix = source.suffix.lower()
+    if suffix in (".h5", ".hdf5", ".hdf"):
+        with h5py.File(source, "r") as file:
+            yield _h5(source, file, ids)
+    elif suffix == ".npz":
+        with np.load(source, allow_pickle=False) as archive:
+            yield _npz(source, archive, ids)
+    elif suffix == ".npy":
+        if ids is None:
+            raise UserError("an array alone does not say whose rows these are", where=source, remedy="give --ids")
+        array = _mapped(source)
+        if len(array) != len(ids):
+            raise UserError(f"{len(ids)} ids for {len(array)} rows", where=source, remedy="give one id for each row")
+        yield ForeignFeatures("npy", (source,), list(ids), {_PER_IMAGE: lambda row: array[row]})
+    elif ids is not None:
+        raise UserError("files of this kind name their rows themselves", where=source, remedy="leave --ids out")
+    elif (source / "data.mdb").is_file() or suffix in (".lmdb", ".mdb"):
+        with _lmdb(source) as found:
+            yield found
+    elif any(source.glob("*_emb/*_emb_*.npy")) or any(source.glob("*_emb_*.npy")):
+        yield _clip_retrieval(source, of)
+    elif source.is_dir():
+        yield _folder(source)
+    else:
+        raise UserError("not a file of features that is known here", where=source, remedy="see docs/store.md")
+
+
+def _refuse_other_files(source: Path, group: Any) -> None:
+    """HDF5 may keep values in any other file, by external storage, virtual data sets and external links.
+
+    Raises:
+        UserError: something in ``group`` does.
+    """
+    for name in group:
+        link = group.get(name, getlink=True)
+        outside = isinstance(link, h5py.ExternalLink)
+        item = group[name] if isinstance(link, h5py.HardLink) else None
+        if isinstance(item, h5py.Dataset):
+            outside = bool(item.external) or item.is_virtual
+        if outside:
+            remedy = "copy the values into one file (h5repack)"
+            raise UserError(f"'{name}' lies in another file, which is not opened", where=source, remedy=remedy)
+
+
+def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
+    _refuse_other_files(source, file)
+    file.visititems(lambda _, item: _refuse_other_files(source, item) if isinstance(item, h5py.Group) else None)
+    tops = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
+    named = next((name for name in ID_NAMES if name in tops), None)
+    if ids is None and named is not None:
+        ids = [_text(value) for value in tops.pop(named)[:]]
+    if ids is not None:
+        arrays = {name: item for name, item in tops.items() if item.shape[:1] == (len(ids),) and item.ndim > 1}
+        return ForeignFeatures("h5", (source,), list(ids), {name: item.__getitem__ for name, item in arrays.items()})
+    each: dict[str, Any] = {}
+
+    def note(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            each[name] = item
+
+    file.visititems(note)
+    return _one_each("h5", (source,), {name: partial(item.__getitem__, ()) for name, item in each.items()})
+
+
+def _npz(source: Path, archive: Any, ids: Sequence[str] | None) -> ForeignFeatures:
+    named = next((name for name in ID_NAMES if name in archive.files), None)
+    if ids is None and named is not None:
+        ids = [_text(value) for value in _unpickled(source, lambda: archive[named])]
+    if ids is None:
+        return _one_each("npz", (source,), {name: partial(archive.__getitem__, name) for name in archive.files})
+    # A member of an archive cannot be mapped; each array is in memory once.
+    arrays = {name: _unpickled(source, partial(archive.__getitem__, name)) for name in archive.files if name != named}
+    kept = {name: array for name, array in arrays.items() if array.shape[:1] == (len(ids),) and array.ndim > 1}
+    return ForeignFeatures("npz", (source,), list(ids), {name: array.__getitem__ for name, array in kept.items()})
+
+
+def _folder(source: Path) -> ForeignFeatures:
+    files = sorted(source.glob("*.npy"))
+    return _one_each("npy", tuple(files), {path.stem: partial(_mapped, path) for path in files})
+
+
+def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
+    """``img_emb/img_emb_0.npy`` (or ``text_emb``) beside ``metadata/metadata_0.parquet``, in as many partitions."""
+    stem = {"images": "img_emb", "captions": "text_emb"}[of]
+    parts = _partitions(source, stem, ".npy")
+    tables = _partitions(source, "metadata", ".parquet")
+    if not parts or len(parts) != len(tables):
+        what = f"{len(parts)} partitions of {stem} and {len(tables)} of metadata"
+        raise UserError(what, where=source, remedy="clip-retrieval writes as many of one as of the other")
+    arrays, ids = [_mapped(path) for path in parts], []
+    for array, path in zip(arrays, tables, strict=True):
+        found = _ids_of(read_parquet(path).to_pandas(use_threads=False), path, of)
+        if len(found) != len(array):
+            raise UserError(f"{len(found)} rows of metadata for {len(array)} vectors", where=path)
+        ids += found
+    ends = np.cumsum([len(array) for array in arrays])
+
+    def row(number: int) -> np.ndarray:
+        part = int(np.searchsorted(ends, number, side="right"))
+        return np.asarray(arrays[part][number - (ends[part] - len(arrays[part]))])
+
+    return ForeignFeatures("clip-retrieval", (*parts, *tables), ids, {"text" if of == "captions" else "cls": row})
+
+
+def _partitions(source: Path, stem: str, suffix: str) -> list[Path]:
+    found = [*source.glob(f"{stem}_*{suffix}"), *source.glob(f"{stem}/{stem}_*{suffix}")]
+    return sorted(found, key=lambda path: int(path.stem.rpartition("_")[2]))
+
+
+def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
+    for column in ("caption_id",) if of == "captions" else ("image_id", "image_path", "key"):
+        if column in table:
+            values = [str(value) for value in table[column]]
+            return [PurePosixPath(value).name for value in values] if column == "image_path" else values
+    wanted = "caption_id" if of == "captions" else "image_id, image_path or key"
+    raise UserError(
+        f"the metadata have no column {wanted}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"
+    )
+
+
+@contextmanager
+def _lmdb(source: Path) -> Iterator[ForeignFeatures]:
+    """Keys are ids, values arrays in NumPy's own format; others, pickled ones above all, are refused."""
+    try:
+        import lmdb
+    except ImportError as error:
+        raise UserError("lmdb is not installed", where=source, remedy="pip install 'vitcapr[lmdb]'") from error
+    with (
+        lmdb.open(str(source), readonly=True, lock=False, subdir=source.is_dir()) as environment,
+        environment.begin(buffers=True) as transaction,
+    ):
+        keys = [bytes(key) for key, _ in transaction.cursor()]
+
+        def value(key: bytes) -> np.ndarray:
+            content = bytes(transaction.get(key) or b"")
+            if not content.startswith(b"\x93NUMPY"):
+                pickled = content[:1] == b"\x80"
+                what = f"the value of '{key.decode(errors='replace')}' is " + (
+                    "pickled, and unpickling may run code" if pickled else "not an array in NumPy's format"
+                )
+                raise UserError(what, where=source, remedy="write the values again with numpy.save")
+            return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+
+        yield _one_each("lmdb", (source,), {key.decode("utf-8"): partial(value, key) for key in keys})
+
+
+def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[[], np.ndarray]]) -> ForeignFeatures:
+    ids = sorted(values)
+    where = files[0] if files else kind
+    if not ids:
+        raise UserError("no features there", where=where)
+    return ForeignFeatures(kind, files, ids, {_PER_IMAGE: lambda row: np.asarray(_unpickled(where, values[ids[row]]))})
+
+
+def _mapped(path: Path) -> np.ndarray:
+    check_is_file(path)
+    return np.asarray(_unpickled(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False)))
+
+
+def _unpickled(where: object, read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except ValueError as error:
+        what = "pickled values, which may run code, are not opened" if "pickle" in str(error) else str(error)[:120]
+        raise UserError(what, where=where, remedy="write plain arrays with numpy.save") from error
+
+
+def read_ids(path: Path) -> list[str]:
+    """A JSON list, or a line for each id.
+
+    Raises:
+        UserError: the file is neither, or an id is not a text.
+    """
+    try:
+        values = read_json(path) if path.suffix == ".json" else read_file(path).decode("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the ids cannot be read: {error}", where=path) from error
+    if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+        raise UserError("the ids are not a list of texts", where=path, remedy='write ["a.jpg", ...], or a line each')
+    return values
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,158 @@
+"""Features that other programs computed, as a sealed store that says so."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file
+from vitcapr.formats.feature_manifest import FORMAT
+from vitcapr.store.claims import claimed
+from vitcapr.store.foreign_files import ForeignFeatures, Row
+from vitcapr.store.layout import ArrayLayout
+from vitcapr.store.seal import write_sealed
+from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
+
+_OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")
+"""The names of our arrays; a number is that of a hidden layer."""
+_CHUNK_OF_GRIDS, _CHUNK_OF_VECTORS = 64, 1024
+
+
+def import_features(
+    source: ForeignFeatures,
+    stores: Path,
+    name: str,
+    *,
+    ids: Sequence[str] | None = None,
+    identity: str = "image_id",
+    grid: tuple[int, int] | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Path:
+    """Write ``source`` into a store under ``stores``, its seal beside it.
+
+    Its attributes say from what it was imported, with a digest of these bytes; what computed the numbers is not known
+    here, so there is no digest of weights.
+
+    Args:
+        name: what the features are said to come from.
+        ids: those of the data set, in row order; None keeps the order of the source.
+        grid: rows and columns of patches, where the source has them in one axis; without it they have no place.
+        advance: told the number of rows written.
+
+    Returns:
+        The path of the sealed manifest.
+
+    Raises:
+        UserError: an id has no features, or these are of several shapes, not numbers or not finite.
+    """
+    order = range(len(source.ids)) if ids is None else _order(source, ids)
+    named = list(source.ids) if ids is None else list(ids)
+    arrays, shapes, found_grid = _arrays(source, order, grid, identity)
+    patches = any(name.startswith("patches") for name in arrays)
+    chunk = _CHUNK_OF_GRIDS if patches else _CHUNK_OF_VECTORS
+    axis = identity.removesuffix("_id")
+    axes = {2: (axis, "channel"), 3: (axis, "patch", "channel")}
+    layouts = {
+        array: ArrayLayout((len(named), *shape), chunk, dtype, axes[len(shape) + 1])
+        for array, (shape, dtype) in shapes.items()
+    }
+    origin: dict[str, Any] = {
+        "backbone": name,
+        "revision": None,
+        "weights_sha256": None,
+        "dtype": "unknown",
+        "store_dtype": "/".join(sorted({layout.dtype for layout in layouts.values()})),
+        "imported": {"kind": source.kind, "files_sha256": _digest(source.files)},
+        f"{axis}s_sha256": sha256_bytes(canonical_json(named).encode("utf-8")),
+    }
+    if found_grid != (0, 0):
+        origin["grid"] = list(found_grid)
+    layout_facts = {array: [list(layout.shape), layout.dtype] for array, layout in layouts.items()}
+    fingerprint = fingerprint_of({**origin, "arrays": layout_facts, "chunk": chunk, "format": FORMAT})
+    folder = store_folder(stores, fingerprint)
+    writer = StoreWriter(folder, layouts)
+    chunks = range(-(-len(named) // chunk))
+    with claimed(folder, chunks, say):
+        writer.begin({**origin, "fingerprint": fingerprint}, named, identity)
+        for index in chunks:
+            rows = range(index * chunk, min((index + 1) * chunk, len(named)))
+            if writer.checksums(index) is None:
+                writer.write(
+                    index, {array: _chunk(arrays[array], layouts[array], order, rows, named) for array in arrays}
+                )
+            advance(len(rows))
+    checksums = {array: [(writer.checksums(index) or {})[array] for index in chunks] for array in arrays}
+    sealed = folder / "manifest.json"
+    write_sealed(writer, checksums, identity, sealed)
+    return sealed
+
+
+def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
+    """The row of ``source`` for each id: the same id, or, where no two files share it, the same without the suffix."""
+    place = {identifier: row for row, identifier in enumerate(source.ids)}
+    if not any(identifier in place for identifier in ids):
+        stems = {PurePosixPath(identifier).stem: row for row, identifier in enumerate(source.ids)}
+        if len(stems) == len(source.ids):
+            place, ids = stems, [PurePosixPath(identifier).stem for identifier in ids]
+    missing = [identifier for identifier in ids if identifier not in place]
+    if missing:
+        remedy = f"its ids are like '{source.ids[0]}'"
+        what = f"{len(missing)} of {len(ids)} ids of the data set have no features, '{missing[0]}' first"
+        raise UserError(what, where=source.files[0], remedy=remedy)
+    return [place[identifier] for identifier in ids]
+
+
+def _arrays(
+    source: ForeignFeatures, order: Sequence[int], grid: tuple[int, int] | None, identity: str
+) -> tuple[dict[str, Row], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
+    """Our name -> how a row is read, and its shape and dtype; and the grid of patches."""
+    arrays: dict[str, Row] = {}
+    shapes: dict[str, tuple[tuple[int, ...], str]] = {}
+    found = grid or (0, 0)
+    where = source.files[0]
+    for name, row in source.rows.items():
+        first = row(order[0])
+        if first.dtype.kind != "f" or first.ndim not in (1, 2, 3):
+            raise UserError(f"'{name}' is {first.dtype} of shape {first.shape}, not features", where=where)
+        vectors = "text" if identity == "caption_id" else "cls"
+        ours = name if _OURS.fullmatch(name) else {1: vectors}.get(first.ndim, "patches")
+        if ours in arrays:
+            raise UserError(f"'{name}' is a second array of {ours}", where=where, remedy="choose one with --array")
+        shape = first.shape
+        if first.ndim == 3:
+            found, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
+        if ours.startswith("patches") and found != (0, 0) and found[0] * found[1] != shape[0]:
+            raise UserError(f"{shape[0]} patches are not {found[0]} x {found[1]}", where=where, remedy="correct --grid")
+        arrays[ours] = row
+        shapes[ours] = (tuple(shape), "float16" if first.dtype.itemsize == 2 else "float32")
+    if not arrays:
+        raise UserError("no array has a row for each id", where=where, remedy="give the ids with --ids")
+    return arrays, shapes, found
+
+
+def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids: Sequence[str]) -> np.ndarray:
+    """Rows of the store as a whole chunk, filled up with zeros.
+
+    Raises:
+        UserError: a row is of another shape, or not finite.
+    """
+    chunk = np.zeros((layout.chunk, *layout.shape[1:]), layout.dtype)
+    for place, number in enumerate(rows):
+        values = np.asarray(row(order[number]))
+        if values.size != chunk[place].size or values.shape[-1] != layout.shape[-1]:
+            what = f"the features of '{ids[number]}' are of shape {values.shape}, those before of {layout.shape[1:]}"
+            raise UserError(what, remedy="every image has to have as many vectors")
+        chunk[place] = values.reshape(layout.shape[1:])
+        if not np.isfinite(chunk[place]).all():
+            raise UserError(f"the features of '{ids[number]}' are not finite")
+    return chunk
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """sha256 of the sha256 of each file, in order; of a folder's files by name."""
+    each = [inner for path in files for inner in (sorted(path.glob("data.mdb")) if path.is_dir() else [path])]
+    return sha256_bytes("\n".join(sha256_file(path) for path in each).encode())

@@ -1,0 +1,294 @@
+"""The sealed feature store: a plain Zarr v3 group whose chunk files are read directly.
+
+A chunk holds whole images, is not compressed and is written whole, so its file *is* a little-endian C-order array.
+Any Zarr reader opens the group; this one copies rows out of memory maps of the chunk files. It never keeps the store in
+memory.
+"""
+
+import mmap
+import resource
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.formats.feature_manifest import IDENTITIES, read_sealed
+from vitcapr.store.layout import chunk_path, decode_ids
+from vitcapr.store.soundness import check_metadata, check_sample, check_sizes, repair
+
+_MOST_MAPS = 16_384
+"""Chunk files of an array that stay mapped: Linux allows a process 65,530 maps."""
+
+
+def _maps_to_keep(chunk_bytes: int) -> int:
+    """How many chunks of an array stay mapped: all, or an eighth of the address space where that is limited.
+
+    A map takes address space and no memory of its own.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return _MOST_MAPS
+    return max(1, min(_MOST_MAPS, limit // 8 // max(1, chunk_bytes)))
+
+
+class FeatureArray:
+    """One array of a store, ``(N, ...)``, read from its chunk files as rows are asked for.
+
+    ``array[3]``, ``array[10:20]`` and ``array[[5, 2, 2]]`` give NumPy arrays; ``np.asarray(array)`` reads it all.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        shape: tuple[int, ...],
+        chunk: int,
+        dtype: np.dtype[Any],
+        present: np.ndarray | None = None,
+    ) -> None:
+        """Args:
+        directory: the array's folder in the Zarr group.
+        chunk: rows in a chunk file.
+        dtype: that of the numbers on disk; ``stored`` keeps it where ``dtype`` is that of the numbers read.
+        present: (chunks,) bool, which chunks a partial store has; None for all.
+        """
+        self.directory, self.shape, self.chunk = directory, shape, chunk
+        self.dtype = self.stored = dtype
+        self.row_bytes = dtype.itemsize * int(np.prod(shape[1:]))
+        self.chunks = -(-shape[0] // chunk)
+        self.present = None if present is None or present.all() else present
+        self._mapped = lru_cache(_maps_to_keep(chunk * self.row_bytes))(self._map)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.shape[0] * self.row_bytes
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"FeatureArray({self.directory.name}, shape={self.shape}, dtype={self.dtype}, chunk={self.chunk})"
+
+    @property
+    def rows_here(self) -> list[tuple[int, int]]:
+        """The rows that can be read, as ranges, ends excluded; all of them but in a partial store."""
+        if self.present is None:
+            return [(0, len(self))]
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], self.present, [False])).astype(np.int8)))
+        return [(int(a) * self.chunk, min(int(b) * self.chunk, len(self))) for a, b in edges.reshape(-1, 2)]
+
+    def chunk_path(self, index: int) -> Path:
+        return chunk_path(self.directory, index, self.ndim)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of the array, in the order asked for.
+
+        Args:
+            rows: (n,) integers from 0 to N-1; any order, repetitions allowed.
+
+        Returns:
+            (n, ...) array of this array's dtype, a copy.
+
+        Raises:
+            IndexError: a row is not in the array.
+            UserError: a chunk is missing or cut short, or a partial store does not have a row.
+        """
+        rows = self._checked(rows)
+        out = np.empty((rows.size, *self.shape[1:]), self.stored)
+        for at, row in enumerate(rows.tolist()):
+            out[at] = self._row(row)
+        return out
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        """``rows`` as numbers of rows that can be read; raises what :meth:`gather` raises."""
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
+        rows = rows.astype(np.intp, copy=False)
+        outside = rows[(rows < 0) | (rows >= len(self))]
+        if outside.size:
+            raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
+        if self.present is not None:
+            self._refuse_absent(rows)
+        return rows
+
+    def _row(self, row: int) -> np.ndarray:
+        """A row as it is stored, mapped and read-only."""
+        mapped: np.ndarray = self._mapped(row // self.chunk)[row % self.chunk]
+        return mapped
+
+    def _map(self, index: int) -> np.ndarray:
+        """A chunk, mapped and read-only."""
+        path = self.chunk_path(index)
+        try:
+            with path.open("rb") as file:
+                content = mmap.mmap(file.fileno(), self.chunk * self.row_bytes, access=mmap.ACCESS_READ)
+        except FileNotFoundError as error:
+            what = "a chunk of the feature store is missing"
+            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
+        except ValueError as error:
+            what = "a chunk of the feature store is cut short"
+            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
+        return np.frombuffer(content, self.stored).reshape(self.chunk, *self.shape[1:])
+
+    def _refuse_absent(self, rows: np.ndarray) -> None:
+        absent = rows[~self.present[rows // self.chunk]] if self.present is not None else rows[:0]
+        if absent.size:
+            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
+            remedy = "pull the rest with vitcapr features pull"
+            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
+            raise UserError(what, where=self.directory.parent, remedy=remedy)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if first is Ellipsis:
+            return np.asarray(self.gather(np.arange(len(self)))[key])
+        if isinstance(first, (int, np.integer)):
+            if not -len(self) <= first < len(self):
+                raise IndexError(f"row {first} of an array of {len(self)} rows")
+            row = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
+            return np.asarray(row[tuple(rest)]) if rest else row
+        if isinstance(first, slice):
+            rows = np.arange(*first.indices(len(self)), dtype=np.int64)
+        else:
+            rows = np.asarray(first)
+            rows = np.flatnonzero(rows) if rows.dtype == bool else np.where(rows < 0, rows + len(self), rows)
+        picked = self.gather(rows)
+        return picked[(slice(None), *rest)] if rest else picked
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("a feature array is on disk; it cannot become an array in memory without a copy")
+        whole = self.gather(np.arange(len(self)))
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+    def close(self) -> None:
+        """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
+        self._mapped.cache_clear()
+
+
+class FeatureStore(Mapping[str, FeatureArray]):
+    """A sealed store, its structure checked; made by :func:`open_features`.
+
+    ``store["patches"]`` is ``(N, P, D)`` and ``store["cls"]`` ``(N, D)``; rows are those of ``images.parquet``.
+    A store of captions has ``store["text"]``, ``(M, D)``; its rows are those of ``captions.parquet``.
+
+    Attributes:
+        arrays: the arrays by name.
+        attributes: backbone, revision, weights digest, preprocessing, arithmetic: where the numbers come from.
+        grid: rows and columns of patches; patch ``p`` is at row ``p // grid[1]``, column ``p % grid[1]``. Nought by
+            nought in a store of captions.
+        identity: what a row is, ``image_id`` or ``caption_id``.
+        ids: the id of each row.
+        fingerprint: sha256 of everything that decides the numbers.
+        partial: some of the chunks or arrays are elsewhere; ``rows_here`` of an array says which rows it has.
+        checksums: array name -> sha256 of each chunk file.
+        path: the Zarr group.
+        manifest_path: the sealed manifest.
+    """
+
+    def __init__(self, manifest_path: Path, manifest: Mapping[str, Any]) -> None:
+        self.manifest_path = manifest_path
+        self.path = (manifest_path.parent / manifest["store"]).resolve()
+        self.fingerprint: str = manifest["fingerprint"]
+        self.attributes: dict[str, Any] = manifest["attributes"]
+        rows, columns = manifest.get("grid", (0, 0))
+        self.grid: tuple[int, int] = (rows, columns)
+        self.chunk: int = manifest["chunk"]
+        self.partial: bool = manifest.get("partial", False)
+        self.checksums: dict[str, list[str | None]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
+        arrays = {
+            name: FeatureArray(
+                self.path / name,
+                tuple(a["shape"]),
+                self.chunk,
+                np.dtype(a["dtype"]).newbyteorder("<"),
+                present=np.array([digest is not None for digest in a["checksums"]]),
+            )
+            for name, a in manifest["arrays"].items()
+        }
+        self.arrays = arrays
+        if any(array.stored == np.int8 for array in arrays.values()):
+            from vitcapr.store.int8_rows import joined  # torch loads for seconds
+
+            self.arrays = joined(arrays)
+        check_metadata(manifest, self.path, manifest_path)
+        check_sizes(manifest, self.path)
+        check_sample(manifest, self.path)
+        self.identity = next(name for name in IDENTITIES if name in manifest)
+        self.ids = self._read_ids(manifest[self.identity])
+
+    def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
+        path = chunk_path(self.path / self.identity, 0, 2)
+        if not path.is_file() or sha256_file(path) != recorded["checksum"]:
+            what = "the ids of the feature store's rows are missing or altered"
+            raise UserError(what, where=path, remedy=repair(self.identity))
+        return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
+
+    def __getitem__(self, name: str) -> FeatureArray:
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def image_ids(self) -> list[str]:
+        """The image of each row; empty in a store of captions."""
+        return self.ids if self.identity == "image_id" else []
+
+    @property
+    def images(self) -> int:
+        return len(self.image_ids)
+
+    @property
+    def block(self) -> int:
+        """Rows that are best read together: 1, any row is as good as another."""
+        return 1
+
+    def __repr__(self) -> str:
+        what = (
+            f"grid {self.grid[0]} x {self.grid[1]}, {self.images} images"
+            if self.images
+            else f"{len(self.ids)} captions"
+        )
+        lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
+        return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
+
+    def close(self) -> None:
+        for array in self.arrays.values():
+            array.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_features(path: str | Path) -> FeatureStore:
+    """Open a sealed store by its ``manifest.json``, or the folder that holds it, and check that it is whole.
+
+    Some of the chunks are read and compared with their checksums; ``vitcapr features verify`` reads all.
+
+    Examples:
+        >>> features = open_features("results/demo/features/vit/manifest.json")  # doctest: +SKIP
+        >>> features["patches"][0].shape, features.image_ids[0]  # doctest: +SKIP
+
+    Raises:
+        UserError: no sealed manifest there, or the store lacks a chunk, or is not the one that was sealed.
+    """
+    manifest = Path(path)
+    if manifest.is_dir():
+        manifest = manifest / "manifest.json"
+    content = read_sealed(manifest)
+    return FeatureStore(manifest, content)

@@ -1,0 +1,189 @@
+"""What a store's numbers are like: moments, the spectrum of their covariance, norms, near duplicates; by dask.
+
+Every task reads a span of whole chunks and answers with sums, and a number for each vector (its length), so any
+scheduler of dask runs them: threads, or the workers of a cluster that see the same files.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+
+from vitcapr.formats.tables.table import Table, number, row
+from vitcapr.store.reader import FeatureArray, FeatureStore, open_features
+
+_SPAN_BYTES = 32 << 20
+_PAIR_ROWS = 2048
+_COMPONENTS = 64
+"""Shares of the variance that are listed."""
+_QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
+_MAIN = (
+    *("store", "array", "vectors", "dimensions", "mean", "variance", "dead dimensions", "median length"),
+    *("components for 90 %", "components for 99 %", "first component, %"),
+)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of ``n`` vectors less ``shift``, a vector near their mean, without which squares cancel.
+
+    Attributes:
+        total: (D,) float64; products: (D, D) float64, the sum of outer products.
+        low, high: (D,) the least and the greatest of each dimension.
+        norms: (n,) float32, the vectors' lengths.
+    """
+
+    n: int
+    total: np.ndarray
+    products: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    norms: np.ndarray
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(
+            self.n + other.n,
+            self.total + other.total,
+            self.products + other.products,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.concatenate([self.norms, other.norms]),
+        )
+
+
+def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str, Any]:
+    """The statistics of one array, computed by the scheduler of dask that is set.
+
+    Patches count as vectors of their own, and an image's mean patch stands for it among the duplicates.
+
+    Args:
+        duplicates: how many of the nearest pairs of rows are found; 0 saves the comparison of all with all.
+
+    Returns:
+        ``vectors``, ``dimensions``; ``mean``, ``variance`` (over all) and of each dimension; ``dead``: the dimensions
+        that never change; ``explained``: the shares of the variance in the first 64 principal components;
+        ``components_90``, ``components_99``: how many hold that share; ``norm``: quantiles of the lengths;
+        ``nearest``: ``[id, id, cosine]`` of the most similar pairs.
+    """
+    array, manifest = store[name], str(store.manifest_path)
+    width = array.shape[-1]
+    shift = array[: min(len(array), 64)].reshape(-1, width).astype(np.float64).mean(axis=0)
+    tasks = [dask.delayed(_sums)(manifest, name, first, last, shift) for first, last in _spans(array)]
+    (sums,) = dask.compute(_tree(tasks))
+    mean = sums.total / sums.n + shift
+    covariance = sums.products / sums.n - np.outer(sums.total, sums.total) / sums.n**2
+    variance = np.maximum(np.diag(covariance), 0)
+    spectrum = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0)
+    share = spectrum / spectrum.sum() if spectrum.sum() > 0 else spectrum
+    found: dict[str, Any] = {
+        "vectors": sums.n,
+        "dimensions": width,
+        "mean": float(mean.mean()),
+        "variance": float(variance.mean()),
+        "mean_of_each": mean.tolist(),
+        "variance_of_each": variance.tolist(),
+        "dead": np.flatnonzero(sums.low == sums.high).tolist(),
+        "explained": share[:_COMPONENTS].tolist(),
+        "components_90": int(np.searchsorted(np.cumsum(share), 0.90) + 1),
+        "components_99": int(np.searchsorted(np.cumsum(share), 0.99) + 1),
+        "norm": {f"{level:g}": float(value) for level, value in zip(_QUANTILES, _levels(sums.norms), strict=True)},
+    }
+    if duplicates:
+        pairs = _nearest(manifest, array, name, duplicates)
+        found["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
+    return found
+
+
+def statistics_tables(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
+    """The main statistics, and the nearest pairs if there are any.
+
+    Args:
+        found: the result of :func:`statistics` by the name of the store and of the array.
+    """
+    each = [(store, name, values) for store, arrays in found.items() for name, values in arrays.items()]
+    main = [
+        row(
+            *(store, name, number(values["vectors"], places=0), number(values["dimensions"], places=0)),
+            *(number(values["mean"], places=4), number(values["variance"], places=4)),
+            *(number(len(values["dead"]), places=0), number(values["norm"]["0.5"], places=3)),
+            *(number(values["components_90"], places=0), number(values["components_99"], places=0)),
+            number(values["explained"][0], scale=100),
+        )
+        for store, name, values in each
+    ]
+    nearest = [
+        row(store, name, number(cosine, places=4), first, second)
+        for store, name, values in each
+        for first, second, cosine in values.get("nearest", [])
+    ]
+    tables = [Table("", _MAIN, tuple(main), align="ll" + "r" * (len(_MAIN) - 2), name="statistics")]
+    if nearest:
+        columns = ("store", "array", "cosine", "first", "second")
+        tables.append(Table("Nearest pairs", columns, tuple(nearest), align="llrll", name="nearest"))
+    return tables
+
+
+def _spans(array: FeatureArray) -> Iterator[tuple[int, int]]:
+    """First and last row of neighbouring whole chunks that together are not large."""
+    rows = array.chunk * max(1, _SPAN_BYTES // (array.chunk * array.row_bytes))
+    for first in range(0, len(array), rows):
+        yield first, min(first + rows, len(array))
+
+
+def _sums(manifest: str, name: str, first: int, last: int, shift: np.ndarray) -> Sums:
+    with open_features(Path(manifest)) as store:
+        vectors = store[name][first:last].reshape(-1, len(shift)).astype(np.float64)
+    norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)).astype(np.float32)
+    low, high = vectors.min(axis=0), vectors.max(axis=0)
+    vectors -= shift
+    return Sums(len(vectors), vectors.sum(axis=0), vectors.T @ vectors, low, high, norms)
+
+
+def _tree(tasks: Sequence[Any]) -> Any:
+    """The sum of all, neighbours first, so that few are held at a time and the order is always the same."""
+    while len(tasks) > 1:
+        pairs = [tasks[at : at + 2] for at in range(0, len(tasks), 2)]
+        tasks = [pair[0] if len(pair) == 1 else dask.delayed(_add)(*pair) for pair in pairs]
+    return tasks[0]
+
+
+def _add(a: Sums, b: Sums) -> Sums:
+    return a + b
+
+
+def _levels(norms: np.ndarray) -> np.ndarray:
+    return np.asarray(np.quantile(norms, _QUANTILES))
+
+
+def _nearest(manifest: str, array: FeatureArray, name: str, count: int) -> list[tuple[int, int, float]]:
+    """The ``count`` most similar pairs of rows, exactly: every block against itself and those after it."""
+    starts = range(0, len(array), _PAIR_ROWS)
+    tasks = [dask.delayed(_pairs)(manifest, name, a, b, count) for at, a in enumerate(starts) for b in starts[at:]]
+    (blocks,) = dask.compute(tasks)
+    return _best([pair for block in blocks for pair in block], count)
+
+
+def _pairs(manifest: str, name: str, a: int, b: int, count: int) -> list[tuple[int, int, float]]:
+    with open_features(Path(manifest)) as store:
+        first, second = (_unit(store[name][start : start + _PAIR_ROWS]) for start in (a, b))
+    cosine = first @ second.T
+    if a == b:
+        cosine[np.tril_indices(len(cosine))] = -np.inf
+    top = np.argpartition(cosine, -min(count, cosine.size), axis=None)[-min(count, cosine.size) :]
+    rows, columns = np.unravel_index(top, cosine.shape)
+    found = [(a + int(r), b + int(c), float(cosine[r, c])) for r, c in zip(rows, columns, strict=True)]
+    return _best([pair for pair in found if np.isfinite(pair[2])], count)
+
+
+def _best(pairs: list[tuple[int, int, float]], count: int) -> list[tuple[int, int, float]]:
+    return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))[:count]
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """(n, D) float32 of length 1: vectors, or the mean of each row's patches."""
+    vectors = rows.astype(np.float32)
+    vectors = vectors.mean(axis=1) if vectors.ndim == 3 else vectors
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))

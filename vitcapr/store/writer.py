@@ -1,0 +1,233 @@
+"""Filling a feature store chunk by chunk, so that it can be killed at any moment and continued."""
+
+import errno
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
+from vitcapr.formats.feature_manifest import IDENTITIES
+from vitcapr.store.layout import (
+    CHECKSUMS,
+    GROUP,
+    ArrayLayout,
+    checksum_path,
+    chunk_path,
+    encode_ids,
+    group_metadata,
+)
+
+STORE_NAME_LENGTH = 16
+TERMS = "terms"
+"""The attribute with licences and sources. The fingerprint does not cover it: a store keeps that of its first
+writer."""
+COPIED = "copied"
+"""What a checksum file says of rows that come from other stores. No array has this name."""
+
+
+def fingerprint_of(recipe: Mapping[str, Any]) -> str:
+    """sha256 of everything that decides the numbers in a store; its first 16 digits name the store's folder."""
+    return sha256_bytes(canonical_json(dict(recipe)).encode("utf-8"))
+
+
+def store_folder(stores: Path, fingerprint: str) -> Path:
+    """Raises:
+    UserError: ``fingerprint``, which may be read from a file, is no digest and could lead to any folder.
+    """
+    if not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        raise UserError("the fingerprint of a store is not 64 hexadecimal digits", where=ascii(fingerprint)[:80])
+    return stores / fingerprint[:STORE_NAME_LENGTH]
+
+
+@dataclass(frozen=True)
+class StoreWriter:
+    """The unfinished store in ``folder``. Several processes may fill it at once, each its own chunks.
+
+    A chunk is finished when its checksum file stands. That is written after the chunk's own files, each under a
+    temporary name, forced to disk and renamed: whatever moment a process dies at, a chunk without a checksum is
+    computed again and one with a checksum is whole.
+    """
+
+    folder: Path
+    layouts: Mapping[str, ArrayLayout]
+
+    @property
+    def group(self) -> Path:
+        return self.folder / GROUP
+
+    def begin(self, attributes: Mapping[str, Any], ids: Sequence[str], identity: str = "image_id") -> None:
+        """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
+
+        Args:
+            attributes: if the store has the same ones with other ``TERMS``, it keeps its own.
+            identity: one of ``layout.IDENTITIES``.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        table = encode_ids(ids)
+        axes = (identity.removesuffix("_id"), "byte")
+        layouts = {**self.layouts, identity: ArrayLayout(table.shape, len(table), "uint8", axes)}
+        with _full_disk_is_one_line(self.folder):
+            for name, layout in layouts.items():
+                _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
+            _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
+            if _without_terms(self.attributes) != _without_terms(attributes):
+                _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the store says of itself; empty if it is not begun or its metadata cannot be read."""
+        try:
+            found = read_json(self.group / "zarr.json").get("attributes")
+        except (UserError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def checksums(self, index: int) -> dict[str, str] | None:
+        """Array name -> sha256 of chunk ``index`` if it is finished and its files have their size, else None."""
+        return finished(self.folder, self.layouts, index)
+
+    def clear(self, index: int) -> None:
+        """Remove what a killed process left of chunk ``index``."""
+        checksum = checksum_path(self.folder, index)
+        checksum.unlink(missing_ok=True)
+        remains = list(checksum.parent.glob(f".{checksum.name}.*.partial"))
+        for name, layout in self.layouts.items():
+            path = chunk_path(self.group / name, index, len(layout.shape))
+            remains += path.parent.glob(f".{path.name}.*.partial")
+        for path in remains:
+            path.unlink(missing_ok=True)
+
+    def write(
+        self, index: int, arrays: Mapping[str, np.ndarray], copied: Mapping[str, list[list[int]]] | None = None
+    ) -> None:
+        """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
+
+        Args:
+            copied: the rows that come from other stores, by the name of the store.
+
+        Raises:
+            UserError: the disk is full; chunks written before stay usable.
+        """
+        checksums = {}
+        with _full_disk_is_one_line(self.folder):
+            for name, layout in self.layouts.items():
+                content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
+                if len(content) != layout.chunk_bytes:
+                    raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
+                write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
+                checksums[name] = sha256_bytes(content)
+            self._finish(index, checksums, copied)
+
+    def link(
+        self,
+        index: int,
+        files: Mapping[str, Path],
+        checksums: Mapping[str, str],
+        copied: Mapping[str, list[list[int]]],
+    ) -> None:
+        """Make chunk ``index`` of every array a link to a file of another store. Where links are impossible, copy it.
+
+        Raises:
+            UserError: the disk is full; chunks written before stay usable.
+        """
+        with _full_disk_is_one_line(self.folder):
+            for name, layout in self.layouts.items():
+                with atomic_path(chunk_path(self.group / name, index, len(layout.shape))) as temporary:
+                    try:
+                        temporary.hardlink_to(files[name])
+                    except OSError:
+                        shutil.copyfile(files[name], temporary)
+            self._finish(index, checksums, copied)
+
+    def _finish(self, index: int, checksums: Mapping[str, str], copied: Mapping[str, list[list[int]]] | None) -> None:
+        write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
+
+    def space_warning(self, chunks: int) -> str | None:
+        """A line for the log where the disk has less room than ``chunks`` chunks take. Some disks compress, so it is
+        no error."""
+        needed = chunks * sum(layout.chunk_bytes for layout in self.layouts.values())
+        free = shutil.disk_usage(self.folder).free
+        if needed <= free:
+            return None
+        return f"warning: {needed / 1e9:.1f} GB to write, {free / 1e9:.1f} GB free at {self.folder}"
+
+
+def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:
+    """The feature arrays of a store that was begun, by name; None if it was not.
+
+    Raises:
+        UserError: the metadata is not JSON.
+    """
+    if not (folder / GROUP / "zarr.json").is_file():
+        return None
+    layouts = {}
+    for path in sorted((folder / GROUP).glob("*/zarr.json")):
+        if path.parent.name not in IDENTITIES:
+            layouts[path.parent.name] = ArrayLayout.from_metadata(read_json(path))
+    return layouts
+
+
+def finished(folder: Path, layouts: Mapping[str, ArrayLayout], index: int) -> dict[str, str] | None:
+    """Array name -> sha256 of chunk ``index`` if its checksum stands and its files have their size, else None."""
+    recorded = checksum_path(folder, index)
+    if not recorded.is_file():
+        return None
+    for name, layout in layouts.items():
+        path = chunk_path(folder / GROUP / name, index, len(layout.shape))
+        if not path.is_file() or path.stat().st_size != layout.chunk_bytes:
+            return None
+    checksums = read_json(recorded)
+    return {name: str(checksums[name]) for name in layouts} if checksums.keys() >= layouts.keys() else None
+
+
+def copied_rows(folder: Path, chunks: Iterable[int]) -> dict[str, list[list[int]]]:
+    """The rows of finished chunks that come from other stores: ``[first, last + 1]`` of each run, by store."""
+    copied: dict[str, list[list[int]]] = {}
+    for index in chunks:
+        for store, runs in read_json(checksum_path(folder, index)).get(COPIED, {}).items():
+            known = copied.setdefault(store, [])
+            for first, end in runs:
+                if known and known[-1][1] == first:
+                    known[-1][1] = end
+                else:
+                    known.append([first, end])
+    return copied
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove the temporary files that killed processes left anywhere in a store; for when no task runs any more."""
+    metadata = [folder / GROUP, *(path for path in (folder / GROUP).glob("*") if path.is_dir())]
+    ids = [folder / GROUP / identity / "c" / "0" for identity in IDENTITIES]
+    for directory in [*metadata, folder / CHECKSUMS, *ids]:
+        for path in directory.glob(".*.partial"):
+            path.unlink(missing_ok=True)
+
+
+def _without_terms(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if key != TERMS}
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != content:
+        write_bytes(path, content)
+
+
+@contextmanager
+def _full_disk_is_one_line(folder: Path) -> Iterator[None]:
+    """Making a folder can fail for want of space too, and so can a write that the library gathers into one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            remedy = "free some space and run the same command again: finished chunks are kept"
+            raise UserError("no space left on the disk", where=folder, remedy=remedy) from error
+        raise

@@ -1,0 +1,223 @@
+"""Trained projection heads: the retrievers of ``experiments/projection-flickr8k.yaml``, on features in memory.
+
+``linear``, ``mlp`` and ``residual`` have that experiment's settings. ``fusemix`` is Vouitsis et al. 2024,
+Data-Efficient Multimodal Fusion on a Single GPU: deeper residual perceptrons, trained on pairs that are mixed in both
+spaces by the same share, ``(x, y) = s (x_k, y_k) + (1 - s) (x_l, y_l)`` with s from Beta(1, 1)
+(:mod:`vitcapr.training.mixup`).
+
+``sail`` is Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models: gated heads
+(:class:`vitcapr.models.heads.GatedHead`), the sigmoid loss (:func:`vitcapr.training.contrastive.sigmoid`) with a
+temperature of 1/20 and a bias of -10 at the start, and batches in which all captions of an image are positives. They
+train 23 million pairs with Lion in batches of 32,768. Here the optimiser is AdamW, the heads are narrower
+and have dropout, and a batch has 256 images with all their captions: with 5,000 pairs, batches of 1,024 images make
+too few steps, and the validation pairs prefer these settings.
+
+``structure`` is Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You: the linear
+head with their loss (:mod:`vitcapr.training.structure`) added to InfoNCE. Its weight is 100: with 10, the default of
+their code, the validation pairs show no difference to the linear head.
+
+``cca_head`` is ours: residual perceptrons whose linear layers start as the solution of regularised CCA
+(:mod:`vitcapr.studies.alignment.cca`) and whose perceptrons start at 0, trained by InfoNCE with mixup. ``cca_heads``
+is an ensemble of four of them.
+
+``residuals`` is an ensemble of four wider residual heads with more dropout, for many pairs and inputs with words.
+
+The validation pairs choose the epoch, and of ``mlp`` the learning rate.
+"""
+
+import io
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
+from vitcapr.batches.pairs import FeatureTexts
+from vitcapr.building.retriever import architecture_of, train_dual_encoder
+from vitcapr.config.base import parse
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.formats.model_folder import read_model
+from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
+from vitcapr.models.heads import ResidualHead
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+from vitcapr.studies.alignment.cca import canonical
+from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
+
+_CPU = torch.device("cpu")
+_CCA_RIDGE = 1.0
+_STEPS = 75
+"""Fewest steps of a training: with 5,000 pairs, the linear head's five epochs."""
+
+
+class HeadSettings(NamedTuple):
+    """Attributes:
+    model: settings of the retriever, ``image`` and ``text`` among them.
+    training: those of its training; the phase apart.
+    phase: those of its one phase.
+    from_cca: start as the solution of CCA.
+    """
+
+    model: dict[str, Any]
+    training: dict[str, Any]
+    phase: dict[str, Any]
+    from_cca: bool = False
+
+
+def _sides(image: dict[str, Any], text: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "image": {**image, "pool": "cls", "standardise": True},
+        "text": {**text, "kind": "features", "encoder": "texts", "standardise": True},
+    }
+
+
+_PLAIN = {"embedding_dim": 768, "learn_temperature": True}
+_REGULARISED = {"embedding_dim": 512, "temperature": 0.05, "learn_temperature": True}
+_DECAYED = {"optimizer": "adamw", "weight_decay": 0.05, "ema_decay": 0.99}
+_COSINE = {"schedule": "cosine", "warmup_steps": 20}
+_LINEAR = {"head": "linear", "dropout": 0.0}
+_GATED = {"head": "gated", "hidden_dim": 768, "dropout": 0.3}
+_MLP = {"head": "mlp", "hidden_dim": 768, "dropout": 0.0}
+_RESIDUAL = (
+    {"head": "residual", "hidden_dim": 1024, "dropout": 0.4},
+    {"head": "residual", "hidden_dim": 512, "dropout": 0.3},
+)
+
+_CCA_HEAD = HeadSettings(
+    {**_REGULARISED, **_sides(*[{"head": "residual", "hidden_dim": 768, "dropout": 0.5}] * 2)},
+    {"optimizer": "adamw", "weight_decay": 0.05},
+    {"epochs": 20, "batch_images": 400, "learning_rate": 0.0005, "mixup": 0.4, **_COSINE},
+    from_cca=True,
+)
+
+HEADS: Mapping[str, HeadSettings] = {
+    "linear": HeadSettings(
+        {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
+        {},
+        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant"},
+    ),
+    "mlp": HeadSettings(
+        {**_PLAIN, **_sides(_MLP, _MLP)},
+        {"sweep": {"learning_rate": [0.0003, 0.0006, 0.001]}},
+        {"epochs": 8, "batch_images": 256, "learning_rate": 0.0006, "schedule": "constant"},
+    ),
+    "residual": HeadSettings(
+        {**_REGULARISED, **_sides(*_RESIDUAL)},
+        _DECAYED,
+        {"epochs": 12, "batch_images": 100, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
+    ),
+    "fusemix": HeadSettings(
+        {**_REGULARISED, **_sides(*({**side, "depth": 2} for side in _RESIDUAL))},
+        _DECAYED,
+        {"epochs": 20, "batch_images": 250, "learning_rate": 0.001, "mixup": 1.0, **_COSINE},
+    ),
+    "sail": HeadSettings(
+        {"embedding_dim": 512, "temperature": 0.05, "learn_temperature": True, "bias": -10.0, **_sides(_GATED, _GATED)},
+        {"optimizer": "adamw", "weight_decay": 0.05},
+        {"epochs": 20, "batch_images": 256, "learning_rate": 0.002, "objective": "sigmoid", **_COSINE},
+    ),
+    "structure": HeadSettings(
+        {**_PLAIN, **_sides(_LINEAR, _LINEAR)},
+        {},
+        {"epochs": 5, "batch_images": 256, "learning_rate": 0.002, "schedule": "constant", "structure": 100.0},
+    ),
+    "residuals": HeadSettings(
+        {
+            **_REGULARISED,
+            "members": 4,
+            **_sides(*({"head": "residual", "hidden_dim": 1024, "dropout": dropout} for dropout in (0.5, 0.4))),
+        },
+        _DECAYED,
+        {"epochs": 12, "batch_images": 250, "learning_rate": 0.0016, "mixup": 0.2, **_COSINE},
+    ),
+    "cca_head": _CCA_HEAD,
+    "cca_heads": _CCA_HEAD._replace(model={**_CCA_HEAD.model, "members": 4}),
+}
+
+
+def fit_head(name: str) -> Fit:
+    """The training of a recipe."""
+    return partial(_fit, HEADS[name])
+
+
+def _fit(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> Iterator[Fitted]:
+    model, epoch = _trained(recipe, train, validation, seed)
+    yield Fitted({"epoch": epoch}, _aligned_by(model))
+
+
+def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -> tuple[DualEncoders, int]:
+    """A trained dual encoder and its best epoch."""
+    images = np.concatenate([train.images, validation.images])
+    texts = np.concatenate([train.texts, validation.texts])
+    image_row = np.concatenate([train.caption_image, validation.caption_image + len(train.images)])
+    retriever = configured(recipe, len(train.images))
+    architecture = architecture_of(retriever, images.shape[1], text_dim=texts.shape[1])
+    if recipe.from_cca:
+        architecture["embedding_dim"] = min(images.shape[1], texts.shape[1])
+    with tempfile.TemporaryDirectory(prefix="vitcapr-head-") as folder:
+        train_dual_encoder(
+            Path(folder),
+            retriever,
+            architecture,
+            [MemoryFeatures(cls=MemoryArray(images))],
+            FeatureTexts(MemoryArray(texts), np.arange(len(texts)), image_row),
+            train=np.arange(len(train.images)),
+            validation=np.arange(len(train.images), len(images)),
+            seed=seed,
+            card={"architecture": architecture, "settings": {}, "inputs": {}, "code": ""},
+            device=_CPU,
+            dtype=torch.float32,
+            reporter=Reporter(stream=io.StringIO()),
+            begin=partial(start_from_cca, train) if recipe.from_cca else lambda _: None,
+        )
+        weights, card = read_model(Path(folder))
+    model = build_dual_encoder(card["architecture"])
+    model.load_state_dict(weights)
+    return model.eval(), card["best_epoch"]
+
+
+def start_from_cca(train: Pairs, encoder: DualEncoder) -> None:
+    """Set the linear layers to the canonical directions times the correlations, and the perceptrons to 0.
+
+    The heads standardise and normalise their input. Standardising is undone in the weights; normalising a row changes
+    its length, which the cosine does not see, and takes out the mean of its dimensions.
+    """
+    found = canonical(train.image_of_text, train.texts, _CCA_RIDGE)
+    sides = (
+        (encoder.image.head, found.image_directions, train.images),
+        (encoder.text.head, found.text_directions, train.texts),
+    )
+    with torch.no_grad():
+        for head, directions, rows in sides:
+            assert isinstance(head, ResidualHead)
+            weight = rows.std(0, dtype=np.float64)[:, None] * directions * found.correlations
+            head.project.weight.copy_(torch.from_numpy(weight.T))
+            for parameter in (head.project.bias, head.narrow.weight, head.narrow.bias):
+                parameter.zero_()
+
+
+def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
+    """The retriever of a recipe for so many training images.
+
+    Few images make small batches and more epochs, so that a training has at least 75 steps.
+    """
+    batch = min(recipe.phase["batch_images"], max(32, images // 4))
+    epochs = max(recipe.phase["epochs"], -(-_STEPS // -(-images // batch)))
+    phase = {**recipe.phase, "batch_images": batch, "epochs": epochs}
+    values = {
+        "backbone": "images",
+        **recipe.model,
+        "training": {**recipe.training, "phases": [phase], "select_by": "rsum"},
+    }
+    return parse(RetrieverConfig, values, "the recipe")
+
+
+def _aligned_by(model: DualEncoders) -> Alignment:
+    return Alignment(
+        lambda rows: ImageEmbedder(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
+        lambda rows: TextFeatureEmbedder(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
+    )

@@ -1,0 +1,100 @@
+"""The features of two stores, as the arrays that alignments are fitted to."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from vitcapr.batches.pairing import Pairing
+from vitcapr.batches.pairs import draw_pairs
+from vitcapr.errors import UserError
+from vitcapr.store.reader import FeatureStore
+from vitcapr.studies.alignment.interface import Float32s, Pairs
+
+VIEWS, WORDS = "views", "words"
+"""The parts of inputs that are no array of the image store."""
+_BLOCK = 256
+"""Images whose patches are read at a time."""
+
+
+class Features(NamedTuple):
+    """What a family is fitted to: images (N, Di) and texts (M, Dt), the rows of two stores."""
+
+    images: Float32s
+    texts: Float32s
+
+
+def image_inputs(views: Sequence[FeatureStore], parts: Sequence[str]) -> Float32s:
+    """One vector an image: CLS, the mean of the patches, or several of them side by side.
+
+    Args:
+        views: stores of the same images, the plain one first.
+        parts: arrays of the stores, ``cls``, ``patches`` or those of a layer, and ``views`` for the mean over all views
+            instead of the first view; ``words`` is not read here.
+
+    Returns:
+        (N, sum of the widths) float32.
+
+    Raises:
+        UserError: a store lacks an array, or the views are of other images.
+    """
+    arrays = [part for part in parts if part not in (VIEWS, WORDS)]
+    seen = views if VIEWS in parts else views[:1]
+    if VIEWS in parts and len(views) < 2:
+        raise UserError("there is one view alone", where="+".join(parts), remedy="give the others with --view")
+    for view in seen:
+        if view.ids != views[0].ids:
+            remedy = "give stores of the same data set"
+            raise UserError("the view is of other images", where=view.manifest_path, remedy=remedy)
+        for name in arrays:
+            if name not in view:
+                remedy = f"it has {', '.join(view)}"
+                raise UserError(f"the store has no '{name}'", where=view.manifest_path, remedy=remedy)
+    means = [np.mean([_one_vector(view, name) for view in seen], axis=0) for name in arrays]
+    return np.concatenate(means, axis=1).astype(np.float32, copy=False)
+
+
+def check_texts(store: FeatureStore) -> None:
+    """Raises:
+    UserError: the store is not one of texts.
+    """
+    if "text" not in store:
+        raise UserError("the store has no 'text'", where=store.manifest_path, remedy=f"it has {', '.join(store)}")
+
+
+def text_inputs(store: FeatureStore) -> Float32s:
+    """(M, D) float32.
+
+    Raises:
+        UserError: the store is not one of texts.
+    """
+    check_texts(store)
+    return np.asarray(store["text"], np.float32)
+
+
+def pairs_of(images: Float32s, texts: Float32s, pairing: Pairing, split: str, drawn: int | None, seed: int) -> Pairs:
+    """The pairs of a split, or so many captions of it with their images.
+
+    Args:
+        drawn: number of captions to sample; with the same seed, a larger sample contains the smaller one. None: all.
+
+    Raises:
+        UserError: the split has fewer captions.
+    """
+    rows = pairing.splits[split]
+    inside = np.isin(pairing.image_row, rows)
+    try:
+        kept = inside & draw_pairs(pairing.image_row, rows, drawn, seed)
+    except ValueError as error:
+        remedy = "give smaller sizes"
+        raise UserError(f"{drawn:,} pairs of {int(inside.sum()):,} captions", where=split, remedy=remedy) from error
+    owners, caption_image = np.unique(pairing.image_row[kept], return_inverse=True)
+    return Pairs(images[owners], texts[pairing.caption_row[kept]], caption_image.astype(np.int64))
+
+
+def _one_vector(store: FeatureStore, name: str) -> Float32s:
+    array = store[name]
+    if array.ndim == 2:
+        return np.asarray(array, np.float32)
+    blocks = (array[first : first + _BLOCK] for first in range(0, len(array), _BLOCK))
+    return np.concatenate([block.astype(np.float32).mean(axis=1) for block in blocks])

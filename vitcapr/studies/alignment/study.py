@@ -1,0 +1,184 @@
+"""Families over numbers of pairs and seeds: fitted on training pairs, chosen on validation, scored once on test."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from vitcapr.batches.pairing import Pairing
+from vitcapr.files import canonical_json
+from vitcapr.metrics.bootstrap import Measure, compare
+from vitcapr.metrics.query_bank import corrected, weigh
+from vitcapr.progress import Reporter
+from vitcapr.studies.alignment.families import BASELINE, FAMILIES, SEEDED
+from vitcapr.studies.alignment.inputs import Features, pairs_of
+from vitcapr.studies.alignment.interface import Pairs, Setting
+from vitcapr.studies.alignment.selection import Chosen, choose, embedded, measures_of
+
+COMPARED = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10")
+SIZES = (100, 300, 1_000, 3_000, 5_000, 10_000)
+"""Numbers of training pairs; all pairs come after them."""
+_INVERSE_TEMPERATURES = (5.0, 10.0, 20.0, 40.0)
+_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One fit and its scores on the test pairs.
+
+    Attributes:
+        system: the family, with its inputs and ``query bank`` where they distinguish it.
+        pairs: number of training pairs.
+        settings: those chosen on the validation pairs; ``weight`` and ``inverse_temperature`` are of the query bank.
+        validation_rsum: of the fit, without a query bank.
+        cpu_seconds: processor time of the fit and the choice, without a query bank.
+        measures: the scores of the test pairs by name.
+    """
+
+    system: str
+    pairs: int
+    seed: int
+    settings: dict[str, Setting]
+    validation_rsum: float
+    cpu_seconds: float
+    measures: dict[str, Measure]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is fitted and scored.
+
+    Attributes:
+        inputs: the features by the name of the inputs.
+        pairing: the pairs and their splits.
+        families: names of :data:`FAMILIES`, each with the names of the inputs that it is fitted to.
+        query_bank: score every fit once more with a query bank of its training pairs.
+    """
+
+    inputs: Mapping[str, Features]
+    pairing: Pairing
+    families: Mapping[str, Sequence[str]]
+    query_bank: bool = False
+
+    @property
+    def training_pairs(self) -> int:
+        """Number of captions of the training split."""
+        return int(np.isin(self.pairing.image_row, self.pairing.splits["train"]).sum())
+
+    @property
+    def test_pool(self) -> tuple[int, int]:
+        """Numbers of test images and of their captions."""
+        rows = self.pairing.splits["test"]
+        return len(rows), int(np.isin(self.pairing.image_row, rows).sum())
+
+    @property
+    def baseline(self) -> str | None:
+        """The system that the others are compared with: the linear head on its first inputs; None without one."""
+        inputs = self.families.get(BASELINE)
+        return self._named(BASELINE, inputs[0]) if inputs else None
+
+    def runs(self, sizes: Sequence[int], seeds: int, reporter: Reporter) -> Iterator[StudyRun]:
+        """Every system on every number of pairs, with every seed.
+
+        The seed draws the pairs and, for a trained head, the first weights. A closed form on all pairs has one run.
+
+        Raises:
+            UserError: there are fewer training pairs than a size.
+        """
+        held_out = {
+            name: {split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")}
+            for name, features in self.inputs.items()
+        }
+        for pairs, name, seed in product(sizes, self.inputs, range(seeds)):
+            train = pairs_of(*self.inputs[name], self.pairing, "train", pairs, seed)
+            for family in (family for family, inputs in self.families.items() if name in inputs):
+                if seed and pairs == self.training_pairs and family not in SEEDED:
+                    continue
+                chosen = choose(FAMILIES[family], train, held_out[name]["validation"], seed)
+                for run in self._scored(self._named(family, name), pairs, seed, chosen, train, held_out[name]):
+                    reporter.line(_line(run))
+                    yield run
+
+    def _scored(
+        self, system: str, pairs: int, seed: int, chosen: Chosen, train: Pairs, held_out: Mapping[str, Pairs]
+    ) -> Iterator[StudyRun]:
+        found = embedded(chosen.alignment, held_out["test"])
+        common = chosen.validation_rsum, chosen.cpu_seconds
+        yield StudyRun(system, pairs, seed, chosen.settings, *common, measures_of(found))
+        if self.query_bank:
+            bank = embedded(chosen.alignment, train)
+            weight = weigh(embedded(chosen.alignment, held_out["validation"]), bank, _INVERSE_TEMPERATURES, _WEIGHTS)
+            settings = {**chosen.settings, "weight": weight.weight, "inverse_temperature": weight.inverse_temperature}
+            scored = measures_of(corrected(found, bank, weight))
+            yield StudyRun(f"{system}, query bank", pairs, seed, settings, *common, scored)
+
+    def _named(self, family: str, inputs: str) -> str:
+        return family if len(self.inputs) == 1 else f"{family} ({inputs})"
+
+
+def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
+    """A row for each run: ``system, pairs, seed``, the test scores by name, ``validation_rsum, settings, images,
+    captions``.
+
+    Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
+    """
+    images, captions = study.test_pool
+    return pd.DataFrame(
+        [
+            {
+                "system": run.system,
+                "pairs": run.pairs,
+                "seed": run.seed,
+                **{name: measure.value for name, measure in run.measures.items()},
+                "validation_rsum": run.validation_rsum,
+                "settings": canonical_json(run.settings),
+                "images": images,
+                "captions": captions,
+            }
+            for run in runs
+        ]
+    )
+
+
+def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
+    """A row for each run: ``system, pairs, seed, cpu_seconds``, as measured."""
+    columns = ["system", "pairs", "seed", "cpu_seconds"]
+    return pd.DataFrame([[getattr(run, column) for column in columns] for run in runs], columns=columns)
+
+
+def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: int) -> pd.DataFrame:
+    """A row for each system, number of pairs and score: the difference to the baseline on the same test images.
+
+    Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
+    and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
+
+    Args:
+        samples: bootstrap samples.
+    """
+    groups: dict[tuple[str, int], list[StudyRun]] = {}
+    for run in runs:
+        groups.setdefault((run.system, run.pairs), []).append(run)
+    rows = []
+    for (system, pairs), several in groups.items():
+        base = None if baseline is None else groups.get((baseline, pairs))
+        if system == baseline or base is None:
+            continue
+        for score in COMPARED:
+            found = compare(seed_mean(several, score), seed_mean(base, score), samples, 0)
+            rows.append({"system": system, "pairs": pairs, "score": score, **found._asdict()})
+    columns = ["system", "pairs", "score", "difference", "low", "high", "p_value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def seed_mean(runs: Sequence[StudyRun], score: str) -> Measure:
+    """The measure whose value is the mean over runs on the same test images."""
+    each = [run.measures[score] for run in runs]
+    statistics = np.mean([measure.statistics for measure in each], axis=0)
+    return Measure(statistics, each[0].aggregate, each[0].n)
+
+
+def _line(run: StudyRun) -> str:
+    recalls = ", ".join(f"{name} {100 * run.measures[name].value:.1f}" for name in ("i2t_recall_1", "t2i_recall_1"))
+    return f"{run.system}, {run.pairs:,} pairs, seed {run.seed}: {recalls}, {run.cpu_seconds:.1f} CPU seconds"

@@ -1,0 +1,191 @@
+"""Published numbers as data: those of the reproduced paper and of the related literature."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from vitcapr.errors import UserError
+
+TABLE_NAMES = {
+    "vitcap-r": (
+        "captioning_flickr8k", "decoding", "retrieval_flickr8k", "captioning_coco", "retrieval_coco",
+        "hard_negatives", "reranking", "self_critical", "training", "other_numbers",
+    ),
+    "blip2-flickr30k": (
+        "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
+    ),
+    "bert-vit": ("retrieval_pairs", "representation", "cross_language", "other_numbers"),
+}  # fmt: skip
+"""The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
+
+Unit = Literal["fraction", "percent", "rank", "bits"]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Number(_Closed):
+    """One printed number: the characters of the source, and what they are.
+
+    Attributes:
+        notes: keys of the notes that say why it is not comparable.
+    """
+
+    printed: str
+    unit: Unit
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """Times 100 where it is a fraction; every printed digit is kept."""
+        return format(Decimal(self.printed).scaleb(2), "f") if self.unit == "fraction" else self.printed
+
+    @property
+    def value(self) -> float:
+        """In this project's units: fractions, and ranks."""
+        number = Decimal(self.printed)
+        return float(number.scaleb(-2) if self.unit == "percent" else number)
+
+
+class PublishedRow(_Closed):
+    """A system's numbers.
+
+    Attributes:
+        where: their place in the paper; empty for the literature, which has a citation.
+        build: ``model/decoding``, or the retriever, of this build that stands beside it.
+        split: the only split on which it does; empty for any.
+    """
+
+    system: str
+    source: Literal["paper", "literature", "reference"]
+    where: str = ""
+    citation: str = ""
+    build: str = ""
+    split: str = ""
+    notes: tuple[str, ...] = ()
+    values: dict[str, Number]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _the_row_says_it_once(cls, row: dict[str, Any]) -> dict[str, Any]:
+        """The row's unit is that of every number that has none of its own."""
+        row = dict(row)
+        unit = row.pop("unit", None)
+        row["values"] = {
+            metric: {"unit": unit, **(number if isinstance(number, dict) else {"printed": number})}
+            for metric, number in row["values"].items()
+        }
+        return row
+
+    @property
+    def origin(self) -> str:
+        return self.where or self.citation
+
+
+class PublishedTable(_Closed):
+    title: str
+    dataset: str
+    every_dataset: bool = False
+    """Show this build's rows on other data sets too; none of them stands for a row of the paper."""
+    any_data_stands_in: bool = False
+    """As every_dataset, but rows on other data sets do stand under a row of the paper, and the caption says so."""
+    only_named: bool = False
+    """Show no further rows of this build than those that stand for one of the paper."""
+    metrics: tuple[str, ...]
+    rows: tuple[PublishedRow, ...]
+
+    @model_validator(mode="after")
+    def _every_number_has_a_column(self) -> Self:
+        for row in self.rows:
+            if stray := row.values.keys() - set(self.metrics):
+                raise ValueError(f"'{row.system}' has numbers without a column: {', '.join(sorted(stray))}")
+        return self
+
+
+class Setup(_Closed):
+    """How something was trained, as text."""
+
+    system: str
+    where: str
+    epochs: str
+    batch: str
+    learning_rate: str
+    schedule: str
+    objective: str
+    dropout: str
+    embedding: str
+    longest_caption: str
+    best_loss: str
+
+
+class OtherNumber(_Closed):
+    """A number that belongs in no table of scores; ``build`` says what stands for it here."""
+
+    quantity: str
+    printed: str
+    where: str
+    build: str
+
+
+class Published(_Closed):
+    name: str
+    title: str
+    citation: str
+    notes: dict[str, str]
+    tables: dict[str, PublishedTable]
+    setups_caption: str
+    training_setups: tuple[Setup, ...]
+    other_numbers: tuple[OtherNumber, ...]
+
+    @model_validator(mode="after")
+    def _every_note_is_written(self) -> Self:
+        rows = [row for table in self.tables.values() for row in table.rows]
+        used = {key for row in rows for key in row.notes}
+        used |= {key for row in rows for number in row.values.values() for key in number.notes}
+        if used != self.notes.keys():
+            raise ValueError(f"notes that are missing or unused: {', '.join(sorted(used ^ self.notes.keys()))}")
+        return self
+
+    def numbers(self) -> Iterator[tuple[str, PublishedRow, str, Number]]:
+        """Table, row, metric and number of each, in the order of the files."""
+        for name, table in self.tables.items():
+            for row in table.rows:
+                for metric, number in row.values.items():
+                    yield name, row, metric, number
+
+
+def read_published(paper: str) -> Published:
+    """The paper's numbers, with the literature's rows after its own.
+
+    Raises:
+        UserError: no numbers of such a paper are here, or a file of them is damaged.
+    """
+    if paper not in TABLE_NAMES:
+        raise UserError(
+            f"no numbers of a paper '{paper}' are here", remedy=f"there are those of {', '.join(TABLE_NAMES)}"
+        )
+    content, literature = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in published_files(paper))
+    for table in content["tables"].values():
+        table["rows"] = [{"source": "paper", **row} for row in table["rows"]]
+    for name, rows in literature["tables"].items():
+        if name in content["tables"]:
+            content["tables"][name]["rows"] += [{"source": "literature", **row} for row in rows]
+            # The file has the notes of all papers' tables.
+            content["notes"] |= {key: literature["notes"][key] for row in rows for key in row.get("notes", ())}
+    try:
+        return Published.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"the published numbers are not as they should be: {error}", where=paper) from error
+
+
+def published_files(paper: str) -> tuple[Path, ...]:
+    """What :func:`read_published` reads, for a rule that must run again when a number is corrected."""
+    return tuple(
+        Path(str(files("vitcapr.studies.papers.published"))) / f"{name}.yaml" for name in (paper, "literature")
+    )

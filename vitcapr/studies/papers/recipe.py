@@ -1,0 +1,135 @@
+"""What a paper prints of its recipe, beside what its experiment file resolves to."""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from vitcapr.errors import UserError
+from vitcapr.formats.tables.table import Table, row
+
+NOT_PRINTED = "not printed"
+
+
+class PrintedSetting(BaseModel):
+    """A setting that the paper prints.
+
+    Attributes:
+        key: of the resolved configuration; ``*`` stands for every entry of a list.
+        printed: the value as the configuration spells it, or ``not printed``.
+        where: the section that prints it.
+        here: the value of the experiment file, given only where it differs.
+        why: why it differs, or how an ambiguous sentence was read.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    printed: Any
+    where: str = ""
+    here: Any = None
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _a_difference_has_a_reason(self) -> "PrintedSetting":
+        if self.differs and not self.why:
+            raise ValueError(f"{self.key} differs from the paper and does not say why")
+        if self.differs and self.here == self.printed:
+            raise ValueError(f"{self.key} is what the paper prints; leave out 'here'")
+        if self.printed == NOT_PRINTED and not self.differs:
+            raise ValueError(f"{self.key} is not printed; give its value here")
+        if not self.where and self.printed != NOT_PRINTED:
+            raise ValueError(f"{self.key} has no section of the paper")
+        return self
+
+    @property
+    def differs(self) -> bool:
+        return "here" in self.model_fields_set
+
+    @property
+    def expected(self) -> Any:
+        """What the experiment file has to resolve to."""
+        return self.here if self.differs else self.printed
+
+
+class PaperRecipe(BaseModel):
+    """The settings of one experiment file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    settings: tuple[PrintedSetting, ...]
+
+
+def recipe_names() -> list[str]:
+    """The experiments that follow a paper."""
+    return sorted(path.stem for path in _folder().glob("*.yaml"))
+
+
+def read_recipe(experiment: str) -> PaperRecipe:
+    """Raises:
+    UserError: the experiment follows no paper, or its file is damaged.
+    """
+    path = _folder() / f"{experiment}.yaml"
+    if not path.is_file():
+        known = ", ".join(recipe_names())
+        raise UserError(f"the experiment '{experiment}' follows no paper", remedy=f"name one of {known}")
+    try:
+        return PaperRecipe.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise UserError(f"not a table of printed settings: {error}", where=path) from error
+
+
+def value_at(values: Any, key: str) -> Any:
+    """The value at a dotted key; names may hold dots, and ``*`` gives the values of all entries of a list.
+
+    >>> value_at({"rate_0.1": {"phases": [{"epochs": 1}, {"epochs": 2}]}}, "rate_0.1.phases.*.epochs")
+    [1, 2]
+
+    Raises:
+        KeyError: there is no such key.
+    """
+    if not key:
+        return values
+    if isinstance(values, list):
+        entry, _, rest = key.partition(".")
+        return [value_at(one, rest) for one in values] if entry == "*" else value_at(values[int(entry)], rest)
+    if isinstance(values, Mapping):
+        for name in values:
+            if key == name or key.startswith(f"{name}."):
+                return value_at(values[name], key[len(name) + 1 :])
+    raise KeyError(key)
+
+
+def recipe_table(recipe: PaperRecipe, values: Mapping[str, Any]) -> Table:
+    """Printed, here, and why it differs.
+
+    Args:
+        values: the resolved configuration of the experiment.
+    """
+    return Table(
+        recipe.title,
+        ("setting", "printed", "section", "here", "why it differs"),
+        tuple(
+            row(f"`{one.key}`", _shown(one.printed), one.where, _shown(value_at(values, one.key)), one.why)
+            for one in recipe.settings
+        ),
+        align="lllll",
+        name="recipe",
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value)) or "none"
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _folder() -> Path:
+    return Path(str(files("vitcapr.studies.papers.published"))) / "recipes"
