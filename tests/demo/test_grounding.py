@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
+from vitcapr.demo import grounding
 from vitcapr.demo.grounding import MaskedPicture, attention_share, interpolation, pointing_chance, pointing_hit
-from vitcapr.metrics import grounding
 
 QUARTER = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
 

@@ -158,60 +158,6 @@ def test_operations_on_a_text_count(old: str, new: str) -> None:
     assert tree_digest(TEXTS.replace(old, new)) != tree_digest(TEXTS)
 
 
-# Handlers that do something with an error's text other than put it into another message.
-READ_TEXTS = {
-    "files.py": "a text of the system tells that the disk is full; an error becomes another error",
-    "data/images.py": "Pillow's errors; decoding raises none of ours but BadImage",
-    "data/flickr30k.py": "the text becomes a message",
-    "data/scenes/processes.py": "the error itself is raised in the parent",
-    "features/batches/loader.py": "the error itself is raised in another thread",
-    "features/encoders/backbones.py": "wrong_size makes a message of it",
-    "features/encoders/image_towers.py": "wrong_size makes a message of it",
-    "features/encoders/loading.py": "the text of transformers becomes a message",
-    "features/encoders/text_encoders.py": "the text of transformers becomes a message",
-    "features/exchange/foreign_files.py": "numpy's error",
-    "features/store/remote_folder.py": "the text of fsspec becomes a message",
-    "data/coco.py": "the text becomes a message",
-    "data/table/reading.py": "the text of the JSON parser becomes a reason in rejected.csv",
-    "training/gpu_use.py": "NVML's error",
-    "config/consistency.py": "the text becomes a message",
-    "artefacts/model_folder.py": "the text of torch becomes a message",
-    "data/archive.py": "the text of zipfile becomes a message",
-    "commands/program.py": "printed",
-    "declaration/run.py": "in the log",
-}
-
-
-def test_no_result_holds_the_text_of_a_message() -> None:
-    """Else another text would be another result: a handler may use such an error in a message only."""
-    found = {
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ExceptHandler) and node.name and node.type
-        if {part.id for part in ast.walk(node.type) if isinstance(part, ast.Name)} & (MESSAGES | ANY)
-        if any(_reads(statement, node.name) for statement in node.body)
-    }
-    assert found == READ_TEXTS.keys()
-
-
-ANY = {"Exception", "BaseException", "LookupError"}
-
-
-def _reads(node: ast.AST, error: str) -> bool:
-    """Whether ``error`` stands outside a message."""
-    match node:
-        case ast.Call(func=ast.Name(id=name)) if name in MESSAGES:
-            return False
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="report" | "reporter"), attr="line")):
-            return False
-        case ast.Raise(exc=exc):
-            return exc is not None and _reads(exc, error)
-        case ast.Name(id=name):
-            return name == error
-    return any(_reads(child, error) for child in ast.iter_child_nodes(node))
-
-
 def test_the_names_of_texts_mean_what_they_say() -> None:
     """They are recognised by name alone, so that nothing else may have these names."""
     imports, classes = set(), set()

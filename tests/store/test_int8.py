@@ -13,7 +13,7 @@ from PIL import Image
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
 from vitcapr.formats.feature_manifest import check_sealed
-from vitcapr.store import quantised
+from vitcapr.store import int8_rows
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote import find_remote
@@ -62,7 +62,7 @@ def test_rows_are_multiplied_in_parts_of_any_size(experiment: Any, monkeypatch: 
     """Four patches of eight channels: one, three or all of them at a time."""
     store = experiment.run(store_dtype="int8")
     steps, scale = (torch.from_numpy(zarr.open_group(store.path)[name][:]) for name in ("patches", "patches_scale"))
-    monkeypatch.setattr(quantised, "_MOST", most)
+    monkeypatch.setattr(int8_rows, "_MOST", most)
     rows = np.array([5, 0, 5])
     assert np.array_equal(store["patches"].gather(rows), dequantise(steps[rows], scale[rows]).numpy())
     with pytest.raises(IndexError, match="row 11 of an array of 11 rows"):

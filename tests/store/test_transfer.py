@@ -36,7 +36,7 @@ from vitcapr.store.seal import write_sealed
 from vitcapr.store.transfer import pull, push
 from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
-REPOSITORY = Path(__file__).parents[3]
+REPOSITORY = Path(__file__).parents[2]
 ROWS, CHUNK = 11, 4
 KEY = "AKIA" + 16 * "X"
 """rclone refuses shorter ones."""

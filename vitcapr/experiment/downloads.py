@@ -25,7 +25,7 @@ class Obtainable(BaseModel):
 
 
 def read_obtainable() -> list[Obtainable]:
-    text = Path(str(files("vitcapr.experiment"))).joinpath("obtainable.yaml").read_text(encoding="utf-8")
+    text = Path(str(files("vitcapr.experiment"))).joinpath("downloads.yaml").read_text(encoding="utf-8")
     return TypeAdapter(list[Obtainable]).validate_python(yaml.safe_load(text))
 
 
