@@ -1,0 +1,89 @@
+"""The size and the shape of the code: ``python -m benchmarks.structure``, in the checkout. ``-v`` names the modules."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+
+PACKAGE = Path("vitcapr")
+HELP_OF_DECODE = """
+import contextlib, io, sys
+from pathlib import Path
+from vitcapr.commands.main import main
+sys.argv = ["vitcapr", "stage", "decode", "--help"]
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    main()
+for name, module in sys.modules.items():
+    if name.startswith("vitcapr") and getattr(module, "__file__", None) and Path(module.__file__).stat().st_size:
+        print(name)
+"""
+"""Prints the modules that are loaded before the first line of the work of ``decode``."""
+SMALL = 60
+FREE = ("vitcapr.stages.", "vitcapr.commands.")
+"""Packages whose modules nothing needs to import."""
+
+
+def main() -> None:
+    graph = grimp.build_graph("vitcapr", cache_dir=None)
+    files = {name: _file(name) for name in graph.modules}
+    small = [name for name in files if _is_small(name, files[name]) and len(_importers(graph, name)) == 1]
+    circles = {frozenset(each) for name in files if (each := _circle(graph, name))}
+    decode = subprocess.run([sys.executable, "-c", HELP_OF_DECODE], capture_output=True, text=True, check=True)
+    stages = ("vitcapr.stages.score", "vitcapr.stages.summary")
+    scores = {*stages, *(name for stage in stages for name in graph.find_upstream_modules(stage))}
+    scores = {name for name in scores if re.match(r"vitcapr\.(stages|formats|metrics|report)\.", name)}
+    rules, lines = _rules()
+    modules = [path for path in files.values() if path.exists()]
+    for what, count, names in (
+        ("lines of Python in vitcapr/", sum(map(_lines, modules)), []),
+        ("files", len(modules), []),
+        ("lines of tests", sum(map(_lines, Path("tests").rglob("*.py"))), []),
+        ("files to the first line of decode", len(decode.stdout.split()), decode.stdout.split()),
+        ("files from captions.json to summary.csv", len(scores), sorted(scores)),
+        ("lines a rule", round(lines / rules), [f"{rules} rules"]),
+        (f"modules under {SMALL} lines with one importer", len(small), sorted(small)),
+        ("import circles", len(circles), [" ".join(sorted(each)) for each in circles]),
+    ):
+        print(f"{what:45} {count:>7,}")
+        if "-v" in sys.argv:
+            print(*(f"    {name}" for name in names), sep="\n")
+
+
+def _file(module: str) -> Path:
+    path = Path(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _is_small(module: str, path: Path) -> bool:
+    return not module.startswith(FREE) and path.exists() and 0 < _lines(path) < SMALL
+
+
+def _importers(graph: grimp.ImportGraph, module: str) -> set[str]:
+    return graph.find_modules_that_directly_import(module)
+
+
+def _circle(graph: grimp.ImportGraph, module: str) -> set[str]:
+    """``module`` and the modules that it imports, directly or not, and that import it; empty if there are none."""
+    others = graph.find_upstream_modules(module) & graph.find_downstream_modules(module)
+    return others | {module} if others else set()
+
+
+def _rules() -> tuple[int, int]:
+    """The number of rules, one of them the template of all figures, and the lines of what serves them alone."""
+    rules = [Path("Snakefile"), *Path("rules").glob("*.smk")]
+    number = sum(
+        len(re.findall(r"^ *(?:use )?rule ", path.read_text(encoding="utf-8"), re.MULTILINE)) for path in rules
+    )
+    return number, sum(
+        map(_lines, [*rules, *Path("vitcapr/experiment").glob("*.py"), Path("vitcapr/pipeline/rule.py")])
+    )
+
+
+if __name__ == "__main__":
+    main()
