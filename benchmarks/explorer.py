@@ -23,7 +23,7 @@ import pandas as pd
 from PIL import Image
 
 from vitcapr.commands.explore import embedder_of
-from vitcapr.formats.attention import AttentionTable
+from vitcapr.formats.captions import AttentionTable
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.ranks import rank_matches

@@ -188,8 +188,8 @@ class StepHandler(logging.Handler):
 
     def _show_scores(self, summary: Path) -> None:
         """The tables, and what this run changed in them."""
-        from vitcapr.formats.summary import read_summary
-        from vitcapr.formats.tables.terminal import to_rich
+        from vitcapr.formats.scores import read_summary
+        from vitcapr.formats.terminal import to_rich
         from vitcapr.metrics.new_scores import new_scores
         from vitcapr.metrics.score_tables import score_tables
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from vitcapr.building.captioner import history_with_rewards
 from vitcapr.config.captioner import CaptionerPhaseConfig
-from vitcapr.formats.history import write_history
+from vitcapr.formats.training import write_history
 
 
 def test_a_reward_is_not_written_as_a_loss(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from vitcapr.commands import diff
 from vitcapr.errors import UserError
-from vitcapr.formats.summary import COLUMNS, write_summary
+from vitcapr.formats.scores import COLUMNS, write_summary
 
 
 def summary(path: Path, **scores: float | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from vitcapr.commands import judge
 from vitcapr.errors import UserError
-from vitcapr.formats.judgments import Judgment, read_crowdflower, read_expert
+from vitcapr.formats.scores import Judgment, read_crowdflower, read_expert
 from vitcapr.metrics.judgments import agreement, candidates_of
 
 CAPTIONS = {

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 import vitcapr
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import read_embeddings
-from vitcapr.formats.model_card import CARD, WEIGHTS, read_card
+from vitcapr.formats.model import CARD, WEIGHTS, read_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Stage
 from vitcapr.stages.decode import decode

@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from vitcapr.formats.summary import read_summary
+from vitcapr.formats.scores import read_summary
 
 NOTEBOOKS = Path(__file__).parents[2] / "docs" / "notebooks"
 NEW_HEAD = """

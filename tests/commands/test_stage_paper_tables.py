@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.summary import COLUMNS, write_summary
+from vitcapr.formats.scores import COLUMNS, write_summary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.paper_tables import paper_tables
 from vitcapr.studies.papers.numbers import TABLE_NAMES

@@ -7,8 +7,8 @@ import pytest
 
 from vitcapr.commands.track import TrackerName, main, tracked_models
 from vitcapr.errors import UserError
-from vitcapr.formats.history import write_history
-from vitcapr.formats.model_card import write_card
+from vitcapr.formats.model import write_card
+from vitcapr.formats.training import write_history
 
 SUMMARY = """\
 experiment,dataset,split,model,decoding,metric,value,low,high,n,protocol

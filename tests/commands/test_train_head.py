@@ -10,7 +10,7 @@ from tests.commands.stores import write_store
 from vitcapr.batches.pairing import pair_by_file, pair_by_id
 from vitcapr.commands import train_head
 from vitcapr.errors import UserError
-from vitcapr.formats.model_folder import read_model
+from vitcapr.formats.model import read_model
 
 IMAGES, WIDTH = 60, 8
 NAMES = [f"image{number}.jpg" for number in range(IMAGES)]

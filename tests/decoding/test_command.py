@@ -9,7 +9,7 @@ import torch
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.model_folder import write_model
+from vitcapr.formats.model import write_model
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.pipeline.run import run_stage

@@ -5,8 +5,7 @@ import pytest
 
 from vitcapr.decoding.generated import attention_of, candidates_of
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.formats.attention import write_attention
-from vitcapr.formats.captions import write_captions
+from vitcapr.formats.captions import write_attention, write_captions
 
 WORDS = ["<pad>", "<start>", "<end>", "狗", "runs"]
 

@@ -11,7 +11,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFormatter, logger
 from snakemake.settings.types import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from vitcapr.formats.summary import COLUMNS
+from vitcapr.formats.scores import COLUMNS
 from vitcapr.progress import PROGRESS, Reporter
 from vitcapr.terminal import StepHandler, show_steps
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.formats.damage import refuses_foreign_files
 from vitcapr.errors import UserError
-from vitcapr.formats.attention import AttentionTable, read_attention, write_attention
+from vitcapr.formats.captions import AttentionTable, read_attention, write_attention
 from vitcapr.formats.embeddings import Embeddings, read_embeddings, write_embeddings
-from vitcapr.formats.pools import Pools, read_pools, write_pools
-from vitcapr.formats.ranks import RankFile, Ranks
-from vitcapr.formats.tags import TagTable
-from vitcapr.formats.word_vectors import read_word_vectors, write_word_vectors
+from vitcapr.formats.pairs import Pools, read_pools, write_pools
+from vitcapr.formats.scores import RankFile, Ranks
+from vitcapr.formats.tokens import TagTable
+from vitcapr.formats.vocabulary import read_word_vectors, write_word_vectors
 
 ROWS = np.array([0, 2], np.int32)
 OWNER = np.array([0, 0, 1], np.int32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.arrays import read_arrays, write_arrays
+from vitcapr.formats.containers import read_arrays, write_arrays
 
 
 def test_arrays_come_back_and_equal_ones_are_equal_bytes(tmp_path: Path) -> None:

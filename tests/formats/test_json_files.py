@@ -12,14 +12,11 @@ from tokenizers.models import WordLevel
 from tests.formats.damage import refuses_foreign_files
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, read_captions, read_results, write_captions
-from vitcapr.formats.cleaning import read_cleaning, write_cleaning
-from vitcapr.formats.comparison import read_comparison, write_comparison
-from vitcapr.formats.metrics import read_metrics, write_metrics
-from vitcapr.formats.model_card import read_card, write_card
-from vitcapr.formats.paraphrases import ParaphrasesCard
-from vitcapr.formats.tokenizer import read_tokenizer, write_tokenizer
-from vitcapr.formats.tower_readers import read_tower_readers, write_tower_readers
-from vitcapr.formats.weight import QueryBankWeight, RerankingWeight
+from vitcapr.formats.embeddings import QueryBankWeight, RerankingWeight
+from vitcapr.formats.model import read_card, read_tower_readers, write_card, write_tower_readers
+from vitcapr.formats.pairs import read_cleaning, write_cleaning
+from vitcapr.formats.scores import ParaphrasesCard, read_comparison, read_metrics, write_comparison, write_metrics
+from vitcapr.formats.tokens import read_tokenizer, write_tokenizer
 from vitcapr.text.cleaning import Removed
 
 CANDIDATE = Candidate(caption="a b", tokens=("a", "b"), token_log_probs=(-0.5, -0.25, -1.0), log_prob=-1.75, score=-0.5)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import CARD, WEIGHTS, write_card
-from vitcapr.formats.model_folder import read_model, rebuild, write_model
+from vitcapr.formats.model import CARD, WEIGHTS, read_model, rebuild, write_card, write_model
 
 
 def test_weights_and_card_come_back(tmp_path: Path) -> None:

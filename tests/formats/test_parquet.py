@@ -10,7 +10,7 @@ import pytest
 READING = """
 import resource, sys
 from pathlib import Path
-from vitcapr.formats.per_image import read_per_image
+from vitcapr.formats.scores import read_per_image
 from vitcapr.errors import UserError
 pages = int(Path("/proc/self/statm").read_text().split()[0])
 limit = pages * resource.getpagesize() + int(sys.argv[2]) * 2**20

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from vitcapr.formats.search_index import CARD, IndexSources, read_part, write_part
+from vitcapr.formats.embeddings import CARD, IndexSources, read_part, write_part
 
 VECTORS = np.eye(3, dtype=np.float32)
 COLUMNS = {"image_id": ["a", "b", "c"], "split": ["train", "test", "test"]}

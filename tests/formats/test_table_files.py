@@ -9,11 +9,9 @@ import pytest
 
 from tests.formats.damage import FOREIGN
 from vitcapr.errors import UserError
-from vitcapr.formats.gpu_use import gpu_csv, gpu_row, read_gpu_use, whole_rows
-from vitcapr.formats.history import read_history, write_history
 from vitcapr.formats.pairs import read_pair_table, write_pair_table
-from vitcapr.formats.per_image import read_per_image, write_per_image
-from vitcapr.formats.summary import COLUMNS, read_summary
+from vitcapr.formats.scores import COLUMNS, read_per_image, read_summary, write_per_image
+from vitcapr.formats.training import gpu_csv, gpu_row, read_gpu_use, read_history, whole_rows, write_history
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "history": read_history,

@@ -12,7 +12,7 @@ from vitcapr.commands.evaluate import main
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.coco import read_instances
+from vitcapr.formats.captions import read_instances
 from vitcapr.metrics.captions.chair import chair
 from vitcapr.metrics.coco_objects import CATEGORIES, mentioned
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.metrics import write_metrics
+from vitcapr.formats.scores import write_metrics
 from vitcapr.metrics import oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
 from vitcapr.metrics.captions.bleu import METRIC as BLEU

@@ -6,7 +6,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.metrics import read_metrics
+from vitcapr.formats.scores import read_metrics
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.measure_information import measure_information
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from vitcapr.formats.summary import COLUMNS
+from vitcapr.formats.scores import COLUMNS
 from vitcapr.metrics.new_scores import new_scores
 
 

@@ -10,7 +10,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.pools import Pools, read_pools
+from vitcapr.formats.pairs import Pools, read_pools
 from vitcapr.metrics.pools import joined, origin, rank_pools
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_pools import score_pools

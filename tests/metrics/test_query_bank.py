@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.weight import QueryBankWeight
+from vitcapr.formats.embeddings import Embeddings, QueryBankWeight
 from vitcapr.metrics import query_bank
 from vitcapr.metrics.query_bank import corrected, hubness, weigh, without_hubness
 from vitcapr.metrics.ranks import rank_matches

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.metrics import read_metrics, write_metrics
+from vitcapr.formats.scores import read_metrics, write_metrics
 from vitcapr.metrics.bootstrap import mean_measure, ratio_measure
 from vitcapr.metrics.report import plain_score, score_of
 

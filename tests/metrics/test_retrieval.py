@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import read_embeddings
+from vitcapr.formats.embeddings import QueryBankWeight, read_embeddings
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.ranks import RankFile, Ranks
-from vitcapr.formats.weight import QueryBankWeight
+from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected

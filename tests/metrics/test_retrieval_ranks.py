@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vitcapr.errors import UserError
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 from vitcapr.metrics import ranks as module
 from vitcapr.metrics.ranks import rank_matches
 

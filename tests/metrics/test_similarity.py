@@ -16,7 +16,7 @@ from tests.encoders.two_towers import ROOM, bert_tokenizer, clip, save
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, write_captions
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.metrics import read_metrics
+from vitcapr.formats.scores import read_metrics
 from vitcapr.metrics.similarity import clip_scores, sentence_similarity
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from vitcapr.formats.summary import write_summary
-from vitcapr.formats.tables.markdown import to_page
+from vitcapr.formats.scores import write_summary
+from vitcapr.formats.tables import to_page
 from vitcapr.metrics.spread import Seeded, paired, spread, spread_tables
 from vitcapr.metrics.summary import tidy
 from vitcapr.pipeline.run import run_stage

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.summary import COLUMNS, read_summary, write_summary
-from vitcapr.formats.tables.table import Cell
+from vitcapr.formats.scores import COLUMNS, read_summary, write_summary
+from vitcapr.formats.tables import Cell
 from vitcapr.metrics.score_tables import score_tables, scores_page
 from vitcapr.metrics.summary import collect, tidy
 

@@ -13,7 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.comparison import of_artefacts
 from vitcapr.experiment.orphans import orphans
 from vitcapr.formats.kinds import Artefact
-from vitcapr.formats.summary import COLUMNS
+from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import read_run, read_runs, record_of_log
 from vitcapr.pipeline.run import run_stage

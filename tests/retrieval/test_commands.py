@@ -10,7 +10,7 @@ import torch
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.model_card import write_card
+from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.stages.embed import embed

@@ -20,7 +20,7 @@ from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.formats.model_card import write_card
+from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.data_flickr30k import data_flickr30k
 from vitcapr.stages.decode import decode

@@ -12,7 +12,7 @@ from PIL import Image
 
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import check_sealed
+from vitcapr.formats.store_manifest import check_sealed
 from vitcapr.store import int8_rows
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features

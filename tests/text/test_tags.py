@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tags import TAGS, TagTable
+from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.text import tags
 from vitcapr.text.english_tags import tag_english
 from vitcapr.text.tags import HanlpTagger, JiebaTagger, taggers

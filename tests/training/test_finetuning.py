@@ -22,7 +22,7 @@ from vitcapr.config.base import parse
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
-from vitcapr.formats.tags import TAGS, TagTable
+from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.metrics.ranks import rank_matches
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.embed_finetuned import embed_finetuned

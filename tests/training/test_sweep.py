@@ -13,7 +13,7 @@ import torch
 from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.errors import Preempted
-from vitcapr.formats.model_folder import read_model
+from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import sweep as sweep_module

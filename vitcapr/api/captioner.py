@@ -14,8 +14,8 @@ from vitcapr.api.decodings import choose_decoding
 from vitcapr.api.model_files import ModelFiles, find_model
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import read_sealed
-from vitcapr.formats.model_card import CARD, layer_of, read_card
+from vitcapr.formats.model import CARD, layer_of, read_card
+from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class TrainedCaptioner:
     @cached_property
     def _model(self) -> "Captioner":
         from vitcapr.encoders.precision import resolve_device
-        from vitcapr.formats.model_folder import read_model, rebuild
+        from vitcapr.formats.model import read_model, rebuild
         from vitcapr.models.captioners import build_captioner
 
         weights, card = read_model(self.folder)

@@ -7,7 +7,7 @@ from typing import Any
 from vitcapr.config.base import parse
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import WEIGHTS
+from vitcapr.formats.model import WEIGHTS
 from vitcapr.pipeline.records import RUNS, Run, read_run
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from vitcapr.errors import UserError
-from vitcapr.formats.coco import CocoCaption, read_coco_references, read_coco_results, read_instances
+from vitcapr.formats.captions import CocoCaption, read_coco_references, read_coco_results, read_instances
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.metrics import Score
+from vitcapr.formats.scores import Score
 from vitcapr.metrics import oracle
 from vitcapr.metrics.comparison import compare_systems, scored_system
 from vitcapr.metrics.inputs import one_line

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.formats.search_index import FAISS, IndexPart, IndexSources, read_part, write_part
+from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
 from vitcapr.retrieval.search import nearest
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from vitcapr.config.base import parse
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.feature_manifest import read_sealed
-from vitcapr.formats.model_card import CARD
+from vitcapr.formats.model import CARD
+from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.records import RUNS, read_run
 from vitcapr.store.layout import GROUP
 from vitcapr.store.writer import STORE_NAME_LENGTH, TERMS

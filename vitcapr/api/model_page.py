@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.files import read_json
-from vitcapr.formats.feature_manifest import read_sealed
 from vitcapr.formats.manifest import SPLITS
-from vitcapr.formats.summary import read_summary
-from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.formats.scores import read_summary
+from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.formats.tables import to_markdown
 from vitcapr.metrics.score_tables import score_tables
 
 _FRONT = """\

@@ -18,9 +18,9 @@ from vitcapr.api.model_page import model_page
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import read_file, read_json, readable_json, sha256_bytes, sha256_file, write_bytes
-from vitcapr.formats.feature_manifest import read_sealed
 from vitcapr.formats.kinds import BackboneFolder
-from vitcapr.formats.model_card import CARD, WEIGHTS, read_card
+from vitcapr.formats.model import CARD, WEIGHTS, read_card
+from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.remote_folder import RemoteFolder
 
 INDEX = "vitcapr-model.json"

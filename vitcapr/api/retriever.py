@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from vitcapr.api.model_files import ModelFiles, find_model
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.feature_manifest import read_sealed
-from vitcapr.formats.model_card import CARD, read_card
+from vitcapr.formats.model import CARD, read_card
+from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
+from vitcapr.formats.containers import read_parquet
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.parquet import read_parquet
 
 _SPLITS = ("train", "validation", "test")
 _HELD_OUT = {"test": 0.1, "validation": 0.05}

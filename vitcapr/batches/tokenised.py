@@ -89,7 +89,7 @@ def _token_list(encoding: Any, cut: int) -> TokenList:
 
 
 class WordTags(Protocol):
-    """Parts of speech of words: ``vitcapr.formats.tags.TagTable``."""
+    """Parts of speech of words: ``vitcapr.formats.tokens.TagTable``."""
 
     def at(self, caption: int, characters: Sequence[int]) -> list[int]:
         """The tags at the given characters of a caption; 0 if there is no word."""

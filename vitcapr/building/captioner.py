@@ -7,9 +7,9 @@ import numpy as np
 
 from vitcapr.config.captioner import CaptionerPhaseConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.history import History
-from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
 from vitcapr.training.reward import CiderReward

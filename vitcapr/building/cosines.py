@@ -11,7 +11,7 @@ from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.model_card import WEIGHTS
+from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever

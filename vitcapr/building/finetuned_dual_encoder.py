@@ -13,8 +13,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.pairs import read_pair_table
-from vitcapr.formats.tags import TAGS
-from vitcapr.formats.tokenizer import read_tokenizer
+from vitcapr.formats.tokens import TAGS, read_tokenizer
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
 from vitcapr.retrieval.finetuned_towers import build_finetuned, image_part, scratch_part, text_part
 from vitcapr.store.fill_pixels import PIXELS

@@ -10,7 +10,7 @@ from vitcapr.encoders.checkpoints import Checkpoint, locate, weights_digest
 from vitcapr.encoders.image_encoders import image_size_of
 from vitcapr.encoders.precision import dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
-from vitcapr.formats.feature_manifest import LAYERS
+from vitcapr.formats.store_manifest import LAYERS
 from vitcapr.store.origin import source_name
 
 

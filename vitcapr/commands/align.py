@@ -90,8 +90,8 @@ def _size(word: str) -> int | str | None:
 def _write(found: "Compared", output: Path) -> None:
     """The tables as CSV and Markdown, ``recall.pdf`` and ``recall.png``; print the tables."""
     from vitcapr.files import write_text
-    from vitcapr.formats.tables.csv import frame_to_csv
-    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.formats.terminal import print_listing
     from vitcapr.report.figures.alignment import alignment_curve
     from vitcapr.report.figures.style import save_figure
 

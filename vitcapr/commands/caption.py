@@ -151,8 +151,8 @@ def _draw(output: Path, picture: "Image", found: "CaptionedImage", captioner: "T
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
     """Print one caption per line after its log-probability, aligned; a terminal truncates long lines."""
-    from vitcapr.formats.tables.table import Table, row
-    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.formats.tables import Table, row
+    from vitcapr.formats.terminal import print_listing
 
     lines = [
         row(one["path"] if rank == 0 else "", f"{candidate['log_prob']:.2f}", candidate["caption"])

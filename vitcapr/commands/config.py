@@ -18,7 +18,7 @@ from vitcapr.errors import UserError
 from vitcapr.experiment.configuration import read_merged
 from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.experiment.experiment import Experiment, load_experiment
-from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
 Output = Annotated[Path | None, typer.Option(help="A file to write to instead of the terminal.")]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from vitcapr.api.evaluation import Evaluation
-    from vitcapr.formats.tables.table import Table
+    from vitcapr.formats.tables import Table
 
 
 def main(
@@ -63,7 +63,7 @@ def main(
 
     from vitcapr.api.evaluation import evaluate, evaluate_retrieval
     from vitcapr.files import write_text
-    from vitcapr.formats.tables.csv import frame_to_csv
+    from vitcapr.formats.containers import frame_to_csv
 
     if embeddings is None:
         assert results is not None
@@ -133,7 +133,7 @@ def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
 def _print(found: "Evaluation", results: Path | None, against: Path | None) -> None:
     from rich.console import Console
 
-    from vitcapr.formats.tables.terminal import to_listing
+    from vitcapr.formats.terminal import to_listing
 
     console = Console(highlight=False, soft_wrap=True)
     for table in _tables(found, results, against):
@@ -148,7 +148,7 @@ def _print(found: "Evaluation", results: Path | None, against: Path | None) -> N
 
 def _tables(found: "Evaluation", results: Path | None, against: Path | None) -> "list[Table]":
     """A row a score, times 100 where it is a share."""
-    from vitcapr.formats.tables.table import NOTHING, Table, row
+    from vitcapr.formats.tables import NOTHING, Table, row
     from vitcapr.metrics.comparison import ROW, comparison_rows
     from vitcapr.metrics.labels import COLUMNS
 

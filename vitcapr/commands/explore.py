@@ -8,7 +8,7 @@ import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import CARD
+from vitcapr.formats.model import CARD
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,7 +29,7 @@ def stats(
         for name in names:
             if name not in store.arrays:
                 raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
-        from vitcapr.formats.tables.terminal import print_listing
+        from vitcapr.formats.terminal import print_listing
         from vitcapr.store.statistics import statistics, statistics_tables
 
         with _scheduler(scheduler):

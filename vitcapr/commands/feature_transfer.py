@@ -33,7 +33,7 @@ def push(
     patience: Patience = 60.0,
 ) -> None:
     """Copy a store to a remote folder. When repeated, it sends only missing files."""
-    from vitcapr.formats.feature_manifest import read_sealed
+    from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.progress import Reporter
     from vitcapr.store.reader import open_features
     from vitcapr.store.remote_folder import RemoteFolder

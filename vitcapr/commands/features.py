@@ -59,7 +59,7 @@ def verify(
     delete: Annotated[bool, typer.Option("--delete", help="Delete damaged chunks.")] = False,
 ) -> None:
     """Read every chunk and compare it with its checksum."""
-    from vitcapr.formats.feature_manifest import read_sealed
+    from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.progress import format_bytes
     from vitcapr.store.verify import check_chunks
 

@@ -31,8 +31,8 @@ def main(
     from vitcapr.api.evaluation import evaluate
     from vitcapr.data.flickr import parse_token_file
     from vitcapr.files import read_file, write_text
-    from vitcapr.formats.judgments import read_crowdflower, read_expert
-    from vitcapr.formats.tables.csv import frame_to_csv
+    from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.formats.scores import read_crowdflower, read_expert
     from vitcapr.metrics.judgments import agreement, candidates_of
 
     judgments = read_expert(expert) if expert is not None else read_crowdflower(crowdflower)  # type: ignore[arg-type]
@@ -58,8 +58,8 @@ def main(
 
 
 def _print(table: "pd.DataFrame") -> None:
-    from vitcapr.formats.tables.table import Table, number, row
-    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.formats.tables import Table, number, row
+    from vitcapr.formats.terminal import print_listing
     from vitcapr.metrics.labels import COLUMNS
 
     rows = []

@@ -112,8 +112,8 @@ def _write_page(
 
 def _print(found: Sequence[tuple[float, str, str]]) -> None:
     """Print one line per result with cosine, image and caption, numbered from 1."""
-    from vitcapr.formats.tables.table import Table, row
-    from vitcapr.formats.tables.terminal import print_listing
+    from vitcapr.formats.tables import Table, row
+    from vitcapr.formats.terminal import print_listing
 
     rows = [row(str(rank), f"{score:.3f}", name, caption) for rank, (score, name, caption) in enumerate(found, 1)]
     if rows:

@@ -13,8 +13,8 @@ def main(summary: Summary) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from vitcapr.formats.summary import read_summary
-    from vitcapr.formats.tables.terminal import to_rich
+    from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.terminal import to_rich
     from vitcapr.metrics.score_tables import score_tables
 
     console = Console(highlight=False)

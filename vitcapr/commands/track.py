@@ -12,9 +12,9 @@ import typer
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
-from vitcapr.formats.history import read_history
-from vitcapr.formats.model_card import CARD
-from vitcapr.formats.summary import read_summary
+from vitcapr.formats.model import CARD
+from vitcapr.formats.scores import read_summary
+from vitcapr.formats.training import read_history
 from vitcapr.pipeline.changes import leaves
 
 HISTORY = "history.csv"

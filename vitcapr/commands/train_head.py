@@ -129,7 +129,7 @@ def _recalls(
     """Recall@K of the held-out images and all their captions, and the size of the pool."""
     import numpy as np
 
-    from vitcapr.formats.model_folder import read_model
+    from vitcapr.formats.model import read_model
     from vitcapr.metrics.ranks import rank_matches
     from vitcapr.models.dual_encoder import build_dual_encoder
     from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder

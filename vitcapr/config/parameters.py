@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vitcapr.config.schema import schema_text
-from vitcapr.formats.tables.markdown import to_markdown
-from vitcapr.formats.tables.table import Table, row
+from vitcapr.formats.tables import Table, row, to_markdown
 
 HEAD = """\
 # Configuration

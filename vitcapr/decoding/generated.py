@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.formats.attention import AttentionTable
-from vitcapr.formats.captions import Candidate
+from vitcapr.formats.captions import AttentionTable, Candidate
 
 
 def candidates_of(

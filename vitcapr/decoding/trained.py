@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vitcapr.errors import UserError
-from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner

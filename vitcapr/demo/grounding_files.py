@@ -12,7 +12,7 @@ from PIL import Image
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.demo.grounding import MaskedPicture
 from vitcapr.errors import UserError
-from vitcapr.formats.attention import read_attention
+from vitcapr.formats.captions import read_attention
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.bootstrap import Array
 from vitcapr.progress import Reporter

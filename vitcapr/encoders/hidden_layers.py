@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from vitcapr.encoders.image_encoders import ImageEncoder
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import arrays_of_layer
+from vitcapr.formats.store_manifest import arrays_of_layer
 
 
 class WithHiddenLayers:

@@ -13,7 +13,7 @@ from vitcapr.encoders.image_encoders import ImageEncoder, Pool, load_image_encod
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import arrays_of_layer
+from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.store.int8 import dequantise, dtype_of, quantise
 
 

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.experiment.experiment import Experiment
-from vitcapr.formats.tables.table import Table, row
+from vitcapr.formats.tables import Table, row
 from vitcapr.pipeline.paths import can_only_be_a_folder, find_backbone
 
 

@@ -1,13 +1,19 @@
-"""``embeddings.npz``: the images and captions of a split as points of one space."""
+"""``embeddings.npz`` of a split, the search index of a retriever, and weights selected with them."""
 
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from pydantic import Field
 
 from vitcapr.errors import UserError
-from vitcapr.formats.arrays import read_arrays, write_arrays
+from vitcapr.files import canonical_json, read_json, sha256_bytes, write_json
+from vitcapr.formats.containers import JsonRecord, read_arrays, read_parquet, write_array, write_arrays, write_table
 from vitcapr.formats.manifest import Manifest
 
 Rows = npt.NDArray[np.int32]
@@ -51,7 +57,7 @@ def read_embeddings(path: Path) -> Embeddings:
     what, remedy = "the embeddings of a split", "run the embed stage"
     found = Embeddings(**read_arrays(path, _KINDS, what, remedy))
     try:
-        _check(found)
+        _check_embeddings(found)
     except ValueError as error:
         raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
     return found
@@ -83,7 +89,7 @@ def read_split_embeddings(path: Path, data: Manifest, split: str) -> Embeddings:
     return found
 
 
-def _check(found: Embeddings) -> None:
+def _check_embeddings(found: Embeddings) -> None:
     images, captions = found.images.shape, found.captions.shape
     if len(images) != 2 or len(captions) != 2 or images[1] != captions[1]:
         raise ValueError(f"images {images} and captions {captions} are not of one space")
@@ -103,3 +109,137 @@ def _check(found: Embeddings) -> None:
     odd = sum(int((~np.isfinite(vectors).all(axis=1)).sum()) for vectors in (found.images, found.captions))
     if odd:
         raise ValueError(f"{odd} embeddings are not finite")
+
+
+FORMAT = "vitcapr-search-index-1"
+FOLDER, CARD, FAISS = "search", "index.json", "images.faiss"
+
+
+@dataclass(frozen=True)
+class IndexSources:
+    """What the embeddings of an index were made from.
+
+    Attributes:
+        weights: digest of the retriever's weights.
+        features: fingerprints of the stores: of the backbone, then of the augmented views.
+        manifest: digest of the data set's manifest.json.
+    """
+
+    weights: str
+    features: tuple[str, ...]
+    manifest: str
+
+    def folder(self, retriever: Path) -> Path:
+        """Where the index of these sources lies."""
+        key = sha256_bytes(canonical_json({"format": FORMAT, **asdict(self)}).encode())[:16]
+        return retriever / FOLDER / key
+
+
+@dataclass(frozen=True)
+class IndexPart:
+    """The embeddings of the images or of the captions.
+
+    Attributes:
+        vectors: (n, E) float32, memory-mapped.
+        table: n rows; of images ``image_id, path, split, caption`` (its first), of captions ``text, path, split``.
+    """
+
+    vectors: np.ndarray
+    table: "pa.Table"
+
+    def column(self, name: str) -> np.ndarray:
+        return np.asarray(self.table.column(name).to_numpy(zero_copy_only=False))
+
+    def rows(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows with these numbers, in their order."""
+        found: list[dict[str, Any]] = self.table.take(pa.array(numbers, pa.int64())).to_pylist()
+        return found
+
+
+def read_part(folder: Path, name: str) -> IndexPart | None:
+    """A part of an index; None if it is not there, or not whole."""
+    try:
+        vectors = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        table = read_parquet(folder / f"{name}.parquet")
+    except (OSError, ValueError, EOFError, pa.ArrowException, UserError):
+        return None
+    if vectors.ndim != 2 or vectors.dtype != np.float32 or len(vectors) != table.num_rows:
+        return None
+    return IndexPart(vectors, table)
+
+
+def write_part(
+    retriever: Path, sources: IndexSources, name: str, vectors: np.ndarray, columns: Mapping[str, Any]
+) -> None:
+    """Write a part of an index. Indexes of earlier weights of the retriever are deleted.
+
+    Raises:
+        OSError: the folder of the retriever is read-only.
+    """
+    folder = sources.folder(retriever)
+    for other in folder.parent.glob(f"*/{CARD}"):
+        if _weights_of(other) != sources.weights:
+            shutil.rmtree(other.parent, ignore_errors=True)
+    write_json(folder / CARD, {"format": FORMAT, **asdict(sources)})
+    write_array(folder / f"{name}.npy", np.ascontiguousarray(vectors, np.float32))
+    write_table(folder / f"{name}.parquet", pa.table(dict(columns)))
+
+
+def _weights_of(card: Path) -> object:
+    """The digest of the weights; None for a damaged card."""
+    try:
+        content = read_json(card)
+    except UserError:
+        return None
+    return content.get("weights") if isinstance(content, dict) else None
+
+
+@dataclass(frozen=True)
+class ChosenWeight(JsonRecord):
+    """The fields of every weight; a stage adds its own."""
+
+    KIND: ClassVar[str] = "a weight"
+
+    weight: Annotated[float, Field(ge=0, le=1)]
+    curve: list[dict[str, float]]
+    """A row for everything that was tried: ``weight``, what else was varied, and what came of it."""
+
+
+@dataclass(frozen=True)
+class RerankingWeight(ChosenWeight):
+    """The weight of a retriever in reranking, and the conditions under which it means something."""
+
+    FORMAT: ClassVar[str] = "vitcapr-reranking-weight-1"
+    REMEDY: ClassVar[str] = "run tune_reranking"
+
+    length_penalty: Annotated[float, Field(ge=0)]
+    select_by: str
+    """The score that decided."""
+    decoded: float
+    """That score of the captions as they were decoded, before any reranking."""
+    retriever: str
+    """sha256 of the weights of the retriever."""
+    protocol: str
+
+
+@dataclass(frozen=True)
+class QueryBankWeight(ChosenWeight):
+    """The weight of a query bank in the correction of scores for hubness."""
+
+    FORMAT: ClassVar[str] = "vitcapr-query-bank-1"
+    REMEDY: ClassVar[str] = "run weigh_query_bank"
+
+    inverse_temperature: Annotated[float, Field(gt=0)]
+    images: Annotated[int, Field(ge=1)]
+    """In the bank."""
+    captions: Annotated[int, Field(ge=1)]
+    chosen_by: str
+
+    @property
+    def protocol(self) -> str:
+        """The part of a protocol that describes the correction of the scores."""
+        bank = f"train {self.images}images {self.captions}captions"
+        return (
+            f"query-bank:{bank},inverse-temperature={self.inverse_temperature:g},weight={self.weight:g} "
+            f"chosen on validation"
+        )

@@ -20,8 +20,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.parquet import read_frame, to_arrow, write_table
-from vitcapr.formats.records import read_record
+from vitcapr.formats.containers import read_frame, read_record, to_arrow, write_table
 
 FORMAT = "vitcapr-manifest-1"
 _LEADS_OUT = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)")

@@ -1,4 +1,4 @@
-"""``vocabulary.json``: the words that a captioner knows, by number."""
+"""``vocabulary.json``: the words of a captioner, by number; ``vectors.npy``: the initial embedding of these words."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,11 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_json
-from vitcapr.formats.records import read_record
+from vitcapr.formats.containers import read_array, read_record, write_array
 
 FORMAT = "vitcapr-vocabulary-1"
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
@@ -197,3 +199,29 @@ class _Content(BaseModel):
 
 
 _CONTENT = TypeAdapter(_Content)
+
+
+_VECTORS, _VECTORS_REMEDY = "an embedding of words", "run the stage word_vectors"
+
+
+def write_word_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
+    """Write a row for each word of a vocabulary."""
+    write_array(path, vectors)
+
+
+def read_word_vectors(path: Path) -> NDArray[np.float32]:
+    """(V, D) float32.
+
+    Raises:
+        UserError: the file is missing, is no such array, or a number is not finite.
+    """
+    vectors = read_array(path, np.float32, _VECTORS, _VECTORS_REMEDY)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        reason = "a number is not finite" if vectors.ndim == 2 else f"its shape is {vectors.shape}"
+        raise UserError(f"not {_VECTORS}: {reason}", where=path, remedy=f"{_VECTORS_REMEDY} again")
+    return vectors
+
+
+def write_coverage(path: Path, coverage: Mapping[str, Any]) -> None:
+    """Write the fields of :meth:`vitcapr.text.word_vectors.Coverage.as_dict`."""
+    write_json(path, dict(coverage))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tables.table import Table, row
+from vitcapr.formats.tables import Table, row
 from vitcapr.metrics.bootstrap import compare
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.report import interval_protocol

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from vitcapr.formats.tables.table import Cell, number
+from vitcapr.formats.tables import Cell, number
 
 
 class ScoreGroup(NamedTuple):

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.metrics import read_metrics
-from vitcapr.formats.per_image import read_per_image
-from vitcapr.formats.tables.markdown import to_markdown
-from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
+from vitcapr.formats.scores import read_metrics, read_per_image
+from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown
 from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
 from vitcapr.metrics.columns import GROUNDING, LANGUAGE, REFERENCES
 from vitcapr.metrics.labels import COLUMNS, in_groups

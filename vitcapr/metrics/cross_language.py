@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.metrics import Score
+from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import ratio_measure
 from vitcapr.metrics.ranks import read_rows
 from vitcapr.metrics.report import plain_score, score_of

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import kendalltau
 
 from vitcapr.errors import UserError
-from vitcapr.formats.judgments import Judgment
+from vitcapr.formats.scores import Judgment
 from vitcapr.metrics.bootstrap import LEVEL, Array
 
 VARIANTS = ("b", "c")

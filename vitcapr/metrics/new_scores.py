@@ -15,7 +15,7 @@ def new_scores(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
     """A line for all rows of the tables that are new, and one for each row whose scores changed.
 
     Args:
-        before, after: the summaries before and after the run (:mod:`vitcapr.formats.summary`).
+        before, after: the summaries before and after the run (:mod:`vitcapr.formats.scores`).
     """
     old = {key: dict(zip(part["metric"], part["value"], strict=True)) for key, part in before.groupby(_ROW, sort=False)}
     added, changed = [], []

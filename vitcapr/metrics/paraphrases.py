@@ -13,7 +13,9 @@ from pathlib import Path
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_bytes, sha256_file
-from vitcapr.formats.paraphrases import CARD, TABLE, ParaphrasesCard
+from vitcapr.formats.scores import PARAPHRASES_CARD as CARD
+from vitcapr.formats.scores import PARAPHRASES_TABLE as TABLE
+from vitcapr.formats.scores import ParaphrasesCard
 from vitcapr.metrics import java
 
 _LINES = 3

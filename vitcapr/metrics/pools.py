@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.metrics import Score
-from vitcapr.formats.pools import Pools
+from vitcapr.formats.pairs import Pools
+from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.weight import QueryBankWeight
+from vitcapr.formats.embeddings import Embeddings, QueryBankWeight
 from vitcapr.metrics.ranks import Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.errors import UserError
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 
 Float32s = npt.NDArray[np.float32]
 

@@ -2,7 +2,7 @@
 
 import math
 
-from vitcapr.formats.metrics import Score
+from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import Measure, interval
 
 _DECIMALS = 8

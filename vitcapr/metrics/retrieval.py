@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
 from vitcapr.metrics.columns import IMAGE_TO_TEXT, TEXT_TO_IMAGE, ScoreColumn
 from vitcapr.metrics.ranks import Matrix, Truth, rank_matches, read_rows

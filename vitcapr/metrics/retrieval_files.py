@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.ranks import RankFile
-from vitcapr.formats.weight import QueryBankWeight
+from vitcapr.formats.scores import RankFile
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from vitcapr.formats.metrics import Score
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks, Score
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.report import plain_score, score_of

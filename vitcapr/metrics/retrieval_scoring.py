@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.metrics import Score
-from vitcapr.formats.ranks import RankFile
+from vitcapr.formats.scores import RankFile, Score
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth, rank_matches

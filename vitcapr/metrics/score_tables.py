@@ -5,8 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from vitcapr.formats.tables.markdown import to_page
-from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
+from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_page
 from vitcapr.metrics.columns import GROUPS, ScoreColumn
 from vitcapr.metrics.labels import in_groups
 

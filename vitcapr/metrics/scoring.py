@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from vitcapr.formats.metrics import Score
+from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.inputs import Caption

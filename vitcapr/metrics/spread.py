@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
+from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.columns import IMAGE_TO_TEXT, REFERENCES, TEXT_TO_IMAGE, ScoreColumn
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.metrics.labels import in_groups

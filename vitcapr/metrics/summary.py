@@ -8,7 +8,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from vitcapr.errors import UserError
-from vitcapr.formats.summary import COLUMNS, read_summary, typed, write_summary
+from vitcapr.formats.scores import COLUMNS, read_summary, typed, write_summary
 
 _LOCK_SECONDS = 60
 

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from vitcapr.batches.loader import FeatureSource, GatheredArray
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import layer_of
-from vitcapr.formats.model_folder import read_model, rebuild
+from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
 from vitcapr.store.reader import FeatureStore

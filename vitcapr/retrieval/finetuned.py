@@ -15,8 +15,7 @@ from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.precision import autocast
 from vitcapr.errors import UserError
-from vitcapr.formats.model_folder import read_model, rebuild
-from vitcapr.formats.tower_readers import READERS, read_tower_readers
+from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
 from vitcapr.retrieval.finetuned_towers import build_finetuned
 from vitcapr.store.fill_pixels import PIXELS

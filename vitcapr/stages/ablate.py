@@ -30,8 +30,8 @@ def ablate(
 ) -> None:
     """Compare Recall@K of models with that of a whole model, with paired intervals."""
     from vitcapr.files import write_text
-    from vitcapr.formats.tables.csv import frame_to_csv
-    from vitcapr.formats.tables.markdown import to_page
+    from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.formats.tables import to_page
     from vitcapr.metrics.ablation import ablation_numbers, ablation_tables
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed

@@ -12,8 +12,8 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
     import os
     from pathlib import Path
 
-    from vitcapr.formats.feature_manifest import read_sealed, write_sealed
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.store_manifest import read_sealed, write_sealed
     from vitcapr.store.reader import open_features
 
     with open_features(store) as features:

@@ -37,8 +37,8 @@ def align(
     """
     from vitcapr.batches.pairing import pair_by_manifest
     from vitcapr.files import write_text
+    from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tables.csv import frame_to_csv
     from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.store.identity import check_captions
     from vitcapr.store.reader import open_features

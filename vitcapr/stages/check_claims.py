@@ -24,7 +24,7 @@ def check_claims(
     from vitcapr.demo.scenes.reading import read_caption
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.report import interval_protocol, score_of
 

@@ -21,7 +21,7 @@ def compare(
 ) -> None:
     """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
     from vitcapr.files import write_text
-    from vitcapr.formats.comparison import write_comparison
+    from vitcapr.formats.scores import write_comparison
     from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
 
     systems = read_scored(before, before_images), read_scored(after, after_images)

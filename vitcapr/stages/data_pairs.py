@@ -36,7 +36,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
-    from vitcapr.formats.cleaning import write_cleaning
+    from vitcapr.formats.pairs import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 
     wanted = settings.pairs

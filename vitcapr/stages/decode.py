@@ -48,10 +48,9 @@ def decode(
     from vitcapr.decoding.generated import attention_of, candidates_of
     from vitcapr.decoding.trained import open_captioner
     from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
-    from vitcapr.formats.attention import write_attention
-    from vitcapr.formats.captions import write_captions
+    from vitcapr.formats.captions import write_attention, write_captions
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.model_card import CARD, layer_of, read_card
+    from vitcapr.formats.model import CARD, layer_of, read_card
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.store.identity import check_images
     from vitcapr.store.layer import of_layer

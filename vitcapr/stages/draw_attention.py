@@ -45,7 +45,7 @@ def draw_attention(
     """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
     those with the longest captions."""
     from vitcapr.data.images import ImageSource
-    from vitcapr.formats.attention import read_attention
+    from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.report.figures.attended import check_words, choose_attended, shown_words

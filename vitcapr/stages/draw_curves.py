@@ -47,7 +47,7 @@ def draw_curves(
     backbone: In[HistoryFile] | None = None,
 ) -> None:
     """Draw the training curves of captioners, retrievers and the backbone."""
-    from vitcapr.formats.history import read_history
+    from vitcapr.formats.training import read_history
     from vitcapr.report.figures.curves import backbone_curves, retriever_curves, training_curves
     from vitcapr.report.figures.style import save_pictures
 

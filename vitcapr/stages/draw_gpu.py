@@ -37,7 +37,7 @@ def draw_gpu(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw GPU use and memory during training. For a training without a GPU, name the device instead."""
-    from vitcapr.formats.gpu_use import read_gpu_use
+    from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use
     from vitcapr.report.figures.style import save_pictures
 

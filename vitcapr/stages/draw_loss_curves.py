@@ -30,7 +30,7 @@ def draw_loss_curves(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw the training and validation losses of several trainings over the epochs."""
-    from vitcapr.formats.history import read_history
+    from vitcapr.formats.training import read_history
     from vitcapr.report.figures.curves import loss_curves
     from vitcapr.report.figures.style import save_pictures
 

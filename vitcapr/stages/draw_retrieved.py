@@ -43,7 +43,7 @@ def draw_retrieved(
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.embeddings import read_split_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.ranks import read_ranks_of
+    from vitcapr.formats.scores import read_ranks_of
     from vitcapr.report.figures.examples import read_picture
     from vitcapr.report.figures.failures import caption_failures, image_failures
     from vitcapr.report.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image

@@ -77,7 +77,7 @@ def draw_rollout(
     from vitcapr.encoders.image_encoders import image_size_of
     from vitcapr.encoders.preprocess import read_preprocessing
     from vitcapr.encoders.rollout import AttendingBackbone
-    from vitcapr.formats.attention import read_attention
+    from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.attended import choose_attended
     from vitcapr.report.figures.examples import read_picture

@@ -56,7 +56,7 @@ def embed_finetuned(
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.embeddings import Embeddings, write_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tags import TagTable
+    from vitcapr.formats.tokens import TagTable
     from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.finetuned import FinetunedEmbedder, check_tags, open_finetuned
     from vitcapr.store.reader import open_features

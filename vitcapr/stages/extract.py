@@ -49,8 +49,8 @@ def extract(
     from vitcapr.encoders.image_encoders import NO_GRID, kind_of, load_image_encoder
     from vitcapr.encoders.memory import memory_line
     from vitcapr.encoders.precision import dtype_name, resolve_device
-    from vitcapr.formats.feature_manifest import FORMAT
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.store_manifest import FORMAT
     from vitcapr.store.claims import claimed
     from vitcapr.store.fill_images import extract_chunks, layouts_of, photographs_of, shape_of
     from vitcapr.store.known_rows import KnownRows, write_row_digests

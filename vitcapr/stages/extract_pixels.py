@@ -42,8 +42,8 @@ def extract_pixels(
     from vitcapr.encoders.checkpoints import locate
     from vitcapr.encoders.image_encoders import image_size_of
     from vitcapr.encoders.preprocess import read_preprocessing
-    from vitcapr.formats.feature_manifest import FORMAT
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.store_manifest import FORMAT
     from vitcapr.store.fill_images import photographs_of
     from vitcapr.store.fill_pixels import PIXELS, decode_chunks, pixel_layout
     from vitcapr.store.known_rows import KnownRows, write_row_digests

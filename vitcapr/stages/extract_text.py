@@ -37,8 +37,8 @@ def extract_text(
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
     from vitcapr.encoders.word_vectors import WordVectorEncoder
-    from vitcapr.formats.feature_manifest import FORMAT
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.store_manifest import FORMAT
     from vitcapr.store.claims import claimed
     from vitcapr.store.fill_texts import CHUNK, TEXT, encode_captions, text_layout
     from vitcapr.store.known_rows import KnownRows, write_row_digests

@@ -31,7 +31,7 @@ def feature_statistics(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from vitcapr.files import write_json, write_text
-    from vitcapr.formats.tables.markdown import to_page
+    from vitcapr.formats.tables import to_page
     from vitcapr.store.reader import open_features
     from vitcapr.store.statistics import statistics as statistics_of
     from vitcapr.store.statistics import statistics_tables

@@ -48,8 +48,8 @@ def finetune(
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tags import TagTable
-    from vitcapr.formats.tower_readers import READERS, write_tower_readers
+    from vitcapr.formats.model import READERS, write_tower_readers
+    from vitcapr.formats.tokens import TagTable
     from vitcapr.models.finetuned_dual_encoder import layer_rates
     from vitcapr.retrieval.finetuned import check_tags
     from vitcapr.store.reader import open_features

@@ -94,10 +94,9 @@ def first_page(
     from vitcapr.files import write_text
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.embeddings import read_split_embeddings
-    from vitcapr.formats.history import read_history
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.ranks import read_ranks_of
-    from vitcapr.formats.summary import read_summary
+    from vitcapr.formats.scores import read_ranks_of, read_summary
+    from vitcapr.formats.training import read_history
     from vitcapr.metrics.score_tables import score_tables
     from vitcapr.pipeline.commit import commit_of
     from vitcapr.report.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves

@@ -24,7 +24,7 @@ def ground(
     from vitcapr.demo.grounding_files import attention_by_image, object_words, read_pictures
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.scores import write_metrics
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.report import interval_protocol, score_of

@@ -20,7 +20,7 @@ def measure_information(
     of the latter end in _before."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.report import plain_score
     from vitcapr.metrics.retrieval_files import check_pool
     from vitcapr.studies.papers.embedding_information import PROTOCOL, embedding_information

@@ -32,11 +32,9 @@ def pair_claims(
         text_length,
     )
     from vitcapr.files import write_text
-    from vitcapr.formats.claims import write_claims
-    from vitcapr.formats.cleaning import read_cleaning
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.pairs import read_pair_table
-    from vitcapr.formats.tables.markdown import to_markdown
+    from vitcapr.formats.pairs import read_cleaning, read_pair_table, write_claims
+    from vitcapr.formats.tables import to_markdown
 
     data = read_manifest(manifest)
     raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"]

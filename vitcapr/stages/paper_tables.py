@@ -40,7 +40,7 @@ def paper_tables(
     blip2-flickr30k: the retrievers ``raw``, ``linear`` and ``mlp``. For bert-vit: the fine-tuned dual
     encoder ``fine_tuned`` and the retriever ``devise``. What has another name is a row of its own.
     """
-    from vitcapr.formats.summary import read_summary
+    from vitcapr.formats.scores import read_summary
     from vitcapr.studies.papers.tables import paper_tables as tables_of
     from vitcapr.studies.papers.tables import write_paper_tables
 

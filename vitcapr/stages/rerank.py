@@ -53,8 +53,8 @@ def rerank(
 
     from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
+    from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.weight import RerankingWeight
 
     if (weight is None) == (settings.weight is None):
         raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")

@@ -33,11 +33,9 @@ def score(
 
     Without the paraphrases, METEOR reads its whole table.
     """
-    from vitcapr.formats.captions import read_results
-    from vitcapr.formats.coco import read_instances
+    from vitcapr.formats.captions import read_instances, read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
-    from vitcapr.formats.per_image import write_per_image
+    from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics import java, oracle
     from vitcapr.metrics.inputs import check_candidates

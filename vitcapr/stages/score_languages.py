@@ -20,7 +20,7 @@ def score_languages(
     """Rank the captions of each language for each caption of every other."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import Score, write_metrics
+    from vitcapr.formats.scores import Score, write_metrics
     from vitcapr.metrics.cross_language import pairs_of_languages
     from vitcapr.metrics.retrieval_files import check_pool
 

@@ -32,7 +32,7 @@ def score_retrieval(
     """
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.retrieval_files import check_pool, read_correction
     from vitcapr.metrics.retrieval_scoring import score_embeddings, shown_recalls
 

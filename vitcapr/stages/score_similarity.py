@@ -55,7 +55,7 @@ def score_similarity(
     from vitcapr.building.similarity import SentenceVectors, bert_scores, image_vectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.metrics import write_metrics
+    from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.bootstrap import Measure
     from vitcapr.metrics.inputs import check_candidates
     from vitcapr.metrics.references import references_of, sample_references

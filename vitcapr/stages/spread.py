@@ -29,9 +29,9 @@ def spread(
 ) -> None:
     """Say how far scores lie apart over seeds, and which models differ by more."""
     from vitcapr.files import write_text
-    from vitcapr.formats.summary import read_summary
-    from vitcapr.formats.tables.csv import frame_to_csv
-    from vitcapr.formats.tables.markdown import to_page
+    from vitcapr.formats.containers import frame_to_csv
+    from vitcapr.formats.scores import read_summary
+    from vitcapr.formats.tables import to_page
     from vitcapr.metrics import spread as seed_spread
 
     models = {name: seed_spread.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}

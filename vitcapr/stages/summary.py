@@ -17,8 +17,7 @@ def summary(
 ) -> None:
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
     from vitcapr.files import write_text
-    from vitcapr.formats.metrics import read_metrics
-    from vitcapr.formats.summary import write_summary
+    from vitcapr.formats.scores import read_metrics, write_summary
     from vitcapr.metrics.score_tables import scores_page
     from vitcapr.metrics.summary import collect, tidy
 

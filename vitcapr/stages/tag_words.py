@@ -19,7 +19,7 @@ def tag_words(
     """Tag the words of all captions with the tagger of their language."""
     from vitcapr.files import sha256_file
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tags import TagTable, write_tags_card
+    from vitcapr.formats.tokens import TagTable, write_tags_card
     from vitcapr.text.tags import taggers
 
     captions = read_manifest(manifest).captions

@@ -24,8 +24,8 @@ def train_backbone(
     from vitcapr.demo.backbone import save_backbone, train_vit
     from vitcapr.demo.backbone_data import names_of_train, read_split, size_of_pictures
     from vitcapr.encoders.precision import resolve_device, resolve_dtype
-    from vitcapr.formats.history import write_history
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.formats.training import write_history
 
     training = settings.trained_backbone
     data = read_manifest(manifest)

@@ -56,7 +56,7 @@ def train_captioner(
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.model_card import WEIGHTS
+    from vitcapr.formats.model import WEIGHTS
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.captioners import build_captioner

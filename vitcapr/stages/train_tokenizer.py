@@ -24,7 +24,7 @@ def train_tokenizer(
 ) -> None:
     """Train a WordPiece tokenizer on the captions of the training split only."""
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.tokenizer import write_tokenizer
+    from vitcapr.formats.tokens import write_tokenizer
     from vitcapr.text.wordpiece import train_wordpiece
 
     wanted = settings.tokenizer

@@ -52,8 +52,8 @@ def tune_reranking(
     """Choose the weight of a retriever in reranking, on the validation split."""
     from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
+    from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.weight import RerankingWeight
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
     from vitcapr.metrics.references import references_of
 

@@ -30,8 +30,7 @@ def word_vectors(
     """Look up the words of a vocabulary in a word-vector file and write the initial embedding."""
     from pathlib import Path
 
-    from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.formats.word_vectors import write_coverage, write_word_vectors
+    from vitcapr.formats.vocabulary import Vocabulary, write_coverage, write_word_vectors
     from vitcapr.text.word_vectors import VectorFile, initial_embedding
 
     named = settings.word_vectors

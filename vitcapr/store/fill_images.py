@@ -20,8 +20,8 @@ from vitcapr.encoders.image_encoders import NO_GRID, ImageEncoder
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import SCALE
 from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.store_manifest import SCALE
 from vitcapr.progress import Tracker
 from vitcapr.store.int8 import dtype_of, quantise
 from vitcapr.store.known_rows import KnownRows

@@ -18,7 +18,7 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.files import check_is_file, read_file, read_json
-from vitcapr.formats.parquet import read_parquet
+from vitcapr.formats.containers import read_parquet
 
 Row = Callable[[int], np.ndarray]
 ID_NAMES = ("image_id", "caption_id", "ids", "id", "key")

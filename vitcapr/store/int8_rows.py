@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from vitcapr.formats.feature_manifest import SCALE
+from vitcapr.formats.store_manifest import SCALE
 from vitcapr.store.reader import FeatureArray
 
 _MOST = 32_767

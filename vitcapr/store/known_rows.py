@@ -14,7 +14,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, write_bytes
-from vitcapr.formats.feature_manifest import LAYERS, SCALE, arrays_of_layer
+from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path
 from vitcapr.store.writer import StoreWriter, finished, read_layouts
 

@@ -4,7 +4,7 @@ import re
 from copy import copy
 
 from vitcapr.errors import UserError
-from vitcapr.formats.feature_manifest import arrays_of_layer
+from vitcapr.formats.store_manifest import arrays_of_layer
 from vitcapr.store.reader import FeatureStore
 
 _OF_A_LAYER = re.compile(r"(?:cls|patches)_([1-9][0-9]*)")

@@ -16,7 +16,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.feature_manifest import IDENTITIES, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
 from vitcapr.store.layout import chunk_path, decode_ids
 from vitcapr.store.soundness import check_metadata, check_sample, check_sizes, repair
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
-from vitcapr.formats.feature_manifest import IDENTITIES, check_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, check_sealed
 from vitcapr.store.layout import ArrayLayout, chunk_path, decode_ids
 from vitcapr.store.remote_folder import RemoteFolder
 

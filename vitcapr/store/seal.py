@@ -7,9 +7,8 @@ from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats import feature_manifest
-from vitcapr.formats.feature_manifest import FORMAT
-from vitcapr.formats.feature_part import FeaturePart
+from vitcapr.formats import store_manifest
+from vitcapr.formats.store_manifest import FORMAT, FeaturePart
 from vitcapr.store.claims import alone
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, encode_ids
 from vitcapr.store.writer import (
@@ -119,7 +118,7 @@ def write_sealed(
         manifest["grid"] = attributes["grid"]
     if copied := copied_rows(writer.folder, range(len(next(iter(checksums.values()))))):
         manifest["copied"] = copied
-    feature_manifest.write_sealed(output, manifest)
+    store_manifest.write_sealed(output, manifest)
     return manifest
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from vitcapr.formats.tables.table import Table, number, row
+from vitcapr.formats.tables import Table, number, row
 from vitcapr.store.reader import FeatureArray, FeatureStore, open_features
 
 _SPAN_BYTES = 32 << 20

@@ -4,8 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.formats.feature_manifest import read_sealed
-from vitcapr.formats.feature_part import FeaturePart
+from vitcapr.formats.store_manifest import FeaturePart, read_sealed
 from vitcapr.store.layout import CHECKSUMS, GROUP
 from vitcapr.store.writer import STORE_NAME_LENGTH
 

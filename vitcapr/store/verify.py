@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vitcapr.files import sha256_file
-from vitcapr.formats.feature_manifest import IDENTITIES, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
 from vitcapr.store.layout import CHECKSUMS, ArrayLayout, checksum_path, chunk_path
 
 

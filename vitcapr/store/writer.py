@@ -13,7 +13,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
-from vitcapr.formats.feature_manifest import IDENTITIES
+from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Literal, Protocol
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tags import TAGS, Tagged
+from vitcapr.formats.tokens import TAGS, Tagged
 from vitcapr.text.english_tags import tag_english
 
 _JIEBA = {"n": "NOUN", "t": "NOUN", "s": "NOUN", "f": "NOUN", "v": "VERB", "a": "ADJ", "b": "ADJ", "z": "ADJ"}

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from vitcapr.files import write_text
-from vitcapr.formats.gpu_use import gpu_csv, gpu_row, whole_rows
+from vitcapr.formats.training import gpu_csv, gpu_row, whole_rows
 
 _GIB = 2**30
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
-from vitcapr.formats.history import History, write_history
-from vitcapr.formats.model_folder import write_model
+from vitcapr.formats.model import write_model
+from vitcapr.formats.training import History, write_history
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors

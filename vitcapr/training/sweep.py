@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from vitcapr.formats.gpu_use import gpu_csv
-from vitcapr.formats.sweep import SWEEP, write_sweep
+from vitcapr.formats.training import SWEEP, gpu_csv, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training.loop import Diverged, Position, Recipe, Task
 from vitcapr.training.outcome import CHECKPOINT, Trained, leave, train_from

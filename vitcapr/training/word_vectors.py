@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from vitcapr.errors import UserError
-from vitcapr.formats.word_vectors import read_word_vectors
+from vitcapr.formats.vocabulary import read_word_vectors
 
 
 def start_embedding(embedding: nn.Embedding, path: Path, key: str) -> None:

@@ -12,7 +12,7 @@ from vitcapr.data.pairs.claims import (
     length_claim,
     text_claims,
 )
-from vitcapr.formats.tables.markdown import to_markdown
+from vitcapr.formats.tables import to_markdown
 from vitcapr.text.cleaning import Cleaner
 
 

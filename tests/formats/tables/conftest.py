@@ -1,6 +1,6 @@
 import pytest
 
-from vitcapr.formats.tables.table import Cell, Table
+from vitcapr.formats.tables import Cell, Table
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 import csv
 import io
 
-from vitcapr.formats.tables.csv import to_csv
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.tables import Table, to_csv
 
 
 def test_cells_as_they_are_and_notes_in_words(table: Table) -> None:

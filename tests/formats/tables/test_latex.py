@@ -4,8 +4,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.formats.tables.latex import escape, to_document, to_latex
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.tables import Table, escape, to_document, to_latex
 
 
 def test_a_booktabs_float(table: Table) -> None:

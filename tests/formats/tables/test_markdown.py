@@ -1,5 +1,4 @@
-from vitcapr.formats.tables.markdown import to_markdown, to_page
-from vitcapr.formats.tables.table import Table, row
+from vitcapr.formats.tables import Table, row, to_markdown, to_page
 
 
 def test_markdown(table: Table) -> None:

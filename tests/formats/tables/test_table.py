@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from vitcapr.formats.tables.table import Cell, Notes, Table, number, row
+from vitcapr.formats.tables import Cell, Notes, Table, number, row
 
 
 @pytest.mark.parametrize(

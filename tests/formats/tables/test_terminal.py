@@ -1,8 +1,8 @@
 import pytest
 from rich.console import Console
 
-from vitcapr.formats.tables.table import Cell, Table, row
-from vitcapr.formats.tables.terminal import print_listing, to_rich
+from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.formats.terminal import print_listing, to_rich
 
 
 def test_half_the_interval_is_shown_below_the_number(table: Table) -> None:

@@ -9,14 +9,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.files import sha256_file
-from vitcapr.formats.attention import AttentionTable, write_attention
-from vitcapr.formats.captions import Candidate, write_captions
-from vitcapr.formats.comparison import write_comparison
+from vitcapr.formats.captions import AttentionTable, Candidate, write_attention, write_captions
 from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.metrics import write_metrics
-from vitcapr.formats.per_image import write_per_image
-from vitcapr.formats.ranks import RankFile
+from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
 
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"

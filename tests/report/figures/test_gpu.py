@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from vitcapr.errors import UserError
-from vitcapr.formats.gpu_use import COLUMNS, GpuUse, read_gpu_use
+from vitcapr.formats.training import GPU_COLUMNS as COLUMNS
+from vitcapr.formats.training import GpuUse, read_gpu_use
 from vitcapr.report.figures.gpu import gpu_use
 from vitcapr.stages.draw_gpu import draw_gpu
 from vitcapr.training import gpu_use as sampling

@@ -1,7 +1,7 @@
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.metrics import write_metrics
+from vitcapr.formats.scores import write_metrics
 from vitcapr.report.figures.recall import by_system, recall_bars
 from vitcapr.stages.draw_recall import draw_recall
 

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 from vitcapr.report.figures.failures import Failure, caption_failures, image_failures
 from vitcapr.report.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.metrics import write_metrics
-from vitcapr.formats.model_card import CARD, write_card
-from vitcapr.formats.ranks import RankFile, Ranks
+from vitcapr.formats.model import CARD, write_card
+from vitcapr.formats.scores import RankFile, Ranks, write_metrics
 from vitcapr.stages.draw_embeddings import draw_embeddings
 from vitcapr.stages.draw_learning_curve import draw_learning_curve
 from vitcapr.stages.draw_retrieved import draw_retrieved

@@ -1,7 +1,7 @@
 import re
 from html.parser import HTMLParser
 
-from vitcapr.formats.tables.table import Cell, Table, row
+from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.report.first_page.content import (
     Captioned,
     FirstPage,

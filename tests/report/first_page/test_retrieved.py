@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 from vitcapr.report.first_page.retrieved import best_and_worst, directions, highest_recall, margins, query
 
 

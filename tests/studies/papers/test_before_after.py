@@ -6,9 +6,8 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.comparison import read_comparison
-from vitcapr.formats.summary import COLUMNS
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.scores import COLUMNS, read_comparison
+from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.before_after import reranking, self_critical
 from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
 

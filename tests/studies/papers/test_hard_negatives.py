@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.formats.ranks import RankFile, Ranks
-from vitcapr.formats.summary import COLUMNS
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.scores import COLUMNS, RankFile, Ranks
+from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.hard_negatives import hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import read_published
 from vitcapr.studies.papers.side_by_side import BuildRow, build_rows

@@ -3,8 +3,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from vitcapr.formats.summary import COLUMNS
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.scores import COLUMNS
+from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.numbers import Published, read_published
 from vitcapr.studies.papers.side_by_side import build_rows, side_by_side
 

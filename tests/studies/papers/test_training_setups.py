@@ -7,7 +7,7 @@ from vitcapr.config.base import Section
 from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import write_card
+from vitcapr.formats.model import write_card
 from vitcapr.stages.train_captioner import TrainCaptionerSettings
 from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.studies.papers.numbers import read_published

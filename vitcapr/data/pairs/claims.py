@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vitcapr.formats.tables.table import Cell, Table, row
+from vitcapr.formats.tables import Cell, Table, row
 
 STEP_PAIRS = 20
 """The paper's batch."""

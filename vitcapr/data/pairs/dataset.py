@@ -17,8 +17,7 @@ from vitcapr.data.pairs.record import LANGUAGES, Pair
 from vitcapr.data.pairs.split import choose_pools, deal, draw
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
-from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table
-from vitcapr.formats.pools import write_pools
+from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table, write_pools
 from vitcapr.progress import Reporter
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from vitcapr.formats.pools import Pools
+from vitcapr.formats.pairs import Pools
 
 
 def rank(seed: int, purpose: str, identifier: str) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from vitcapr.formats.metrics import Score
+from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
 from vitcapr.report.explorer.details import attention_of, details_of, encoded

@@ -10,14 +10,10 @@ import pandas as pd
 from vitcapr.demo.claim_accuracy import CheckedClaim, checked_claims
 from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.errors import UserError
-from vitcapr.formats.attention import AttentionTable, read_attention
-from vitcapr.formats.captions import DecodedCaption, read_captions, read_results
-from vitcapr.formats.comparison import read_comparison
+from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions, read_results
 from vitcapr.formats.embeddings import Embeddings, read_split_embeddings
 from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
-from vitcapr.formats.metrics import Score, read_metrics
-from vitcapr.formats.per_image import read_per_image
-from vitcapr.formats.ranks import Ranks, read_ranks_of
+from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_ranks_of
 from vitcapr.metrics.oracle import is_oracle
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
-from vitcapr.formats.attention import AttentionTable
-from vitcapr.formats.captions import DecodedCaption, read_captions
+from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.manifest import Manifest
 from vitcapr.report.figures.examples import choose_long, rows_of_split
 

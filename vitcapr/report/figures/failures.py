@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-from vitcapr.formats.gpu_use import GpuUse
+from vitcapr.formats.training import GpuUse
 from vitcapr.report.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, series, styled
 from vitcapr.report.figures.wrapping import LINE_SPACING, wrap
 

@@ -11,7 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import read_card
+from vitcapr.formats.model import read_card
 from vitcapr.report.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 from vitcapr.report.figures.wrapping import legend_columns
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.errors import UserError
-from vitcapr.formats.attention import AttentionTable
+from vitcapr.formats.captions import AttentionTable
 from vitcapr.report.figures.attention import COLOR_MAP, upsample
 from vitcapr.report.figures.pictures import fit, print_size
 from vitcapr.report.figures.style import PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, styled

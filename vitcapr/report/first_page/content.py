@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jinja2
 
 from vitcapr.formats.manifest import SPLITS, Manifest
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.tables import Table
 from vitcapr.report.first_page.template import TEMPLATE
 
 

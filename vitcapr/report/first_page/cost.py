@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from vitcapr.formats.tables.table import Cell, Table, row
+from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.pipeline.records import RUNS, Run, read_runs
 from vitcapr.progress import format_seconds
 

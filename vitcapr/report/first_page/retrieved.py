@@ -10,7 +10,7 @@ from PIL import Image
 
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.ranks import Ranks
+from vitcapr.formats.scores import Ranks
 from vitcapr.report.first_page.content import Match, Picture, Query, Retrieved
 from vitcapr.report.first_page.pictures import small
 

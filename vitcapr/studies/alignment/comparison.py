@@ -8,8 +8,7 @@ import pandas as pd
 
 from vitcapr.batches.pairing import Pairing
 from vitcapr.config.alignment import StudyConfig
-from vitcapr.formats.tables.markdown import to_page
-from vitcapr.formats.tables.table import Table
+from vitcapr.formats.tables import Table, to_page
 from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.studies.alignment.inputs import WORDS, Features, image_inputs, pairs_of, text_inputs

@@ -40,7 +40,7 @@ from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
-from vitcapr.formats.model_folder import read_model
+from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter

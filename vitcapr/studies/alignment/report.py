@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from vitcapr.formats.tables.table import NOTHING, Cell, Table, row
+from vitcapr.formats.tables import NOTHING, Cell, Table, row
 from vitcapr.metrics.labels import COLUMNS as SCORES
 from vitcapr.studies.alignment.inputs import WORDS
 from vitcapr.studies.alignment.likeness import Likeness

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from vitcapr.formats.tables.table import NOTHING, Cell, Table
+from vitcapr.formats.tables import NOTHING, Cell, Table
 from vitcapr.metrics.columns import LANGUAGE, REFERENCES
 from vitcapr.metrics.comparison import ROW, comparison_rows
 from vitcapr.metrics.labels import in_groups

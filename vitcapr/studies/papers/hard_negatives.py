@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from vitcapr.formats.ranks import RankFile
-from vitcapr.formats.tables.table import NOTHING, Cell, Notes, Table, row
+from vitcapr.formats.scores import RankFile
+from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.retrieval_files import measures_of

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tables.table import Table, row
+from vitcapr.formats.tables import Table, row
 
 NOT_PRINTED = "not printed"
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from vitcapr.formats.tables.table import NOTHING, Cell, Notes, Table
-from vitcapr.formats.tables.table import row as table_row
+from vitcapr.formats.tables import NOTHING, Cell, Notes, Table
+from vitcapr.formats.tables import row as table_row
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.studies.papers.numbers import Number, Published, PublishedRow, PublishedTable
 

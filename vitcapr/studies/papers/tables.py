@@ -6,11 +6,9 @@ from pathlib import Path
 import pandas as pd
 
 from vitcapr.files import write_text
-from vitcapr.formats.comparison import read_comparison
-from vitcapr.formats.tables.csv import frame_to_csv, to_csv
-from vitcapr.formats.tables.latex import to_document, to_latex
-from vitcapr.formats.tables.markdown import to_markdown, to_page
-from vitcapr.formats.tables.table import NOTHING, Table
+from vitcapr.formats.containers import frame_to_csv
+from vitcapr.formats.scores import read_comparison
+from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
 from vitcapr.studies.papers.before_after import reranking, self_critical
 from vitcapr.studies.papers.hard_negatives import hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
-from vitcapr.formats.model_card import read_card
-from vitcapr.formats.tables.table import NOTHING, Table, row
+from vitcapr.formats.model import read_card
+from vitcapr.formats.tables import NOTHING, Table, row
 from vitcapr.studies.papers.numbers import Published
 from vitcapr.studies.papers.side_by_side import BUILD
 

@@ -1,13 +1,15 @@
 """The sealed ``manifest.json`` of a store, checked: it may come from a server or a person who is not trusted."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, write_json
+from vitcapr.formats.containers import JsonRecord
 
 FORMAT = "vitcapr-features-1"
 SCALE = "_scale"
@@ -121,3 +123,19 @@ def _problem(content: dict[str, Any]) -> str | None:
         if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
             return f"arrays.{name} is int8 and has no scale for each channel of each row"
     return None
+
+
+@dataclass(frozen=True)
+class FeaturePart(JsonRecord):
+    """What one task did."""
+
+    FORMAT: ClassVar[str] = "vitcapr-features-part-1"
+    KIND: ClassVar[str] = "a part"
+    REMEDY: ClassVar[str] = "run the stage extract"
+
+    fingerprint: str
+    """Of the store."""
+    chunks: tuple[int, int]
+    """The first chunk, and the one after the last."""
+    checksums: dict[str, list[str]]
+    """By array, the sha256 of each of these chunks."""

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from vitcapr.formats.tables.table import Cell, Table
+from vitcapr.formats.tables import Cell, Table
 
 _WIDE = 10_000
 

@@ -1,0 +1,141 @@
+"""A trained model on disk: ``best.safetensors``, ``card.json`` and, of a fine-tuned dual encoder, ``readers.json``.
+
+Reading a card does not import torch.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file, write_json
+from vitcapr.formats.containers import read_record
+
+Model = TypeVar("Model")
+Weights = dict[str, Any]
+"""Tensors by their names."""
+
+WEIGHTS, CARD, READERS = "best.safetensors", "card.json", "readers.json"
+FORMAT = "vitcapr-model-2"
+DIGEST = "weights_sha256"
+"""In the card: the digest of the weights that it was written with."""
+_CARD_DIGEST = "sha256"
+"""In the card: the digest of all the rest."""
+_REMEDY = "train the model again"
+_CARD = TypeAdapter(dict[str, Any])
+
+
+def write_card(folder: Path, card: dict[str, Any]) -> None:
+    content = {"format": FORMAT, **card}
+    write_json(folder / CARD, {**content, _CARD_DIGEST: card_digest(content)})
+
+
+def card_digest(content: dict[str, Any]) -> str:
+    """Of a card without its digest."""
+    return sha256_bytes(canonical_json(content).encode("utf-8", "surrogatepass"))
+
+
+def read_card(path: Path) -> dict[str, Any]:
+    """The content of the ``card.json`` at ``path``.
+
+    Raises:
+        UserError: the file is missing or is not the card of a trained model.
+    """
+    card = read_record(path, _CARD, "the card of a trained model", "train the model")
+    if card.get("format") != FORMAT:
+        raise UserError(f"not the card of a trained model of format {FORMAT}", where=path, remedy=_REMEDY)
+    if card.pop(_CARD_DIGEST, None) != card_digest(card):
+        raise UserError("damaged: the card is not as it was written", where=path, remedy=_REMEDY)
+    return card
+
+
+def layer_of(card: Mapping[str, Any], kind: Literal["captioner", "retriever"]) -> int | None:
+    """The hidden layer of its backbone that a model reads, counted from 1; None: the output."""
+    layer: int | None = card.get("settings", {}).get(kind, {}).get("layer")
+    return layer
+
+
+def write_model(folder: Path, weights: Weights, card: dict[str, Any]) -> None:
+    """Write the weights, then the card: a folder with a card is whole."""
+    from safetensors.torch import save_file
+
+    with atomic_path(folder / WEIGHTS) as temporary:
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
+    write_card(folder, {**card, DIGEST: sha256_file(folder / WEIGHTS)})
+
+
+def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
+    """The weights, on the CPU, and the card.
+
+    Raises:
+        UserError: the folder holds no trained model, or a damaged one.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    card = read_card(folder / CARD)
+    weights = folder / WEIGHTS
+    try:
+        if sha256_file(weights) != card.get(DIGEST):
+            raise UserError(f"damaged weights: {CARD} was written with others", where=weights, remedy=_REMEDY)
+        loaded = load_file(weights)
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"damaged weights: {error}", where=weights, remedy=_REMEDY) from error
+    if not isinstance(card.get("architecture"), dict):
+        raise UserError("the card has no architecture", where=folder / CARD, remedy=_REMEDY)
+    return loaded, card
+
+
+def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mapping[str, Any], weights: Any) -> Model:
+    """The model that the card describes, with its weights.
+
+    Raises:
+        UserError: the card describes no model, or one of other weights.
+    """
+    try:
+        model = build(card["architecture"])
+        model.load_state_dict(weights)  # type: ignore[attr-defined]
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
+        what = f"the card describes no model of these weights: {type(error).__name__} {error}"
+        raise UserError(what[:300], where=folder, remedy=_REMEDY) from error
+    return model
+
+
+def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the description of each reader, :meth:`vitcapr.batches.tokenised.TowerReader.describe`."""
+    write_json(path, readers)
+
+
+def read_tower_readers(path: Path) -> dict[str, dict[str, Any]]:
+    """The description of the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``.
+
+    Raises:
+        UserError: the file is missing, is not such a file, or a tokenizer in it is none.
+    """
+    content = read_record(path, _READERS, "a file of tokenizers", "train the fine-tuned dual encoder")
+    return {name: reader.model_dump() for name, reader in content.items()}
+
+
+def _is_tokenizer(text: str) -> str:
+    from tokenizers import Tokenizer
+
+    try:
+        Tokenizer.from_str(text)
+    except Exception as error:  # The library raises nothing more specific.
+        raise ValueError(str(error)) from error
+    return text
+
+
+class _Reader(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    tokenizer: Annotated[str, AfterValidator(_is_tokenizer)]
+    languages: Annotated[list[str], Field(min_length=1)]
+    pad: Annotated[int, Field(ge=0)]
+    max_length: Annotated[int, Field(ge=1)]
+    segments: bool
+
+
+_READERS = TypeAdapter(Annotated[dict[str, _Reader], Field(min_length=1)])
