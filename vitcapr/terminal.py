@@ -190,8 +190,7 @@ class StepHandler(logging.Handler):
         """The tables, and what this run changed in them."""
         from vitcapr.formats.scores import read_summary
         from vitcapr.formats.terminal import to_rich
-        from vitcapr.metrics.new_scores import new_scores
-        from vitcapr.metrics.score_tables import score_tables
+        from vitcapr.report.score_tables import new_scores, score_tables
 
         after = read_summary(summary)
         for table in score_tables(after):

@@ -154,6 +154,12 @@ EDITS = (
     Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
     Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
+    Edit(
+        "a new metric of captions, switched off",
+        add("vitcapr/metrics/captions/length.py", "METRIC = None\n"),
+        COMPARED,
+    ),
+    Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), ()),
     Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"ground"}),
     Edit("how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims"}),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),

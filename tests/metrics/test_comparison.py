@@ -5,15 +5,16 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
-from vitcapr.metrics import oracle
 from vitcapr.metrics.bootstrap import compare as compare_measures
+from vitcapr.metrics.bootstrap import plain_score, score_of
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
-from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
-from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.metrics.comparison import compare_systems, read_scored
+from vitcapr.metrics.inputs import ORACLE
 from vitcapr.pipeline.run import run_stage
+from vitcapr.report.score_tables import comparison_page
 from vitcapr.stages.compare import compare
 
 PROTOCOL = "tok:ptb|refs:1|images:40|split:test|lang:en|bleu:corpus,closest|vocab:train,>=1,7"
@@ -76,7 +77,7 @@ def test_the_same_system_twice_shows_no_difference(tmp_path):
 
 
 def test_the_command_writes_both_files(tmp_path):
-    files = [*scored(tmp_path, "beam", WORSE), *scored(tmp_path, "my-oracle", BETTER, oracle.PROTOCOL + PROTOCOL)]
+    files = [*scored(tmp_path, "beam", WORSE), *scored(tmp_path, "my-oracle", BETTER, ORACLE + PROTOCOL)]
     outputs = tmp_path / "comparison.json", tmp_path / "comparison.md"
     names = ("before", "before_images", "after", "after_images", "comparison", "table")
     given = dict(zip(names, (*files, *outputs), strict=True))

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from vitcapr.formats.scores import COLUMNS
-from vitcapr.metrics.new_scores import new_scores
+from vitcapr.report.score_tables import new_scores
 
 
 def summary(*scores: tuple[str, str, str, float | None]) -> pd.DataFrame:

@@ -5,8 +5,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import read_metrics, write_metrics
-from vitcapr.metrics.bootstrap import mean_measure, ratio_measure
-from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.metrics.bootstrap import mean_measure, plain_score, ratio_measure, score_of
 
 
 def test_a_score_has_its_interval_and_the_number_of_images() -> None:

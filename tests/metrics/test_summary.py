@@ -9,8 +9,8 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import COLUMNS, read_summary, write_summary
 from vitcapr.formats.tables import Cell
-from vitcapr.metrics.score_tables import score_tables, scores_page
 from vitcapr.metrics.summary import collect, tidy
+from vitcapr.report.score_tables import score_tables, scores_page
 
 
 def report(model: str = "attention", decoding: str = "beam", **values: float | None) -> dict[str, Any]:

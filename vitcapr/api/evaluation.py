@@ -13,9 +13,8 @@ from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_coco_results, read_instances
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import Score
-from vitcapr.metrics import oracle
 from vitcapr.metrics.comparison import compare_systems, scored_system
-from vitcapr.metrics.inputs import one_line
+from vitcapr.metrics.inputs import ORACLE, one_line
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import ScoredCaptions, score_captions, wanted_metrics
 
@@ -102,7 +101,7 @@ def evaluate(
             seed=seed,
             instances=objects,
         )
-        ceiling = oracle.PROTOCOL if any(one.oracle for one in texts_of.values()) else ""
+        ceiling = ORACLE if any(one.oracle for one in texts_of.values()) else ""
         report = {"dataset": name, "split": name, "model": "", "decoding": "", "metrics": scored.scores}
         return {**report, "protocol": ceiling + scored.protocol}, scored
 

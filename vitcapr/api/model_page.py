@@ -9,7 +9,7 @@ from vitcapr.formats.manifest import SPLITS
 from vitcapr.formats.scores import read_summary
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.formats.tables import to_markdown
-from vitcapr.metrics.score_tables import score_tables
+from vitcapr.report.score_tables import score_tables
 
 _FRONT = """\
 ---

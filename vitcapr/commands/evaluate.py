@@ -149,13 +149,13 @@ def _print(found: "Evaluation", results: Path | None, against: Path | None) -> N
 def _tables(found: "Evaluation", results: Path | None, against: Path | None) -> "list[Table]":
     """A row a score, times 100 where it is a share."""
     from vitcapr.formats.tables import NOTHING, Table, row
-    from vitcapr.metrics.comparison import ROW, comparison_rows
     from vitcapr.metrics.labels import COLUMNS
+    from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 
     if found.differences is not None:
         rows = comparison_rows(_by_name(found.differences))
         title = f"before: {against}, after: {results}; scores times 100"
-        return [Table(title, ROW, tuple(rows), align="lrrrrrl")]
+        return [Table(title, COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl")]
     scores = {name: score for name, score in _by_name(found.scores).items() if name in COLUMNS}
     cells = {name: COLUMNS[name].exact(score["value"]) for name, score in scores.items()}
     intervals = {name: COLUMNS[name].cell(score).interval or NOTHING for name, score in scores.items()}

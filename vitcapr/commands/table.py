@@ -15,7 +15,7 @@ def main(summary: Summary) -> None:
 
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.terminal import to_rich
-    from vitcapr.metrics.score_tables import score_tables
+    from vitcapr.report.score_tables import score_tables
 
     console = Console(highlight=False)
     for experiment, part in read_summary(summary).groupby("experiment", sort=False):

@@ -6,10 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.tables import Table, row
 from vitcapr.metrics.bootstrap import compare
-from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.report import interval_protocol
 from vitcapr.metrics.retrieval_files import measures_of_both
 
 _COLUMNS = ["split", "whole", "model", "metric", "of_whole", "of_model", "difference", "low", "high", "p_value"]
@@ -36,34 +33,6 @@ def ablation_numbers(
                 found = compare(of_model[metric], of_whole[metric], samples, seed)
                 rows.append((split, whole, model, metric, of_whole[metric].value, of_model[metric].value, *found))
     return pd.DataFrame(rows, columns=_COLUMNS)
-
-
-def ablation_tables(numbers: pd.DataFrame, samples: int, seed: int) -> list[Table]:
-    """A table for each split and whole model: its scores, and under them what each other model's are apart."""
-    tables = []
-    for (split, whole), part in numbers.groupby(["split", "whole"], sort=False):
-        scores = part.drop_duplicates("metric").set_index("metric")["of_whole"]
-        lines = [row(str(whole), *(COLUMNS[metric].exact(scores[metric]) for metric in METRICS))]
-        for model, own in part.groupby("model", sort=False):
-            found = own.set_index("metric")
-            cells = (
-                COLUMNS[metric].difference(*found.loc[metric, ["difference", "low", "high"]].astype(float))
-                for metric in METRICS
-            )
-            lines.append(row(str(model), *cells))
-        tables.append(
-            Table(
-                f"{whole}, {split} split",
-                ("model", *(COLUMNS[metric].label for metric in METRICS)),
-                tuple(lines),
-                align=f"l{'r' * len(METRICS)}",
-                caption=f"Scores times 100 of {whole}; under them differences of the other models from it, on the same "
-                "images and captions. In parentheses 95 % intervals, by resampling images in pairs "
-                f"({'|'.join(interval_protocol(samples, seed))}). One training each: the spread over seeds is not in "
-                "the intervals. One score a column: not corrected for their number.",
-            )
-        )
-    return tables
 
 
 def _file(files: Mapping[tuple[str, str], Path], model: str, split: str) -> Path:

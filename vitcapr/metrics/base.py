@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.columns import ScoreColumn
 from vitcapr.metrics.inputs import Caption
 
 
@@ -52,7 +51,6 @@ class TokenisedCaptions:
 class CaptionMetric:
     """Attributes:
     measure: the scores by name. A score that is no measure, such as a number of different words, has no interval.
-    columns: how tables show each of these scores.
     protocol: what makes two of its numbers comparable.
     corpus: of scores that are no mean over the images: the column of per_image.parquet that keeps their statistics,
         and how sums of these make the score.
@@ -60,7 +58,6 @@ class CaptionMetric:
     """
 
     measure: Callable[[TokenisedCaptions], Mapping[str, Measure | float]]
-    columns: tuple[ScoreColumn, ...]
     protocol: str = ""
     corpus: Mapping[str, tuple[str, Callable[[Array], Array]]] = field(default_factory=dict)
     check: Callable[[], None] = lambda: None

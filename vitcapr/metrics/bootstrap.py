@@ -11,11 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.formats.scores import Score
+
 Array = npt.NDArray[np.float64]
 
 LEVEL = 0.95
 _BLOCK = 64
 """Bootstrap samples per block; a block holds _BLOCK x N numbers."""
+_DECIMALS = 8
+"""Of a score in a file. Beyond these, the order of a sum may show."""
+HIGHER, LOWER, NOT_SHOWN, NOT_TESTED = "higher", "lower", "no difference shown", "not tested"
+"""The verdicts on a difference."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,35 @@ def compare(a: Measure, b: Measure, samples: int, seed: int) -> Comparison:
         apart = np.abs(a.aggregate(total_a + exchanged) - b.aggregate(total_b - exchanged))
         as_far += int(np.count_nonzero(apart >= abs(difference) - 1e-12))
     return Comparison(difference, low, high, (1 + as_far) / (1 + samples))
+
+
+def verdict(low: float, high: float) -> str:
+    """On a difference with such a 95 % interval."""
+    if low > 0:
+        return HIGHER
+    return LOWER if high < 0 else NOT_SHOWN
+
+
+def score_of(measure: Measure, samples: int, seed: int) -> Score:
+    """A measure as an entry of metrics.json: rounded, with its 95 % interval over the images."""
+    bounds = interval(measure, samples, seed)
+    low, high = (None, None) if bounds is None else (_rounded(bounds.low), _rounded(bounds.high))
+    count = len(measure.statistics) if measure.n is None else measure.n
+    return {"value": _rounded(measure.value), "low": low, "high": high, "n": count}
+
+
+def plain_score(value: float, n: int) -> Score:
+    """A number that resampling images would distort, such as a count of different words: no interval."""
+    return {"value": _rounded(value), "low": None, "high": None, "n": n}
+
+
+def interval_protocol(samples: int, seed: int) -> list[str]:
+    """How intervals are drawn, as a part of a protocol; no part where there are none."""
+    return [f"ci:95,samples={samples},seed={seed}"] if samples else []
+
+
+def _rounded(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, _DECIMALS)
 
 
 def _resampled_sums(statistics: Array, samples: int, seed: int) -> Array:

@@ -12,6 +12,9 @@ from vitcapr.metrics.captions.meteor import meteor_by_java
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import tokenize_all
 
+CHOSEN_BY = "sentence CIDEr against the references of the same image"
+"""How the oracle of a reranking chooses."""
+
 
 class CandidateScores:
     """A corpus score as a function of the candidate chosen for each image.

@@ -10,14 +10,9 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import read_metrics, read_per_image
-from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown
-from vitcapr.metrics.bootstrap import Measure, compare, mean_measure
-from vitcapr.metrics.columns import GROUNDING, LANGUAGE, REFERENCES
-from vitcapr.metrics.labels import COLUMNS, in_groups
-from vitcapr.metrics.oracle import PROTOCOL
+from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare, interval_protocol, mean_measure, verdict
+from vitcapr.metrics.labels import in_groups
 from vitcapr.metrics.registry import caption_metrics
-from vitcapr.metrics.report import interval_protocol
-from vitcapr.metrics.verdict import NOT_SHOWN, NOT_TESTED, verdict
 
 _P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8
@@ -82,7 +77,7 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     """
     _check_comparable(before, after)
     rows = {}
-    for name in (column.name for column in in_groups(REFERENCES, GROUNDING, LANGUAGE)):
+    for name in (column.name for column in in_groups("references", "grounding", "language")):
         values = [system.report["metrics"].get(name, {}).get("value") for system in (before, after)]
         if None in values:
             continue
@@ -104,35 +99,6 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
         "metrics": rows,
         "protocol": "|".join(["paired", *interval_protocol(samples, seed), *([_P_VALUE] if samples else [])]),
     }
-
-
-ROW = ("score", "before", "after", "difference", "95 % interval", "p", "finding")
-"""The headings of :func:`comparison_rows`."""
-
-
-def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell, ...]]:
-    """A row for each entry of a comparison's ``metrics``."""
-    return [_row(name, found) for name, found in metrics.items()]
-
-
-def comparison_page(content: Mapping[str, Any]) -> str:
-    """``comparison.json`` in Markdown, with the protocols."""
-    before, after = (_named(content[side]) for side in ("before", "after"))
-    table = Table(
-        f"{after} against {before}: {content['dataset']}, {content['split']} split, {content['images']} images",
-        ("score", f"before: {before}", f"after: {after}", *ROW[3:]),
-        tuple(comparison_rows(content["metrics"])),
-        align="lrrrrrl",
-        caption=f"{content['changed']} of {content['images']} images have another caption. Scores times 100, lengths "
-        "and counts as they are. Difference: after - before, on the same images; interval by resampling images, p by "
-        f'exchanging the systems\' captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a '
-        "row: not corrected for their number.",
-    )
-    ceilings = [side for side in ("before", "after") if content[side]["protocol"].startswith(PROTOCOL)]
-    lines = [f"**{side.capitalize()} is an oracle: a ceiling, not a result.**\n" for side in ceilings]
-    lines += ["Protocols:", ""]
-    lines += [f"- {side}: `{content[side]['protocol']}`" for side in ("before", "after")]
-    return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
 
 
 def _measure(table: pd.DataFrame, name: str) -> Measure:
@@ -161,22 +127,3 @@ def _shared(system: Scored) -> list[str]:
 
 def _identity(system: Scored) -> dict[str, str]:
     return {key: system.report[key] for key in ("model", "decoding", "protocol")}
-
-
-def _named(side: Mapping[str, str]) -> str:
-    return ", ".join(filter(None, (side["model"], side["decoding"]))) or "(no name)"
-
-
-def _row(name: str, found: Mapping[str, Any]) -> tuple[Cell, ...]:
-    column = COLUMNS[name]
-    difference = column.difference(found["difference"], found["low"], found["high"])
-    p_value = NOTHING if found["p_value"] is None else f"{found['p_value']:.3f}"
-    return row(
-        column.label,
-        column.exact(found["before"]),
-        column.exact(found["after"]),
-        difference.text,
-        difference.interval or NOTHING,
-        p_value,
-        found["verdict"],
-    )

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.bootstrap import ratio_measure
+from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
 from vitcapr.metrics.ranks import read_rows
-from vitcapr.metrics.report import plain_score, score_of
 from vitcapr.metrics.retrieval import DEPTHS
 
 _ROWS = 512

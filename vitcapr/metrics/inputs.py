@@ -1,13 +1,18 @@
 """Checks captions before scoring. Invalid captions would make a scorer hang or return wrong scores."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import CocoResult
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
+
+
+ORACLE = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
+"""Begins the protocol of captions that their references chose: the ceiling of a reranking, never a result."""
 
 
 def one_line(text: str) -> str:
@@ -72,3 +77,20 @@ def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[st
             raise UserError("a caption has no word in it", where=where, remedy="write a caption with words")
         if not any(others):
             raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")
+
+
+def is_oracle(results: Iterable[CocoResult]) -> bool:
+    """Whether the references chose a caption."""
+    return any(result.oracle is not None for result in results)
+
+
+def check_oracle_name(decoding: str, where: object) -> None:
+    """Raises:
+    UserError: captions of an oracle would be scored under a name that does not say so.
+    """
+    if "oracle" not in decoding.lower():
+        raise UserError(
+            f"these captions were chosen with the references, and '{decoding}' does not say so",
+            where=where,
+            remedy="score them under a name that contains 'oracle'",
+        )

@@ -1,54 +1,74 @@
-"""All scores in tables, in the order of their columns."""
+"""What tables show of every score, from ``labels.yaml``: its label, its group, its unit and its decimals."""
 
-from vitcapr.metrics import retrieval
-from vitcapr.metrics.columns import CLAIMS, GROUNDING, REFERENCES, ScoreColumn, ScoreGroup
-from vitcapr.metrics.registry import caption_metrics
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-_COLUMNS = (
-    *(column for metric in caption_metrics().values() for column in metric.columns),
-    ScoreColumn("bleu_mean", "mean BLEU", None),
-    ScoreColumn("clip_score", "CLIPScore", REFERENCES),
-    ScoreColumn("ref_clip_score", "RefCLIPScore", REFERENCES),
-    ScoreColumn("sentence_similarity", "sentence similarity", REFERENCES),
-    ScoreColumn("bert_score_precision", "BERTScore P", None),
-    ScoreColumn("bert_score_recall", "BERTScore R", None),
-    ScoreColumn("bert_score_f1", "BERTScore F1", REFERENCES),
-    *retrieval.COLUMNS,
-    ScoreColumn("grounding", "attention on object", GROUNDING),
-    ScoreColumn("grounding_chance", "by chance", GROUNDING),
-    ScoreColumn("pointing_game", "pointing game", GROUNDING),
-    ScoreColumn("pointing_game_chance", "by chance", GROUNDING),
-    ScoreColumn("object_hallucination", "objects made up", GROUNDING),
-    ScoreColumn("claims_true", "true captions", CLAIMS),
-    ScoreColumn("claim_recall", "claim recall", CLAIMS),
-    *(
-        ScoreColumn(f"claims_{kind}", label, CLAIMS)
-        for kind, label in (
-            ("objects", "objects"), ("counts", "counts"), ("colors", "colours"), ("relations", "relations"),
-        )
-    ),
-    *(
-        ScoreColumn(name, label, None, scale=1, places=2)
-        for name, label in (
-            ("caption_entropy", "H(text)"),
-            ("image_entropy", "H(image)"),
-            ("caption_spectral_entropy", "spectral H(text)"),
-            ("image_spectral_entropy", "spectral H(image)"),
-            ("caption_match_information", "I(text; match)"),
-            ("image_match_information", "I(image; match)"),
-            ("shared_information", "I(text; image)"),
-        )
-    ),
-    *(
-        ScoreColumn(f"{asked}_to_{found}_recall_{depth}", f"{asked}→{found} R@{depth}", None)
-        for asked, found in (("zh", "en"), ("en", "zh"))
-        for depth in (1, 5, 10)
-    ),
-)  # fmt: skip
+import yaml
 
-COLUMNS = {column.name: column for column in _COLUMNS}
-"""By the score's name."""
+from vitcapr.formats.tables import Cell, number
 
 
-def in_groups(*groups: ScoreGroup) -> list[ScoreColumn]:
-    return [column for column in COLUMNS.values() if column.group in groups]
+class ScoreGroup(NamedTuple):
+    """Scores that stand in one table of the summary."""
+
+    name: str
+    title: str
+    prefix: str = ""
+    """What the labels of its scores begin with where they stand among others."""
+
+
+class ScoreColumn(NamedTuple):
+    """Attributes:
+    name: of the score in metrics.json.
+    label: its name in a table, with the prefix of its group.
+    group: None for a score that the summary's tables leave out.
+    scale: what the score is multiplied by to be printed.
+    places: decimals of the score; a difference of two scores has one more, unless it is a count.
+    """
+
+    name: str
+    label: str
+    group: ScoreGroup | None
+    scale: int = 100
+    places: int = 1
+
+    @property
+    def short(self) -> str:
+        """The label in the group's own table."""
+        return self.label.removeprefix(self.group.prefix) if self.group else self.label
+
+    def cell(self, score: Mapping[Any, Any]) -> Cell:
+        """The score (``value, low, high``) and its interval."""
+        return number(score["value"], score["low"], score["high"], scale=self.scale, places=self.places)
+
+    def exact(self, value: float | None) -> Cell:
+        """The score with the decimals of a difference."""
+        return number(value, scale=self.scale, places=self._finer)
+
+    def difference(self, value: float, low: float | None = None, high: float | None = None) -> Cell:
+        """A difference of two scores, signed, and its interval."""
+        return number(value, low, high, scale=self.scale, places=self._finer, signed=True)
+
+    @property
+    def _finer(self) -> int:
+        return self.places + 1 if self.places else 0
+
+
+def _read() -> tuple[dict[str, ScoreGroup], dict[str, ScoreColumn]]:
+    content = yaml.safe_load(files("vitcapr.metrics").joinpath("labels.yaml").read_text(encoding="utf-8"))
+    groups = {name: ScoreGroup(name, **values) for name, values in content["groups"].items()}
+    columns = {
+        name: ScoreColumn(name=name, **{**values, "group": groups.get(values.get("group"))})
+        for name, values in content["scores"].items()
+    }
+    return groups, columns
+
+
+GROUPS, COLUMNS = _read()
+"""By name, in the order of tables and of their columns."""
+
+
+def in_groups(*groups: str) -> list[ScoreColumn]:
+    """The scores of these groups, in the order of all."""
+    return [column for column in COLUMNS.values() if column.group is not None and column.group.name in groups]

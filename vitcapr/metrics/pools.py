@@ -10,8 +10,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.pairs import Pools
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
-from vitcapr.metrics.report import plain_score, score_of
+from vitcapr.metrics.bootstrap import Measure, mean_measure, plain_score, ratio_measure, score_of
 from vitcapr.metrics.retrieval import DEPTHS
 
 REMEDY = "run the data stage and embed the split again"

@@ -1,14 +1,12 @@
 """Retrieval scores from the retrieval ranks of the positives: recall, ranks, mAP@R and the chance level."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.formats.scores import Ranks
 from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
-from vitcapr.metrics.columns import IMAGE_TO_TEXT, TEXT_TO_IMAGE, ScoreColumn
 from vitcapr.metrics.ranks import Matrix, Truth, rank_matches, read_rows
 
 DEPTHS = (1, 5, 10)
@@ -18,23 +16,12 @@ _ROWS = 4096
 """Embeddings read at a time for their variance."""
 
 
-@dataclass(frozen=True)
-class RetrievalMetric:
-    """Attributes:
-    measure: the scores by name, of both directions.
-    columns: how tables show them.
-    """
-
-    measure: Callable[[Ranks, Truth], dict[str, Measure]]
-    columns: tuple[ScoreColumn, ...]
-
-
 def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
     """The scores of all :data:`METRICS`.
 
     What is of a caption is added up by image: resampling takes images with all their captions.
     """
-    return {name: measure for metric in METRICS for name, measure in metric.measure(ranks, truth).items()}
+    return {name: measure for metric in METRICS for name, measure in metric(ranks, truth).items()}
 
 
 def recall(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
@@ -66,27 +53,8 @@ def map_r(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
     return {"i2t_map_r": mean_measure(ranks.i2t_precision), "t2i_map_r": recall(ranks, truth)["t2i_recall_1"]}
 
 
-def _both(name: str, label: str, scale: int = 100) -> tuple[ScoreColumn, ScoreColumn]:
-    """The columns of a score in both directions."""
-    return (
-        ScoreColumn(f"i2t_{name}", f"{IMAGE_TO_TEXT.prefix}{label}", IMAGE_TO_TEXT, scale),
-        ScoreColumn(f"t2i_{name}", f"{TEXT_TO_IMAGE.prefix}{label}", TEXT_TO_IMAGE, scale),
-    )
-
-
-METRICS = (
-    RetrievalMetric(recall, tuple(column for depth in DEPTHS for column in _both(f"recall_{depth}", f"R@{depth}"))),
-    RetrievalMetric(mean_rank, ()),
-    RetrievalMetric(map_r, _both("map_r", "mAP@R")),
-    RetrievalMetric(rsum, (ScoreColumn("rsum", "rsum", TEXT_TO_IMAGE),)),
-)
-"""A new metric is a function and a line here: ``score_retrieval`` reports it, its mean over the 1K folds too."""
-COLUMNS = (
-    *METRICS[0].columns,
-    *_both("median_rank", "median rank", scale=1),
-    *(column for metric in METRICS[1:] for column in metric.columns),
-)
-"""Of the scores of retrieval that tables show. The median rank is no measure: see :func:`median_ranks`."""
+METRICS = (recall, mean_rank, map_r, rsum)
+"""A new metric is a function and its name here: ``score_retrieval`` reports it, its mean over the 1K folds too."""
 
 
 def mean_of_folds(folds: Sequence[Measure]) -> Measure:

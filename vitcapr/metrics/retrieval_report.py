@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from vitcapr.formats.scores import Ranks, Score
 from vitcapr.metrics import retrieval
+from vitcapr.metrics.bootstrap import plain_score, score_of
 from vitcapr.metrics.ranks import Truth
-from vitcapr.metrics.report import plain_score, score_of
 
 Folds = list[tuple[Ranks, Truth]]
 

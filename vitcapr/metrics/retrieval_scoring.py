@@ -6,9 +6,9 @@ from typing import NamedTuple
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import RankFile, Score
 from vitcapr.metrics import retrieval
+from vitcapr.metrics.bootstrap import interval_protocol, plain_score
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth, rank_matches
-from vitcapr.metrics.report import interval_protocol, plain_score
 from vitcapr.metrics.retrieval_report import pool_protocol, retrieval_scores
 
 

@@ -8,11 +8,10 @@ import pandas as pd
 
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
-from vitcapr.metrics.bootstrap import Measure
+from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.references import tokenize_all
 from vitcapr.metrics.registry import caption_metrics
-from vitcapr.metrics.report import interval_protocol, plain_score, score_of
 
 
 class ScoredCaptions(NamedTuple):

@@ -1,18 +1,14 @@
 """The spread of scores over seeds, and tests of differences between models."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from vitcapr.formats.tables import NOTHING, Cell, Table, row
-from vitcapr.metrics.columns import IMAGE_TO_TEXT, REFERENCES, TEXT_TO_IMAGE, ScoreColumn
-from vitcapr.metrics.labels import COLUMNS as SCORES
-from vitcapr.metrics.labels import in_groups
-from vitcapr.metrics.verdict import NOT_SHOWN, verdict
+from vitcapr.metrics.bootstrap import LEVEL, verdict
 
 COLUMNS = ("dataset", "split", "model", "decoding", "metric", "n", "mean", "sd", "min", "max")
 PAIR_COLUMNS = (
@@ -20,9 +16,7 @@ PAIR_COLUMNS = (
     *("wins", "verdict"),
 )
 
-_SHOWN = (REFERENCES, IMAGE_TO_TEXT, TEXT_TO_IMAGE)
 _COMPARED = ("i2t_recall_1", "t2i_recall_1", "rsum", "bleu_4", "meteor", "cider")
-_LEVEL = 0.95
 _PLACE = ["dataset", "split", "decoding"]
 
 
@@ -97,69 +91,6 @@ def _grouped(
 
 def _interval(differences: np.ndarray) -> tuple[float, float, float, int, str]:
     n, mean = len(differences), float(differences.mean())
-    half = float(student.ppf((1 + _LEVEL) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    half = float(student.ppf((1 + LEVEL) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
     low, high = mean - half, mean + half
     return mean, low, high, int((differences > 0).sum()), verdict(low, high)
-
-
-def spread_tables(spread_table: pd.DataFrame, paired_table: pd.DataFrame) -> list[Table]:
-    """Both as people read them: a table for each data set and split, and one of the pairs where there are any."""
-    tables = [_spread_table(str(dataset), str(split), part) for (dataset, split), part in _by_place(spread_table)]
-    return tables if paired_table.empty else [*tables, _paired_table(paired_table)]
-
-
-def _by_place(spread_table: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
-    yield from spread_table.groupby(["dataset", "split"], sort=False)
-
-
-def _spread_table(dataset: str, split: str, part: pd.DataFrame) -> Table:
-    systems = list(part[["model", "decoding"]].drop_duplicates().itertuples(index=False, name=None))
-    found = {(one["model"], one["decoding"], one["metric"]): one for one in part.to_dict("records")}
-    present = set(part["metric"])
-    rows = [
-        row(column.label, *(_cell(found.get((*system, column.name)), column) for system in systems))
-        for column in in_groups(*_SHOWN)
-        if column.name in present
-    ]
-    seeds = part.groupby(["model", "decoding"], sort=False)["n"].max()
-    return Table(
-        f"{dataset}, {split} split: mean ± standard deviation (least to greatest) over seeds",
-        ("score", *(", ".join(filter(None, system)) for system in systems)),
-        (*rows, row("seeds", *map(str, seeds))),
-    )
-
-
-def _paired_table(paired_table: pd.DataFrame) -> Table:
-    rows = []
-    for one in paired_table.to_dict("records"):
-        column = SCORES[one["metric"]]
-        way = f", {one['decoding']}" if one["decoding"] else ""
-        difference = column.difference(one["difference"], one["low"], one["high"])
-        seeds = f"{one['wins']} of {one['n']}"
-        rows.append(
-            row(
-                *(f"{column.label}{way}", one["first"], one["second"], difference.text, difference.interval),
-                *(seeds, _finding(one)),
-            )
-        )
-    return Table(
-        "One against the other, seed by seed",
-        ("score", "first", "second", "second - first", "95 % interval", "seeds won", "finding"),
-        tuple(rows),
-        align="lllrrrl",
-        caption="The interval is Student's, over the differences of equal seeds on the same test images. One score a "
-        "row: not corrected for their number.",
-    )
-
-
-def _finding(one: Mapping[Hashable, Any]) -> str:
-    if one["verdict"] == NOT_SHOWN:
-        return NOT_SHOWN
-    return f"{one['second']} {one['verdict']} beyond the spread of the seeds"
-
-
-def _cell(one: Mapping[Hashable, Any] | None, column: ScoreColumn) -> Cell:
-    if one is None:
-        return Cell(NOTHING)
-    mean, sd, low, high = (column.exact(one[key]).text for key in ("mean", "sd", "min", "max"))
-    return Cell(f"{mean} ± {sd}", low, high)

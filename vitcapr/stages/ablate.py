@@ -32,7 +32,8 @@ def ablate(
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.tables import to_page
-    from vitcapr.metrics.ablation import ablation_numbers, ablation_tables
+    from vitcapr.metrics.ablation import ablation_numbers
+    from vitcapr.report.score_tables import ablation_tables
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}

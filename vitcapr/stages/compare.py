@@ -22,7 +22,8 @@ def compare(
     """Compare two systems scored on the same split: the difference of every score, its interval and its test."""
     from vitcapr.files import write_text
     from vitcapr.formats.scores import write_comparison
-    from vitcapr.metrics.comparison import compare_systems, comparison_page, read_scored
+    from vitcapr.metrics.comparison import compare_systems, read_scored
+    from vitcapr.report.score_tables import comparison_page
 
     systems = read_scored(before, before_images), read_scored(after, after_images)
     content = compare_systems(*systems, settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed)

@@ -57,7 +57,7 @@ def draw_reranked(
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.captions import read_captions, read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics.oracle import is_oracle
+    from vitcapr.metrics.inputs import is_oracle
     from vitcapr.metrics.system_cider import system_ciders
     from vitcapr.report.figures.examples import choose, read_picture, rows_of_split
     from vitcapr.report.figures.reranked import Reranked, note_on_choice, reranked_sheet

@@ -97,7 +97,6 @@ def first_page(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_ranks_of, read_summary
     from vitcapr.formats.training import read_history
-    from vitcapr.metrics.score_tables import score_tables
     from vitcapr.pipeline.commit import commit_of
     from vitcapr.report.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves
     from vitcapr.report.figures.examples import read_picture
@@ -105,6 +104,7 @@ def first_page(
     from vitcapr.report.first_page.cost import cost
     from vitcapr.report.first_page.pictures import captioned, curve
     from vitcapr.report.first_page.retrieved import highest_recall, note_on_model, retrieved
+    from vitcapr.report.score_tables import score_tables
     from vitcapr.studies.papers.numbers import read_published
     from vitcapr.studies.papers.tables import score_tables_beside
 

@@ -26,8 +26,8 @@ def ground(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.metrics.bootstrap import interval_protocol, score_of
     from vitcapr.metrics.inputs import check_candidates
-    from vitcapr.metrics.report import interval_protocol, score_of
 
     data = read_manifest(manifest)
     nouns = object_words(data, manifest)

@@ -21,7 +21,7 @@ def measure_information(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
-    from vitcapr.metrics.report import plain_score
+    from vitcapr.metrics.bootstrap import plain_score
     from vitcapr.metrics.retrieval_files import check_pool
     from vitcapr.studies.papers.embedding_information import PROTOCOL, embedding_information
     from vitcapr.studies.papers.information import NEIGHBOURS

@@ -26,8 +26,7 @@ def rerank_oracle(
 
     from vitcapr.decoding.rerank import read_n_best, write_reordered
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.metrics import oracle
-    from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+    from vitcapr.metrics.candidates import CHOSEN_BY, CandidateScores, scorer_of, tokenize_candidates
     from vitcapr.metrics.references import references_of
 
     timeout = settings.metrics.scorer_timeout
@@ -36,7 +35,7 @@ def rerank_oracle(
     by_image = {n_best.image_id: n_best.captions for n_best in found}
     words, reference_words = tokenize_candidates(by_image, references, timeout)
     ciders = CandidateScores(words, scorer_of("cider", reference_words, timeout)).per_candidate
-    write_reordered(captions, found, ciders, oracle=oracle.CHOSEN_BY)
+    write_reordered(captions, found, ciders, oracle=CHOSEN_BY)
     changed = sum(int(np.argmax(of_image) != 0) for of_image in ciders)
     report.line(
         f"rerank_oracle: a ceiling, no result; the references prefer another caption for {changed} of "

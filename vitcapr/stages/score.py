@@ -37,8 +37,8 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics import java, oracle
-    from vitcapr.metrics.inputs import check_candidates
+    from vitcapr.metrics import java
+    from vitcapr.metrics.inputs import ORACLE, check_candidates, check_oracle_name, is_oracle
     from vitcapr.metrics.references import references_of, sample_references
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
@@ -51,9 +51,9 @@ def score(
     check_candidates({image: result.caption for image, result in results.items()}, list(whole))
     references, sample = sample_references(whole, options.sample_of(split), options.sampling_seed)
     written = [results[image].caption for image in references]
-    by_oracle = oracle.is_oracle(results.values())
+    by_oracle = is_oracle(results.values())
     if by_oracle:
-        oracle.check_name(decoding, captions)
+        check_oracle_name(decoding, captions)
     report.line(
         f"score: {len(written)} captions against {sum(map(len, references.values()))} references "
         f"with {java.find_java()}"
@@ -79,7 +79,7 @@ def score(
         model=model,
         decoding=decoding,
         metrics=scored.scores,
-        protocol=(oracle.PROTOCOL if by_oracle else "") + "|".join([scored.protocol, *sample, signature]),
+        protocol=(ORACLE if by_oracle else "") + "|".join([scored.protocol, *sample, signature]),
     )
     shown = (f"{name} {value['value']:.4f}" for name, value in scored.scores.items() if value["low"] is not None)
     report.line(f"score: {', '.join(shown)}")

@@ -38,8 +38,8 @@ def score_pools(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import read_pools
     from vitcapr.formats.scores import write_metrics
+    from vitcapr.metrics.bootstrap import interval_protocol
     from vitcapr.metrics.pools import joined, origin, rank_pools
-    from vitcapr.metrics.report import interval_protocol
     from vitcapr.metrics.retrieval_files import check_pool, read_correction
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed

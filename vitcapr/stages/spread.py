@@ -33,12 +33,13 @@ def spread(
     from vitcapr.formats.scores import read_summary
     from vitcapr.formats.tables import to_page
     from vitcapr.metrics import spread as seed_spread
+    from vitcapr.report.score_tables import spread_tables
 
     models = {name: seed_spread.Seeded(model.of, model.vary, model.seed) for name, model in settings.models.items()}
     scores = read_summary(summary)
     seed_average, one_against_other = seed_spread.spread(scores, models), seed_spread.paired(scores, models)
     write_text(spread, frame_to_csv(seed_average))
     write_text(pairs, frame_to_csv(one_against_other))
-    write_text(table, to_page(seed_spread.spread_tables(seed_average, one_against_other), "Over seeds"))
+    write_text(table, to_page(spread_tables(seed_average, one_against_other), "Over seeds"))
     groups = seed_average[["model", "decoding"]].drop_duplicates()
     report.line(f"spread: {len(groups)} models over seeds in {table}")

@@ -18,8 +18,8 @@ def summary(
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
     from vitcapr.files import write_text
     from vitcapr.formats.scores import read_metrics, write_summary
-    from vitcapr.metrics.score_tables import scores_page
     from vitcapr.metrics.summary import collect, tidy
+    from vitcapr.report.score_tables import scores_page
 
     found = [read_metrics(path) for path in metrics or []]
     rows = tidy(found, experiment)

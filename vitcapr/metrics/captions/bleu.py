@@ -7,7 +7,6 @@ from pycocoevalcap.bleu.bleu_scorer import cook_refs, cook_test
 
 from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 
 _ORDERS = (1, 2, 3, 4)
 _TINY, _SMALL = 1e-15, 1e-9
@@ -45,7 +44,6 @@ class _BleuOf:
 
 METRIC = CaptionMetric(
     measure=lambda captions: bleu(captions.words, captions.reference_words),
-    columns=tuple(ScoreColumn(f"bleu_{order}", f"BLEU-{order}", REFERENCES) for order in _ORDERS),
     protocol="bleu:corpus,closest",
     corpus={f"bleu_{order}": ("bleu_statistics", _BleuOf(order)) for order in _ORDERS},
 )

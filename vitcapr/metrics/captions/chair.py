@@ -6,7 +6,6 @@ from vitcapr.errors import UserError
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio, ratio_measure
 from vitcapr.metrics.coco_objects import mentioned
-from vitcapr.metrics.columns import GROUNDING, ScoreColumn
 
 
 def chair(captions: Sequence[str], objects: Sequence[Collection[str]]) -> dict[str, Measure]:
@@ -41,7 +40,6 @@ def _chair(captions: TokenisedCaptions) -> dict[str, Measure]:
 
 METRIC = CaptionMetric(
     measure=_chair,
-    columns=(ScoreColumn("chair_i", "CHAIRi", GROUNDING), ScoreColumn("chair_s", "CHAIRs", GROUNDING)),
     protocol="chair:instances+references",
     corpus={"chair_i": ("chair_statistics", ratio)},
 )

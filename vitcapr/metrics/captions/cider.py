@@ -8,7 +8,6 @@ from pycocoevalcap.cider.cider import Cider
 
 from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 
 
 def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:
@@ -27,6 +26,5 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Mea
 
 METRIC = CaptionMetric(
     measure=lambda captions: {"cider": cider(captions.words, captions.reference_words)},
-    columns=(ScoreColumn("cider", "CIDEr", REFERENCES),),
     protocol="cider:d,idf=refs",
 )

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.columns import LANGUAGE, ScoreColumn, count
 
 _FUNCTION_WORDS = """
     a an the this that these those its his her their my your our some any each every no
@@ -80,15 +79,4 @@ def _diversity(captions: TokenisedCaptions) -> dict[str, Measure | float]:
     }
 
 
-METRIC = CaptionMetric(
-    measure=_diversity,
-    columns=(
-        ScoreColumn("length_mean", "words each", LANGUAGE, scale=1, places=2),
-        ScoreColumn("distinct_1", "distinct words", None),
-        ScoreColumn("distinct_2", "distinct pairs", LANGUAGE),
-        count("vocabulary_used", "words used", LANGUAGE),
-        ScoreColumn("novel_share", "unseen captions", LANGUAGE),
-        ScoreColumn("dangling_share", "dangling endings", LANGUAGE),
-        count("identical_captions", "shared captions", LANGUAGE),
-    ),
-)
+METRIC = CaptionMetric(measure=_diversity)

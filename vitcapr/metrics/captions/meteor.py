@@ -5,7 +5,6 @@ import numpy as np
 from vitcapr.metrics import java
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 from vitcapr.metrics.java import MeteorResult
 from vitcapr.metrics.paraphrases import find_paraphrases
 
@@ -61,7 +60,6 @@ def _divide(numerator: Array, denominator: Array) -> Array:
 
 METRIC = CaptionMetric(
     measure=lambda captions: {"meteor": meteor_by_java(captions)},
-    columns=(ScoreColumn("meteor", "METEOR", REFERENCES),),
     protocol="meteor:1.5",
     corpus={"meteor": ("meteor_statistics", meteor_of)},
 )

@@ -6,7 +6,6 @@ from pycocoevalcap.rouge.rouge import Rouge
 
 from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 
 
 def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Measure:
@@ -17,6 +16,5 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> M
 
 METRIC = CaptionMetric(
     measure=lambda captions: {"rouge_l": rouge_l(captions.words, captions.reference_words)},
-    columns=(ScoreColumn("rouge_l", "ROUGE-L", REFERENCES),),
     protocol="rouge_l:beta=1.2",
 )

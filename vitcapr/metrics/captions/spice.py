@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from vitcapr.errors import UserError
 from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
-from vitcapr.metrics.columns import REFERENCES, ScoreColumn
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import run_spice, spice_folder
 
@@ -39,7 +38,6 @@ def spice(candidates: Sequence[Caption], references: Sequence[Sequence[str]], ti
 
 METRIC = CaptionMetric(
     measure=lambda captions: {"spice": spice(captions.named, captions.reference_words, captions.timeout)},
-    columns=(ScoreColumn("spice", "SPICE", REFERENCES),),
     protocol="spice:1.0",
     check=check_installed,
 )

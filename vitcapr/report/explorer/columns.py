@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from vitcapr.demo.claim_accuracy import KINDS_OF_CLAIM
 from vitcapr.formats.captions import DecodedCaption
-from vitcapr.metrics.columns import REFERENCES
-from vitcapr.metrics.labels import COLUMNS
+from vitcapr.metrics.labels import COLUMNS, GROUPS
 from vitcapr.report.explorer.gallery import Numbers
 from vitcapr.report.explorer.results import Space, System
 from vitcapr.report.explorer.written import Written
@@ -58,10 +57,10 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
     before = _scores(base.per_image, numbers) if base else {}
     for key, values in scores.items():
         known = COLUMNS[key]
-        better = "high" if known.group is REFERENCES else ""
+        better = "high" if known.group is GROUPS["references"] else ""
         yield column(key, known.label, better, values * known.scale, known.places + _FINER)
     for key, values in scores.items():
-        if key in before and COLUMNS[key].group is REFERENCES:
+        if key in before and COLUMNS[key].group is GROUPS["references"]:
             known, label = COLUMNS[key], f"{COLUMNS[key].label}: gain of reranking"
             gain = (values - before[key]) * known.scale
             yield column(f"{key}_gain", label, "high", gain, known.places + _FINER)

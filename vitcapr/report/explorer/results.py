@@ -14,7 +14,7 @@ from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attent
 from vitcapr.formats.embeddings import Embeddings, read_split_embeddings
 from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_ranks_of
-from vitcapr.metrics.oracle import is_oracle
+from vitcapr.metrics.inputs import is_oracle
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")
 _REMEDY = "give the folder of an experiment that has run: results/NAME"

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from vitcapr.formats.tables import NOTHING, Cell, Table
-from vitcapr.metrics.columns import LANGUAGE, REFERENCES
-from vitcapr.metrics.comparison import ROW, comparison_rows
+from vitcapr.metrics.bootstrap import NOT_TESTED
 from vitcapr.metrics.labels import in_groups
-from vitcapr.metrics.verdict import NOT_TESTED
+from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 from vitcapr.studies.papers.side_by_side import BuildRow, place
 
 BEAM, RERANKED = "beam", "reranked"
@@ -56,8 +55,10 @@ def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_p
     sides = [content[side]["protocol"] for content in comparisons for side in ("before", "after")]
     protocols = dict.fromkeys([*sides, *(content["protocol"] for content in comparisons)])
     parts.append(f"Protocol: {'; '.join(filter(None, protocols))}." if lines else "This build has no such run here.")
-    lines = lines or [(Cell(NOTHING),) * (len(ROW) + 1)]
-    return Table(title, ("systems", *ROW), tuple(lines), align="llrrrrrl", caption=" ".join(parts), name=name)
+    lines = lines or [(Cell(NOTHING),) * (len(COMPARISON_COLUMNS) + 1)]
+    return Table(
+        title, ("systems", *COMPARISON_COLUMNS), tuple(lines), align="llrrrrrl", caption=" ".join(parts), name=name
+    )
 
 
 def _rerankings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
@@ -82,7 +83,7 @@ def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -
             if place(before) != place(like):
                 continue
             metrics = {}
-            for name in (column.name for column in in_groups(REFERENCES, LANGUAGE)):
+            for name in (column.name for column in in_groups("references", "language")):
                 if name in before.scores and name in after.scores:
                     values = before.scores[name].value, after.scores[name].value
                     metrics[name] = {

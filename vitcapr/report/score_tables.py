@@ -1,0 +1,184 @@
+"""Tables of scores for people: of a summary, of two systems, of seeds, of ablations; and what a run changed."""
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from vitcapr.formats.tables import NOTHING, Cell, Table, row, to_markdown, to_page
+from vitcapr.metrics.bootstrap import NOT_SHOWN, interval_protocol
+from vitcapr.metrics.inputs import ORACLE
+from vitcapr.metrics.labels import COLUMNS, GROUPS, ScoreColumn, in_groups
+
+CHANGES_SHOWN = 3
+"""Changed scores of a row that :func:`new_scores` names."""
+
+
+def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
+    """A table for each data set, split and group of scores of a summary: a row a model, a column a score."""
+    for (dataset, split), part in summary.groupby(["dataset", "split"], sort=False):
+        for group in GROUPS.values():
+            columns = [column for column in in_groups(group.name) if (part["metric"] == column.name).any()]
+            if not columns:
+                continue
+            of_group = part[part["metric"].isin([column.name for column in columns])]
+            rows = []
+            for (model, decoding), scores in of_group.groupby(["model", "decoding"], sort=False):
+                by_name = {score["metric"]: score for score in scores.to_dict("records")}
+                cells = (column.cell(by_name[column.name]) if column.name in by_name else NOTHING for column in columns)
+                rows.append(row(f"{model}, {decoding}" if decoding else str(model), *cells))
+            title = f"{group.title}: {dataset}, {split} split, {int(of_group['n'].max())} images"
+            yield Table(title, ("model", *(column.short for column in columns)), tuple(rows))
+
+
+def scores_page(summary: pd.DataFrame) -> str:
+    """All tables in Markdown with 95 % intervals, and the protocols of the scores."""
+    if summary.empty:
+        return "No scores.\n"
+    protocols = "".join(f"- `{protocol}`\n" for protocol in summary["protocol"].drop_duplicates())
+    words = "\nIn parentheses: 95 % intervals, by resampling images. Protocols:\n\n"
+    return to_page(list(score_tables(summary))) + words + protocols
+
+
+def new_scores(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:
+    """A line for all rows of the tables that are new, and one for each row whose scores changed.
+
+    Args:
+        before, after: the summaries before and after a run (:mod:`vitcapr.formats.scores`).
+    """
+
+    def by_row(summary: pd.DataFrame) -> dict[Any, dict[str, float]]:
+        rows = summary.groupby(["dataset", "split", "model", "decoding"], sort=False)
+        return {key: dict(zip(part["metric"], part["value"], strict=True)) for key, part in rows}
+
+    old, added, changed = by_row(before), [], []
+    for key, scores in by_row(after).items():
+        _, split, model, decoding = key
+        name = f"{model}, {decoding} ({split})" if decoding else f"{model} ({split})"
+        if key not in old:
+            added.append(name)
+            continue
+        changes = []
+        for column in in_groups(*GROUPS):
+            was, now = (column.exact(values.get(column.name)).shown for values in (old[key], scores))
+            if was != now:
+                changes.append(f"{column.label} {was} -> {now}")
+        if changes:
+            more = f" and {len(changes) - CHANGES_SHOWN} more" if len(changes) > CHANGES_SHOWN else ""
+            changed.append(f"Changed: {name}: {', '.join(changes[:CHANGES_SHOWN])}{more}")
+    if added:
+        yield f"New: {'; '.join(added)}"
+    yield from changed
+
+
+COMPARISON_COLUMNS = ("score", "before", "after", "difference", "95 % interval", "p", "finding")
+
+
+def comparison_rows(metrics: Mapping[str, Mapping[str, Any]]) -> list[tuple[Cell, ...]]:
+    """A row of :data:`COMPARISON_COLUMNS` for each entry of a comparison's ``metrics``."""
+    rows = []
+    for name, one in metrics.items():
+        column = COLUMNS[name]
+        difference = column.difference(one["difference"], one["low"], one["high"])
+        p_value = NOTHING if one["p_value"] is None else f"{one['p_value']:.3f}"
+        scores = column.exact(one["before"]), column.exact(one["after"])
+        interval = difference.interval or NOTHING
+        rows.append(row(column.label, *scores, difference.text, interval, p_value, one["verdict"]))
+    return rows
+
+
+def comparison_page(content: Mapping[str, Any]) -> str:
+    """``comparison.json`` in Markdown, with the protocols."""
+    sides = {side: content[side] for side in ("before", "after")}
+    names = {k: ", ".join(filter(None, (v["model"], v["decoding"]))) or "(no name)" for k, v in sides.items()}
+    place = f"{content['dataset']}, {content['split']} split, {content['images']} images"
+    table = Table(
+        f"{names['after']} against {names['before']}: {place}",
+        ("score", *(f"{side}: {name}" for side, name in names.items()), *COMPARISON_COLUMNS[3:]),
+        tuple(comparison_rows(content["metrics"])),
+        align="lrrrrrl",
+        caption=f"{content['changed']} of {content['images']} images have another caption. Scores times 100, lengths "
+        "and counts as they are. Difference: after - before, on the same images; interval by resampling images, p by "
+        f'exchanging the systems\' captions image by image. "{NOT_SHOWN}" where the interval contains 0. One score a '
+        "row: not corrected for their number.",
+    )
+    ceilings = [side for side, system in sides.items() if system["protocol"].startswith(ORACLE)]
+    lines = [f"**{side.capitalize()} is an oracle: a ceiling, not a result.**\n" for side in ceilings]
+    lines += ["Protocols:", "", *(f"- {side}: `{system['protocol']}`" for side, system in sides.items())]
+    return "\n".join([to_markdown(table), *lines, f"- comparison: `{content['protocol']}`"]) + "\n"
+
+
+def spread_tables(spread: pd.DataFrame, paired: pd.DataFrame) -> list[Table]:
+    """Both results of :mod:`vitcapr.metrics.spread`: a table for each data set and split, and one of the pairs."""
+    places = spread.groupby(["dataset", "split"], sort=False)
+    tables = [_spread_table(f"{dataset}, {split} split", part) for (dataset, split), part in places]
+    return tables if paired.empty else [*tables, _paired_table(paired)]
+
+
+def _spread_table(place: str, part: pd.DataFrame) -> Table:
+    systems = list(part[["model", "decoding"]].drop_duplicates().itertuples(index=False, name=None))
+    by_score = {(one["model"], one["decoding"], one["metric"]): one for one in part.to_dict("records")}
+    present = set(part["metric"])
+    rows = [
+        row(column.label, *(_over_seeds(by_score.get((*system, column.name)), column) for system in systems))
+        for column in in_groups("references", "image_to_text", "text_to_image")
+        if column.name in present
+    ]
+    seeds = part.groupby(["model", "decoding"], sort=False)["n"].max()
+    return Table(
+        f"{place}: mean ± standard deviation (least to greatest) over seeds",
+        ("score", *(", ".join(filter(None, system)) for system in systems)),
+        (*rows, row("seeds", *map(str, seeds))),
+    )
+
+
+def _over_seeds(one: Mapping[Hashable, Any] | None, column: ScoreColumn) -> Cell:
+    if one is None:
+        return Cell(NOTHING)
+    mean, sd, low, high = (column.exact(one[key]).text for key in ("mean", "sd", "min", "max"))
+    return Cell(f"{mean} ± {sd}", low, high)
+
+
+def _paired_table(paired: pd.DataFrame) -> Table:
+    rows = []
+    for one in paired.to_dict("records"):
+        column = COLUMNS[one["metric"]]
+        label = ", ".join(filter(None, (column.label, one["decoding"])))
+        difference = column.difference(one["difference"], one["low"], one["high"])
+        finding = one["verdict"]
+        if finding != NOT_SHOWN:
+            finding = f"{one['second']} {finding} beyond the spread of the seeds"
+        won = f"{one['wins']} of {one['n']}"
+        rows.append(row(label, one["first"], one["second"], difference.text, difference.interval, won, finding))
+    return Table(
+        "One against the other, seed by seed",
+        ("score", "first", "second", "second - first", "95 % interval", "seeds won", "finding"),
+        tuple(rows),
+        align="lllrrrl",
+        caption="The interval is Student's, over the differences of equal seeds on the same test images. One score a "
+        "row: not corrected for their number.",
+    )
+
+
+def ablation_tables(numbers: pd.DataFrame, samples: int, seed: int) -> list[Table]:
+    """A table for each split and whole model: its scores, and under them the differences of the other models."""
+    tables = []
+    for (split, whole), part in numbers.groupby(["split", "whole"], sort=False):
+        scores = part.drop_duplicates("metric").set_index("metric")["of_whole"]
+        columns = [COLUMNS[metric] for metric in scores.index]
+        rows = [row(str(whole), *(column.exact(scores[column.name]) for column in columns))]
+        for model, own in part.groupby("model", sort=False):
+            bounds = own.set_index("metric")[["difference", "low", "high"]].astype(float)
+            rows.append(row(str(model), *(column.difference(*bounds.loc[column.name]) for column in columns)))
+        tables.append(
+            Table(
+                f"{whole}, {split} split",
+                ("model", *(column.label for column in columns)),
+                tuple(rows),
+                caption=f"Scores times 100 of {whole}; under them differences of the other models from it, on the same "
+                "images and captions. In parentheses 95 % intervals, by resampling images in pairs "
+                f"({'|'.join(interval_protocol(samples, seed))}). One training each: the spread over seeds is not in "
+                "the intervals. One score a column: not corrected for their number.",
+            )
+        )
+    return tables
