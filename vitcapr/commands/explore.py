@@ -1,21 +1,27 @@
 """Write a folder of pages in which the results of experiments are looked at, image by image."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from socketserver import ThreadingTCPServer
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
+from vitcapr.hosts import names_this_machine
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from vitcapr.progress import Reporter
-    from vitcapr.report.explorer.written import Embed
+    from vitcapr.report.explorer.spaces import Embed
 
 
 def main(
@@ -37,14 +43,18 @@ def main(
 
     Open its index.html in a browser. It needs no network.
     """
+    from vitcapr.demo.claim_accuracy import claims_as_text
     from vitcapr.progress import Reporter, format_bytes
     from vitcapr.report.explorer.contents import Contents
-    from vitcapr.report.explorer.results import read_results_of
+    from vitcapr.report.explorer.results import Claim, read_results_of
     from vitcapr.report.explorer.writing import write_explorer
+
+    def check_claims(caption: str, reference: str) -> list[Claim]:
+        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
 
     report = Reporter()
     embedder = (embedder_of(results, report),) if embed else ()
-    contents = Contents([read_results_of(folder, split) for folder in results], split, *embedder)
+    contents = Contents([read_results_of(folder, split, check_claims) for folder in results], split, *embedder)
     folder = output or results[0] / "explorer"
     write_explorer(folder, contents, report)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -71,17 +81,41 @@ def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
     return embed
 
 
-def _serve(folder: Path, port: int) -> None:
-    from contextlib import suppress
+class _Files(SimpleHTTPRequestHandler):
+    """Files of one folder, for pages of this server only."""
 
-    from vitcapr.report.explorer.serving import server_of
+    def send_head(self) -> Any:
+        if names_this_machine(self.headers.get("Host", "")):
+            return super().send_head()
+        self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
+        return None
 
+    def log_message(self, format: str, *arguments: object) -> None:
+        """A line for each picture would hide the address."""
+
+
+class _Server(ThreadingTCPServer):
+    """Not HTTPServer, which asks a name server for the name of the machine."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+def server_of(folder: Path, port: int) -> ThreadingTCPServer:
+    """A server of ``folder`` on the loopback address; port 0 for any that is free.
+
+    Raises:
+        UserError: the port is taken.
+    """
     try:
-        server = server_of(folder, port)
+        return _Server(("127.0.0.1", port), partial(_Files, directory=str(folder)))
     except OSError as error:
         what = f"the port {port} cannot be used: {error.strerror}"
         raise UserError(what, where="--serve", remedy="give another port, or 0 for any") from error
-    with server, suppress(KeyboardInterrupt):
+
+
+def _serve(folder: Path, port: int) -> None:
+    with server_of(folder, port) as server, suppress(KeyboardInterrupt):
         print(f"http://127.0.0.1:{server.server_address[1]}/ until Ctrl-C", flush=True)
         server.serve_forever()
 

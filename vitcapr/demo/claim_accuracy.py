@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.demo.scenes.reading import ClaimedGroup, Claims
+from vitcapr.demo.scenes.reading import ClaimedGroup, Claims, read_caption
 from vitcapr.metrics.bootstrap import Measure, mean_measure, ratio_measure
 
 KINDS_OF_CLAIM = ("objects", "counts", "sizes", "textures", "colors", "relations", "places")
@@ -84,3 +84,18 @@ def _looks(group: ClaimedGroup, meant: ClaimedGroup) -> Iterator[CheckedClaim]:
     ):
         if claimed is not None:
             yield CheckedClaim(kind, claimed, true)
+
+
+def claims_as_text(caption: str, reference: str) -> list[tuple[str, str, str | None, bool]]:
+    """(kind, claimed, true, right) of each claim of an English caption, for people; true as its reference says."""
+    return [
+        (claim.kind, _to_text(claim.claimed), None if claim.true is None else _to_text(claim.true), claim.right)
+        for claim in checked_claims(read_caption(caption), read_caption(reference))
+    ]
+
+
+def _to_text(claim: Claimed) -> str:
+    if not isinstance(claim, tuple):
+        return str(claim)
+    relation, subject, *others = claim  # As in vitcapr.demo.scenes.reading.Claims.
+    return " ".join([subject, relation.replace("_", " "), " and ".join(others)]).strip()

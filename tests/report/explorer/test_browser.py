@@ -10,10 +10,10 @@ import pytest
 
 from tests.browser import chromium, size
 from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, write_experiment
+from vitcapr.commands.explore import server_of
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
 from vitcapr.report.explorer.results import read_results_of
-from vitcapr.report.explorer.serving import server_of
 from vitcapr.report.explorer.writing import write_explorer
 
 pytestmark = pytest.mark.browser

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from tests.report.explorer.experiment import BEAM, CIDER, IDS, IMAGES, RERANKED, TRUTH, embed, write_experiment
+from vitcapr.demo.claim_accuracy import claims_as_text
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.details import LEVELS, encoded
-from vitcapr.report.explorer.map import map_of
-from vitcapr.report.explorer.neighbours import nearest
-from vitcapr.report.explorer.results import read_results_of
+from vitcapr.report.explorer.contents import LEVELS, Contents, encoded
+from vitcapr.report.explorer.results import Claim, Results, read_results_of
+from vitcapr.report.explorer.spaces import map_of, nearest
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +22,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_experiment(tmp_path_factory.mktemp("results") / "toy")
 
 
+def read(folder: Path) -> Results:
+    def check(caption: str, reference: str) -> list[Claim]:
+        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
+
+    return read_results_of(folder, "test", check)
+
+
 @pytest.fixture(scope="module")
 def contents(results: Path) -> Contents:
-    return Contents([read_results_of(results, "test")], "test")
+    return Contents([read(results)], "test")
 
 
 def values(contents: Contents, name: str) -> list[Any]:
@@ -93,7 +99,7 @@ def test_neighbours(contents: Contents) -> None:
 
 
 def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> None:
-    embedded = Contents([read_results_of(results, "test")], "test", embed)
+    embedded = Contents([read(results)], "test", embed)
     assert embedded.overview()["spaces"][0]["written"] == list(embedded.systems)
     assert values(embedded, "attention/beam:rank@dual") == [1, 1, 1, 1, 2, 1]
     found = dict(embedded.written_neighbours())["written-0-0-0"]["images"][4]
@@ -104,7 +110,7 @@ def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> No
 
 
 def test_a_system_without_a_caption_of_an_image_has_no_ranks(results: Path) -> None:
-    one = read_results_of(results, "test")
+    one = read(results)
     greedy = next(system for system in one.systems if system.decoding == "greedy")
     part = replace(greedy, captions={image: caption for image, caption in greedy.captions.items() if image != "i3"})
     contents = Contents([replace(one, systems=[part])], "test", embed)
@@ -136,7 +142,7 @@ def test_candidates_have_their_numbers(contents: Contents) -> None:
 
 def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:
     again = shutil.copytree(results, tmp_path / "other")
-    both = Contents([read_results_of(folder, "test") for folder in (results, again)], "test")
+    both = Contents([read(folder) for folder in (results, again)], "test")
     assert [one["name"] for one in both.overview()["systems"]][::3] == ["toy attention/beam", "other attention/beam"]
     assert len(both.images()["ids"]) == IMAGES
     assert len(both.images()["references"]["text"]) == 2 * IMAGES
@@ -144,14 +150,14 @@ def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:
 
 def test_two_experiments_of_one_name(results: Path, tmp_path: Path) -> None:
     again = shutil.copytree(results, tmp_path / "toy")
-    both = Contents([read_results_of(folder, "test") for folder in (results, again)], "test")
+    both = Contents([read(folder) for folder in (results, again)], "test")
     assert len({one["name"] for one in both.overview()["systems"]}) == 6
 
 
 def test_other_pictures_of_the_same_ids_are_refused(results: Path, tmp_path: Path) -> None:
     other = write_experiment(tmp_path / "other", shade=200)
     with pytest.raises(UserError, match="image 'i0' of other is another picture than that of toy"):
-        Contents([read_results_of(folder, "test") for folder in (results, other)], "test").images()
+        Contents([read(folder) for folder in (results, other)], "test").images()
 
 
 def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
@@ -159,7 +165,7 @@ def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
     for folder in ("metrics", "comparisons"):
         shutil.rmtree(part / folder)
     (part / "captions/attention/beam/test/attention.npz").unlink()
-    contents = Contents([read_results_of(part, "test")], "test")
+    contents = Contents([read(part)], "test")
     overview = contents.overview()
     assert overview["spaces"] == []
     assert {column["name"].partition(":")[2] for column in overview["columns"]} == {"log_prob"}

@@ -12,9 +12,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tests.report.explorer.experiment import HOSTILE, IMAGES, write_experiment
-from vitcapr.commands.explore import app, main
+from vitcapr.commands.explore import app, main, server_of
 from vitcapr.errors import UserError
-from vitcapr.report.explorer.serving import server_of
 from vitcapr.report.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from vitcapr.demo.claim_accuracy import KINDS_OF_CLAIM
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.metrics.labels import COLUMNS, GROUPS
 from vitcapr.report.explorer.gallery import Numbers
 from vitcapr.report.explorer.results import Space, System
-from vitcapr.report.explorer.written import Written
+from vitcapr.report.explorer.spaces import Written
 
 Floats = NDArray[np.float64]
 _FINER = 1
@@ -70,7 +69,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
         yield column("changed", "changed by reranking (1: yes)", "", changed)
     if system.claims:
         wrong = {image: [claim.kind for claim in claims if not claim.right] for image, claims in system.claims.items()}
-        for kind in ("", *KINDS_OF_CLAIM):
+        for kind in ("", *dict.fromkeys(claim.kind for claims in system.claims.values() for claim in claims)):
             counts = {image: float(len(each) if not kind else each.count(kind)) for image, each in wrong.items()}
             label = f"wrong claims: {'colours' if kind == 'colors' else kind}" if kind else "wrong claims"
             yield column(f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts))

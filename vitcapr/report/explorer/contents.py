@@ -6,19 +6,20 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
-from vitcapr.report.explorer.details import attention_of, details_of, encoded
 from vitcapr.report.explorer.gallery import Gallery, gallery_of
-from vitcapr.report.explorer.map import map_of
-from vitcapr.report.explorer.neighbours import Neighbours, pairs, short
 from vitcapr.report.explorer.results import Results, Space, System
-from vitcapr.report.explorer.written import Embed, Written, written_in
+from vitcapr.report.explorer.spaces import Embed, Neighbours, Written, map_of, pairs, short, written_in
 
 PART = 100
 """Images whose details are in one file."""
+LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+"""A weight of attention is one of these characters: the share of the word's largest weight, from 0 to 1."""
 Json = dict[str, Any]
 
 
@@ -201,10 +202,10 @@ class Contents:
         caption = system.captions.get(self.gallery.images[image].image_id)
         if caption is None or row is None:
             return None
-        shown, weights = details_of(caption, system), attention_of(system, caption, row)
+        shown, weights = _caption_details(caption, system), _attention(system, caption, row)
         if weights is not None:
             shown["attention"] = encoded(weights)
-        elif (base := self._base(number, system)) and attention_of(base, caption, row) is not None:
+        elif (base := self._base(number, system)) and _attention(base, caption, row) is not None:
             # Equal words of one captioner for one image have equal attention: it is in the details of the base.
             shown["attention_of"] = [other for _, other in self.systems.values()].index(base)
         return shown
@@ -218,3 +219,49 @@ def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
             cell = column.cell(scores[name])
             shown.append({"name": name, "label": column.label, "shown": cell.shown, "group": column.group.title})
     return shown
+
+
+def _caption_details(caption: DecodedCaption, system: System) -> Json:
+    """Words, probabilities, candidates and claims."""
+    first = caption.candidates[0]
+    added = sorted(first.__pydantic_extra__ or {})
+    shown: Json = {
+        "tokens": list(caption.tokens),
+        "log_probs": [round(value, 2) for value in first.token_log_probs[: len(caption.tokens)]],
+        "numbers": ["log_prob", "score", *added],
+        "candidates": [_candidate(each, added) for each in caption.candidates],
+    }
+    if claims := system.claims.get(caption.image_id):
+        shown["claims"] = [list(claim) for claim in claims]
+    return shown
+
+
+def _attention(system: System, caption: DecodedCaption, row: int) -> NDArray[np.floating] | None:
+    """The attention of a system that wrote this caption, for the image of a row of the manifest."""
+    own = system.captions.get(caption.image_id)
+    if system.attention is None or own is None or own.tokens != caption.tokens:
+        return None
+    weights = system.attention.of_row(row)
+    return weights if weights is not None and len(weights) == len(caption.tokens) else None
+
+
+def encoded(weights: NDArray[np.floating]) -> Json:
+    """Attention (L, h, w): the grid, a string for each word, and the largest weight of each in multiples of an even
+    spread."""
+    words, height, width = weights.shape
+    flat = weights.reshape(words, -1).astype(np.float64)
+    most = flat.max(axis=1, keepdims=True, initial=0)
+    levels = np.rint(flat / np.where(most > 0, most, 1) * (len(LEVELS) - 1)).astype(np.intp)
+    characters = np.array(list(LEVELS))
+    return {
+        "grid": [height, width],
+        "weights": ["".join(characters[row]) for row in levels],
+        "peaks": [round(float(value) * height * width, 2) for value in most[:, 0]],
+    }
+
+
+def _candidate(candidate: Candidate, added: Sequence[str]) -> list[str | float | None]:
+    """The caption, its log-probability, its score, and the numbers that a stage added, such as a cosine."""
+    extra = candidate.__pydantic_extra__ or {}
+    numbers = [candidate.log_prob, candidate.score, *(extra.get(name) for name in added)]
+    return [candidate.caption, *(None if number is None else round(number, 3) for number in numbers)]

@@ -1,14 +1,12 @@
 """What an experiment left of one split, for the explorer: captions with their scores, embeddings with their ranks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from vitcapr.demo.claim_accuracy import CheckedClaim, checked_claims
-from vitcapr.demo.scenes.reading import read_caption
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions, read_results
 from vitcapr.formats.embeddings import Embeddings, read_split_embeddings
@@ -17,6 +15,19 @@ from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, 
 from vitcapr.metrics.inputs import is_oracle
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")
+
+
+class Claim(NamedTuple):
+    """A claim of a caption, and what is true of the image; ``true`` is None where the image has nothing of the kind."""
+
+    kind: str
+    claimed: str
+    true: str | None
+    right: bool
+
+
+CheckClaims = Callable[[str, str], Sequence[Claim]]
+"""From a caption and a reference of its image to the claims of the caption."""
 _REMEDY = "give the folder of an experiment that has run: results/NAME"
 
 
@@ -41,7 +52,7 @@ class System:
     captions: Mapping[str, DecodedCaption]
     scores: Mapping[str, Score]
     per_image: pd.DataFrame | None
-    claims: Mapping[str, list[CheckedClaim]] = field(default_factory=dict)
+    claims: Mapping[str, Sequence[Claim]] = field(default_factory=dict)
     attention: AttentionTable | None = None
 
 
@@ -65,11 +76,14 @@ class Results:
     spaces: list[Space]
 
 
-def read_results_of(folder: Path, split: str) -> Results:
+def read_results_of(folder: Path, split: str, check_claims: CheckClaims | None = None) -> Results:
     """Everything that the experiment in ``folder`` left of a split.
 
     Systems without reranking come first, then rerankings, then oracles; the retrieval model with the highest R@1 comes
     first. A retrieval model is left out if its ranks are not there.
+
+    Args:
+        check_claims: for the captions of an experiment that scored their claims; without it, they have none.
 
     Raises:
         UserError: there is no experiment, it has neither captions nor embeddings of the split, or a file is damaged.
@@ -80,7 +94,8 @@ def read_results_of(folder: Path, split: str) -> Results:
         raise UserError(f"there is no split '{split}'", where="--split", remedy=f"the splits are {', '.join(SPLITS)}")
     data = read_manifest(folder / "data" / "manifest.json")
     systems = [
-        _system(folder, path, data, split) for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
+        _system(folder, path, data, split, check_claims)
+        for path in sorted(folder.glob(f"captions/*/*/{split}/captions.json"))
     ]
     spaces = [
         _space(folder, path, data, split)
@@ -97,10 +112,15 @@ def read_results_of(folder: Path, split: str) -> Results:
     return Results(folder.resolve().name, data, systems, spaces)
 
 
-def _system(folder: Path, path: Path, data: Manifest, split: str) -> System:
+def _system(folder: Path, path: Path, data: Manifest, split: str, check_claims: CheckClaims | None) -> System:
     model, decoding = path.parts[-4:-2]
     metrics = folder / "metrics" / model / decoding / split
     captions, attention, per_image = read_captions(path), path.with_name("attention.npz"), metrics / "per_image.parquet"
+    claims: dict[str, Sequence[Claim]] = {}
+    if check_claims is not None and (metrics / "claims.json").is_file():
+        # Every reference of a scene describes all of it, so any one of them serves.
+        truth = dict(data.captions_of(split, "en")[["image_id", "text"]].to_numpy())
+        claims = {image: check_claims(one.caption, truth[image]) for image, one in captions.items() if image in truth}
     return System(
         model,
         decoding,
@@ -109,7 +129,7 @@ def _system(folder: Path, path: Path, data: Manifest, split: str) -> System:
         captions,
         _scores(metrics),
         read_per_image(per_image).set_index("image_id") if per_image.is_file() else None,
-        _claims(captions, data, split) if (metrics / "claims.json").is_file() else {},
+        claims,
         read_attention(attention) if attention.is_file() else None,
     )
 
@@ -121,16 +141,6 @@ def _base(comparison: Path) -> str:
     content = read_comparison(comparison)
     before: dict[str, Any] = content["before"]
     return str(before["decoding"]) if before["model"] == content["after"]["model"] else ""
-
-
-def _claims(captions: Mapping[str, DecodedCaption], data: Manifest, split: str) -> dict[str, list[CheckedClaim]]:
-    # Every reference of a scene describes all of it, so any one of them serves.
-    truth = dict(data.captions_of(split, "en")[["image_id", "text"]].to_numpy())
-    return {
-        image: list(checked_claims(read_caption(one.caption), read_caption(truth[image])))
-        for image, one in captions.items()
-        if image in truth
-    }
 
 
 def _scores(metrics: Path) -> dict[str, Score]:

@@ -175,14 +175,10 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
 def neighbourhoods(embedded: Embeddings) -> Figure:
     """t-SNE of the first 300 images, each with its first caption, a line between the two (the paper's figure 18).
 
-    Distances between far points mean nothing in such a map; whether pairs are near does. It starts from the principal
-    components, with a fixed seed, on one thread: the same embeddings give the same map.
+    Distances between far points mean nothing in such a map; whether pairs are near does.
     """
     images, captions = first_pairs(embedded, PAIRS)
-    points = np.concatenate((embedded.images[images], embedded.captions[captions]))
-    perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
-    with threadpool_limits(1):
-        places = TSNE(perplexity=perplexity, max_iter=_STEPS, init="pca", random_state=0).fit_transform(points)
+    places, perplexity = tsne(np.concatenate((embedded.images[images], embedded.captions[captions])))
     of_images, of_captions = places[: len(images)], places[len(images) :]
     span = np.ptp(places, axis=0)
     height = PAGE_WIDTH * float(np.clip(span[1] / span[0], 0.45, 0.75))
@@ -212,6 +208,17 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     axes.spines[["top", "right"]].set_visible(True)
     figure.legend(loc="outside upper left", ncols=3, handlelength=1.4, columnspacing=1.2)
     return figure
+
+
+def tsne(points: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    """A map (N, 2) of N points, and its perplexity.
+
+    It starts from the principal components, with a fixed seed, on one thread: the same points give the same map.
+    """
+    perplexity = min(PERPLEXITY, (len(points) - 1) / 3)
+    with threadpool_limits(1):
+        places = TSNE(perplexity=perplexity, max_iter=_STEPS, init="pca", random_state=0).fit_transform(points)
+    return places, perplexity
 
 
 def first_pairs(embedded: Embeddings, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -1,6 +1,6 @@
-"""What lies next to each image and each reference in the space of a retrieval model."""
+"""The space of a retrieval model: neighbours of images, references and captions of systems, and a map of the images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.metrics.ranks import rank_matches
 from vitcapr.report.explorer.gallery import Gallery
-from vitcapr.report.explorer.results import Space
+from vitcapr.report.explorer.results import Space, System
 
 SHOWN = 6
 """Neighbours of each."""
 _BLOCK = 512
 Near = NDArray[np.intp]
 Cosines = NDArray[np.float32]
+Embed = Callable[[int, str, Sequence[str]], NDArray[np.float32] | None]
+"""From the number of an experiment, the name of its retrieval model and n texts to (n, E) unit vectors; None if the
+model cannot embed them."""
+_LEAST = 5
+"""Images of the smallest map."""
 
 
 @dataclass(frozen=True)
@@ -116,3 +122,64 @@ def pairs(places: NDArray[np.intp], cosines: NDArray[np.float32], numbers: Seque
 
 def short(cosine: float) -> float:
     return round(float(cosine), 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """One system's captions of the N images of a space, in their order.
+
+    Attributes:
+        nearest: images.
+        cosine: (N,) of each caption with its own image.
+        ranks: (N,) of its own image among all; images with the same cosine come before it.
+    """
+
+    nearest: Nearest
+    cosine: NDArray[np.float32]
+    ranks: NDArray[np.integer]
+
+
+def written_in(
+    space: Space,
+    ids: Sequence[str],
+    systems: Sequence[System],
+    embed: Callable[[Sequence[str]], NDArray[np.float32] | None],
+) -> list[Written | None]:
+    """The captions of each system in a space; None for a system without a caption of some of its images.
+
+    Args:
+        ids: of the images of the space.
+        embed: (n, E) of n texts, or None; called once, with different texts.
+    """
+    whole = [all(image in system.captions for image in ids) for system in systems]
+    texts = [
+        [system.captions[image].caption for image in ids] if has else []
+        for system, has in zip(systems, whole, strict=True)
+    ]
+    place = {text: number for number, text in enumerate(dict.fromkeys(text for each in texts for text in each))}
+    vectors = embed(list(place)) if place else None
+    if vectors is None:
+        return [None] * len(systems)
+    found: list[Written | None] = []
+    for each in texts:
+        if not each:
+            found.append(None)
+            continue
+        captions = vectors[[place[text] for text in each]]
+        images = space.embedded.images
+        cosine = np.einsum("ne,ne->n", captions, images)
+        ranks = rank_matches(images, captions, np.arange(len(images))).t2i
+        found.append(Written(nearest(captions, images), cosine, ranks))
+    return found
+
+
+def map_of(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:
+    """t-SNE of N unit vectors: (N, 2) between 0 and 1, or None if there are too few or they are all the same."""
+    from vitcapr.report.figures.embeddings import tsne
+
+    if len(vectors) < _LEAST or np.ptp(vectors, axis=0).max() == 0:
+        return None
+    places, _ = tsne(vectors)
+    low, high = places.min(axis=0), places.max(axis=0)
+    scaled: NDArray[np.float64] = 0.5 + (places - (low + high) / 2) / max(float((high - low).max()), 1e-12)
+    return scaled
