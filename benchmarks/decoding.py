@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from tests.decoding.reference_beam import reference_beam_search
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
 from vitcapr.models.interface import Memory, State, Step
@@ -49,7 +50,9 @@ class EndingCaptioner(PatchAttentionCaptioner):
 def captioner() -> EndingCaptioner:
     """Weights drawn large, so that the choices of words are about as sharp as those of a trained captioner."""
     torch.manual_seed(0)
-    model = EndingCaptioner(VOCABULARY, WIDTH).eval()
+    settings = {"embedding_dim": 256, "attention_dim": 256, "scoring": "tanh", "init_from_cls": False}
+    arguments = CaptionerConfig(backbone="vit", **settings).arguments()  # type: ignore[arg-type]
+    model = EndingCaptioner(VOCABULARY, WIDTH, **arguments).eval()
     with torch.no_grad():
         model.words.weight.mul_(12)
         model.reader.embedding.weight.mul_(2)

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,6 +25,7 @@ import torch
 from benchmarks.loader import make, make_eight_bits
 from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.loader import PAD, CaptionBatch
+from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models import lstm_captioners
@@ -43,6 +45,12 @@ def captions(images: int) -> TokenTable:
     lengths = np.clip(generator.normal(12, 4, images * 5).round(), 4, 33).astype(int)
     words = [[1, *generator.integers(4, VOCABULARY, length), 2] for length in lengths]
     return TokenTable.build(words, np.repeat(np.arange(images), 5).tolist(), range(images * 5))
+
+
+def architecture_of(**settings: Any) -> dict[str, Any]:
+    """That of a patch attention with vectors of 256 numbers, as a card has it."""
+    captioner = CaptionerConfig(backbone="vit", embedding_dim=256, init_from_cls=False, **settings)
+    return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **captioner.arguments()}
 
 
 def task_of(
@@ -107,7 +115,7 @@ def plain_ratio(turns: int, batch_images: int) -> float:
     """How many times faster our step is than the prototype's steps over the same captions; the best turn of each."""
     device = resolve_device("auto")
     array = np.random.default_rng(0).normal(size=(batch_images, 196, 192)).astype(np.float16)
-    architecture = {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, "attention_dim": 256}
+    architecture = architecture_of(attention_dim=256, scoring="tanh")
     model = build_captioner(architecture).to(device)
     assert isinstance(model, PatchAttentionCaptioner)
     task = task_of(model, MemoryArray(array), batch_images, smoothing=0.0)
@@ -158,7 +166,7 @@ def attention_ratio(turns: int, batch_images: int) -> float:
     """How many times faster a training step is with the tiled attention than with the formula written out."""
     device = resolve_device("auto")
     array = np.random.default_rng(0).normal(size=(batch_images, 196, 192)).astype(np.float16)
-    architecture = {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, "attention_dim": 256}
+    architecture = architecture_of(attention_dim=256, scoring="tanh")
     task = task_of(build_captioner(architecture).to(device), MemoryArray(array), batch_images, smoothing=0.0)
     optimizer = torch.optim.Adam(task.model.parameters(), fused=True)
     batches = list(task.batches(0, 1, 0))
@@ -177,9 +185,7 @@ def run(batches: int = 2, batch_images: int = 64, turns: int = 3) -> dict[str, f
     device = resolve_device("auto")
     with tempfile.TemporaryDirectory() as folder:
         array, _ = make(Path(folder), (images, 196, 192), 64)
-        model = build_captioner(
-            {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, "attention_dim": 128}
-        ).to(device)
+        model = build_captioner(architecture_of(attention_dim=128, scoring="tanh")).to(device)
         task = task_of(model, array, batch_images, smoothing=0.1)
         small = task_of(model, make_eight_bits(Path(folder), array), batch_images, smoothing=0.1)
         optimizer = torch.optim.Adam(model.parameters(), fused=True)

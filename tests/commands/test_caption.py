@@ -83,7 +83,7 @@ def test_a_backbone_in_a_folder_anywhere_is_found_again(
 
 LONG = {"beam_size": 4, "n_best": 4, "max_length": 6, "length_penalty": 2.0, "block_ngram": 1, "precision": "float32"}
 DECODINGS = {"greedy": {"beam_size": 1, "max_length": 6}, "long": LONG}
-DRAWN = {"beam_size": 9, "n_best": 3, "max_length": 6, "sampling": {"temperature": 0.9}}
+DRAWN = {"n_best": 3, "max_length": 6, "sampling": {"temperature": 0.9}}
 
 
 @pytest.mark.usefixtures("records")

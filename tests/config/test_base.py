@@ -6,6 +6,7 @@ import pytest
 
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.stages.decode import DecodeSettings
@@ -110,6 +111,22 @@ def test_one_line(values: dict[str, object], line: str) -> None:
         ({"data": {"dataset": "coco"}}, "data.coco.images and either data.coco.annotations"),
         ({"decodings": {"beam": {"beam_size": 2, "n_best": 3}}}, "n_best 3 is larger than beam_size 2"),
         ({"decodings": {"beam": {"min_length": 9, "max_length": 8}}}, "min_length 9 is larger than max_length 8"),
+        ({"decodings": {"a": {"sampling": {}, "beam_size": 3}}}, "beam_size needs sampling null (x.yaml)"),
+        (
+            {"captioners": {"a": {"backbone": "vit", "training": {"phases": {"epochs": 1, "samples": 3}}}}},
+            "phases[0]': samples needs objective self_critical, not cross_entropy",
+        ),
+        (
+            {
+                "captioners": {
+                    "a": {
+                        "backbone": "vit",
+                        "training": {"phases": {"epochs": 1, "schedule": "constant", "final_fraction": 0.1}},
+                    }
+                }
+            },
+            "final_fraction needs schedule cosine or linear, not constant",
+        ),
         ({"experiment": "../up"}, "String should match pattern"),
     ],
 )
@@ -133,6 +150,28 @@ def test_all_mistakes_are_listed_at_once() -> None:
     values = {"run": {"captioners": ["no"], "rerankings": ["non"]}}
     with pytest.raises(UserError, match=r"^2 mistakes:\n  run.captioners names 'no'.*\n  run.rerankings names 'non'"):
         parse(ExperimentConfig, values, "x.yaml")
+
+
+def test_a_key_of_another_architecture_is_a_mistake_that_names_this_architecture() -> None:
+    values = {"backbone": "vit", "architecture": "baseline", "heads": 8, "attention_dim": 999, "layers": 7}
+    with pytest.raises(UserError) as error:
+        parse(ExperimentConfig, {"captioners": {"a": values}}, "x.yaml")
+    assert [line.partition(" (x.yaml)")[0].strip() for line in str(error.value).splitlines()] == [
+        "3 mistakes:",
+        "configuration key 'captioners.a': layers needs architecture transformer, not baseline",
+        "configuration key 'captioners.a': heads needs architecture transformer, not baseline",
+        "configuration key 'captioners.a': attention_dim needs architecture patch_attention, not baseline",
+    ]
+
+
+def test_the_settings_of_a_job_have_only_the_keys_of_the_choices() -> None:
+    captioner = CaptionerConfig(backbone="vit", architecture="baseline").canonical()
+    assert not captioner.keys() & {"heads", "layers", "attention_dim", "scoring", "output_dim"}
+    assert not captioner["training"]["phases"][0].keys() & {"samples", "temperature"}
+    assert parse(CaptionerConfig, captioner, "x.yaml").canonical() == captioner
+    sampling = DecodingConfig(sampling=SamplingConfig()).canonical()
+    assert "beam_size" not in sampling
+    assert "temperature" in sampling["sampling"]
 
 
 def test_one_phase_needs_no_list() -> None:

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
+from tests.models.untrained import architecture, untrained
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.model import write_model
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.decode import decode
 from vitcapr.store.layout import ArrayLayout
@@ -25,9 +24,9 @@ ENTRIES = len(WORDS) + 4
 
 
 def captioner(folder, kind, vocabulary=ENTRIES, width=WIDTH, seed=3):
-    architecture = {"kind": kind, "vocabulary": vocabulary, "feature_dim": width, "embedding_dim": 5, "hidden_dim": 7}
-    torch.manual_seed(seed)
-    write_model(folder, build_captioner(architecture).state_dict(), {"architecture": architecture})
+    sizes = {"embedding_dim": 5, "hidden_dim": 7}
+    weights = untrained(kind, vocabulary, width, seed, **sizes).state_dict()
+    write_model(folder, weights, {"architecture": architecture(kind, vocabulary, width, **sizes)})
     return folder
 
 

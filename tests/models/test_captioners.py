@@ -6,27 +6,29 @@ import pytest
 import torch
 from torch import Tensor
 
-from vitcapr.config import captioner as config
-from vitcapr.models.captioners import CAPTIONERS, build_captioner
+from tests.models.untrained import untrained
+from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 
 VOCABULARY, FEATURES, PATCHES = 11, 8, 5
+LSTM = {"embedding_dim": 5, "hidden_dim": 6}
+ATTENTION = {"kind": "patch_attention", **LSTM, "attention_dim": 4}
 ARCHITECTURES: list[dict[str, Any]] = [
-    {"kind": "baseline", "embedding_dim": 5, "hidden_dim": 6},
-    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4},
-    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "relu"},
-    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "attention_dim": 4, "scoring": "bilinear"},
-    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "init_from_cls": True, "output_dim": 7},
-    {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 6, "output_dim": 7, "output_activation": "relu"},
+    {"kind": "baseline", **LSTM},
+    ATTENTION,
+    {**ATTENTION, "scoring": "relu"},
+    {**ATTENTION, "scoring": "bilinear"},
+    {**ATTENTION, "init_from_cls": True, "output_dim": 7},
+    {**ATTENTION, "output_dim": 7, "output_activation": "relu"},
     {"kind": "transformer", "embedding_dim": 8, "hidden_dim": 6, "layers": 3, "heads": 2},
 ]
 
 
 @pytest.fixture(params=ARCHITECTURES, ids=["baseline", "tanh", "relu", "bilinear", "deep", "two dense", "transformer"])
 def model(request: pytest.FixtureRequest) -> Captioner:
-    torch.manual_seed(0)
-    return build_captioner({"vocabulary": VOCABULARY, "feature_dim": FEATURES, **request.param}).eval()
+    return untrained(vocabulary=VOCABULARY, feature_dim=FEATURES, **request.param).eval()
 
 
 @pytest.fixture
@@ -43,16 +45,16 @@ IMAGES = torch.tensor([0, 0, 1])
 
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
-    names = set(get_args(config.ArchitectureName))
-    assert names == config.ARCHITECTURES.keys() == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
+    names = set(get_args(CaptionerConfig.model_fields["architecture"].annotation))
+    assert names == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
 
 
 @pytest.mark.parametrize("kind", CAPTIONERS)
 @torch.no_grad()
 def test_the_configuration_says_what_the_model_takes_and_gives(kind: Any, features: dict[str, Tensor]) -> None:
     """Else a captioner that attends would be decoded without a figure of its attention."""
-    chosen = config.CaptionerConfig(backbone="vit", architecture=kind)
-    model = build_captioner({"kind": kind, "vocabulary": VOCABULARY, "feature_dim": FEATURES, **chosen.arguments()})
+    chosen = CaptionerConfig(backbone="vit", architecture=kind)
+    model = untrained(kind, VOCABULARY, FEATURES)
     memory = model.eval().encode(features)
     attention = model.step(memory, model.initial_state(memory), torch.full((2, 1), 1)).attention
     assert chosen.attends == model.attends == (attention is not None)
@@ -113,10 +115,8 @@ def test_every_weight_is_trained(model: Captioner, features: dict[str, Tensor]) 
 @torch.no_grad()
 def test_the_decoder_of_flickr8k_ends_in_two_dense_layers() -> None:
     """ViTCap-R, III-E.1: ReLU, then the vocabulary. The hidden units are context and state, weighed by hand."""
-    arguments = {"kind": "patch_attention", "embedding_dim": 5, "hidden_dim": 2, "output_dim": 2}
-    model = build_captioner(
-        {"vocabulary": VOCABULARY, "feature_dim": FEATURES, "output_activation": "relu", **arguments}
-    ).eval()
+    settings = {"embedding_dim": 5, "hidden_dim": 2, "output_dim": 2, "output_activation": "relu"}
+    model = untrained("patch_attention", VOCABULARY, FEATURES, **settings).eval()
     assert isinstance(model, PatchAttentionCaptioner)
     assert model.output is not None
     model.output.weight.copy_(torch.tensor([[1.0, 0, 0, 0], [0, 0, 0, -1]]))

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+from tests.models.untrained import untrained
 from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.loader import CaptionBatch
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
 from vitcapr.progress import Reporter
 from vitcapr.training.captioner import CaptionerTask, SelfCriticalBatch
@@ -69,9 +69,7 @@ def task_of(
 
 
 def model_of(kind: str, vocabulary: Vocabulary) -> Captioner:
-    torch.manual_seed(0)
-    sizes = {"vocabulary": len(vocabulary), "feature_dim": 6, "embedding_dim": 4, "hidden_dim": 5}
-    return build_captioner({"kind": kind, **sizes}).eval()
+    return untrained(kind, len(vocabulary), 6, embedding_dim=4, hidden_dim=5).eval()
 
 
 @pytest.mark.parametrize("kind", ["baseline", "patch_attention"])

@@ -17,11 +17,11 @@ import pytest
 import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
+from tests.models.untrained import untrained
 from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.captioners import build_captioner
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
@@ -91,10 +91,8 @@ def tokens() -> TokenTable:
 
 
 def captioner(dropout: float = 0.0) -> CaptionerTask:
-    torch.manual_seed(0)
-    sizes = {"vocabulary": WORDS, "feature_dim": WIDTH, "embedding_dim": 5, "hidden_dim": 5, "dropout": dropout}
     return CaptionerTask(
-        build_captioner({"kind": "patch_attention", **sizes}),
+        untrained("patch_attention", WORDS, WIDTH, embedding_dim=5, hidden_dim=5, dropout=dropout),
         store(),
         tokens(),
         train=TRAIN,

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.models.untrained import untrained
 from vitcapr.encoders.precision import autocast
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.models.captioners import CAPTIONERS, build_captioner
+from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner, Step
 from vitcapr.training.reward import CiderReward
 from vitcapr.training.self_critical import SelfCritical
@@ -47,9 +48,7 @@ def objective(reward: object, samples: int = 5, max_length: int = 6, temperature
 
 
 def model_of(kind: str, dropout: float = 0.3, hidden: int = 5, **options: object) -> Captioner:
-    torch.manual_seed(0)
-    sizes = {"vocabulary": WORDS, "feature_dim": 6, "embedding_dim": 4, "hidden_dim": hidden, "dropout": dropout}
-    return build_captioner({"kind": kind, **sizes, **options})
+    return untrained(kind, WORDS, 6, embedding_dim=4, hidden_dim=hidden, dropout=dropout, **options)
 
 
 @pytest.fixture

@@ -63,7 +63,8 @@ def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[
     values = known.get(name, DecodingConfig()).canonical()
     values |= {key: value for key, value in changes.items() if value is not None}
     if changes.get("beam_size") is None:
-        values["beam_size"] = max(values["beam_size"], values["n_best"])
+        if "beam_size" in values:
+            values["beam_size"] = max(values["beam_size"], values["n_best"])
     else:
         values["sampling"] = None
         if changes.get("n_best") is None:

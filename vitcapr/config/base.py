@@ -5,7 +5,14 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from vitcapr.config.mistakes import mistakes
 from vitcapr.errors import UserError, as_user_error
@@ -13,10 +20,59 @@ from vitcapr.errors import UserError, as_user_error
 D = TypeVar("D")
 
 
+class Only:
+    """Marks a key that exists only with some values of another key of the same section.
+
+    ``heads: Annotated[int, Only("architecture", "transformer")] = 4``. Without values, the other key must be set.
+    """
+
+    def __init__(self, key: str, *values: Any) -> None:
+        self.key, self.values = key, values
+
+    def holds(self, section: "Section") -> bool:
+        chosen = getattr(section, self.key)
+        return chosen in self.values if self.values else bool(chosen)
+
+    def __str__(self) -> str:
+        return " ".join([self.key, " or ".join("null" if value is None else str(value) for value in self.values)])
+
+
+def conditions(section: type["Section"]) -> dict[str, list[Only]]:
+    """The conditions of each key that has some."""
+    marks = {
+        name: [mark for mark in field.metadata if isinstance(mark, Only)]
+        for name, field in section.model_fields.items()
+    }
+    return {name: found for name, found in marks.items() if found}
+
+
 class Section(BaseModel):
-    """A part of the configuration. Unknown keys are errors; values are immutable."""
+    """A part of the configuration. Unknown keys are errors; values are immutable.
+
+    A key whose condition (:class:`Only`) does not hold is an error, and is not part of the serialised section.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def _excluded(self) -> dict[str, Only]:
+        """The keys whose condition does not hold, with the condition."""
+        return {name: mark for name, marks in conditions(type(self)).items() for mark in marks if not mark.holds(self)}
+
+    @model_validator(mode="after")
+    def _keys_belong_together(self) -> Self:
+        wrong = [
+            f"{name} needs {mark}" + (f", not {chosen}" if isinstance(chosen := getattr(self, mark.key), str) else "")
+            for name, mark in self._excluded().items()
+            if name in self.model_fields_set
+        ]
+        if wrong:
+            raise ValueError("\n".join(wrong))
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_excluded(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        excluded = self._excluded()
+        return {name: value for name, value in serialise(self).items() if name not in excluded}
 
     def canonical(self) -> dict[str, Any]:
         """The settings as plain JSON values with every default filled in, so that equal settings compare equal."""
@@ -24,7 +80,8 @@ class Section(BaseModel):
 
     def to(self, kind: type[D]) -> D:
         """A dataclass of the library, each field with the value of this section's key of the same name."""
-        return kind(**self.model_dump(include={field.name for field in fields(kind)}))  # type: ignore[arg-type]
+        names = {field.name for field in fields(kind)} & type(self).model_fields.keys()  # type: ignore[arg-type]
+        return kind(**{name: getattr(self, name) for name in names})
 
 
 class StageSettings(Section):

@@ -1,33 +1,16 @@
 """Configuration of a captioner and of its training."""
 
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from vitcapr.config.base import Only, conditions
 from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
 
-
-class Architecture(NamedTuple):
-    """Properties of an architecture that are known without importing its model (and torch)."""
-
-    attends: bool
-    """Whether it attends to patches at every word. Attention figures, roll-out and grounding need this."""
-    arguments: tuple[str, ...]
-    """The keys of :class:`CaptionerConfig` that its model takes."""
-
-
-ArchitectureName = Literal["baseline", "patch_attention", "transformer"]
-
 _SIZES = ("embedding_dim", "hidden_dim", "dropout")
-ARCHITECTURES: dict[ArchitectureName, Architecture] = {
-    "baseline": Architecture(attends=False, arguments=_SIZES),
-    "patch_attention": Architecture(
-        attends=True,
-        arguments=(*_SIZES, "attention_dim", "scoring", "init_from_cls", "output_dim", "output_activation"),
-    ),
-    "transformer": Architecture(attends=True, arguments=(*_SIZES, "layers", "heads")),
-}
-"""Their models are ``CAPTIONERS`` in ``vitcapr.models.captioners``."""
+"""The keys that the models of all architectures take."""
+_ATTENTION = Only("architecture", "patch_attention")
+_TRANSFORMER = Only("architecture", "transformer")
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -41,10 +24,10 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
     objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
     """self_critical maximises the CIDEr-D of sampled captions; use it in a late phase with a small learning rate."""
-    samples: int = Field(5, ge=2)
-    """Captions sampled per image (self_critical only)."""
-    temperature: float = Field(1.0, gt=0)
-    """Sampling temperature (self_critical only). Below 1, samples are closer to the captions of beam search."""
+    samples: Annotated[int, Only("objective", "self_critical")] = Field(5, ge=2)
+    """Captions sampled per image."""
+    temperature: Annotated[float, Only("objective", "self_critical")] = Field(1.0, gt=0)
+    """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
 
 
 class CaptionerTrainingConfig(SharedTrainingConfig):
@@ -77,7 +60,7 @@ class CaptionerConfig(TrainedConfig):
     """Hidden layer of the backbone to read, one of its layers; null: the output of the backbone."""
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
-    architecture: ArchitectureName = "patch_attention"
+    architecture: Literal["baseline", "patch_attention", "transformer"] = "patch_attention"
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
     patches."""
     embedding_dim: int = Field(128, ge=1)
@@ -86,19 +69,19 @@ class CaptionerConfig(TrainedConfig):
     """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
     """Width of the LSTM state; of a transformer, the hidden width of its feed-forward sublayers."""
-    layers: int = Field(2, ge=1)
-    """Number of layers (transformer only)."""
-    heads: int = Field(4, ge=1)
-    """Number of attention heads (transformer only). embedding_dim must be a multiple of it."""
-    attention_dim: int = Field(128, ge=1)
-    scoring: Literal["tanh", "relu", "bilinear"] = "bilinear"
+    layers: Annotated[int, _TRANSFORMER] = Field(2, ge=1)
+    """Number of layers."""
+    heads: Annotated[int, _TRANSFORMER] = Field(4, ge=1)
+    """Number of attention heads. embedding_dim must be a multiple of it."""
+    attention_dim: Annotated[int, _ATTENTION] = Field(128, ge=1)
+    scoring: Annotated[Literal["tanh", "relu", "bilinear"], _ATTENTION] = "bilinear"
     """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
     section; bilinear: word times patch, a fraction of the arithmetic."""
-    init_from_cls: bool = True
+    init_from_cls: Annotated[bool, _ATTENTION] = True
     """Start the LSTM from the CLS vector; false: from zeros."""
-    output_dim: int | None = Field(None, ge=1)
+    output_dim: Annotated[int | None, _ATTENTION] = Field(None, ge=1)
     """Width of a hidden layer between [context, h] and the vocabulary; null: no hidden layer (ViTCap-R on MS COCO)."""
-    output_activation: Literal["tanh", "relu"] = "tanh"
+    output_activation: Annotated[Literal["tanh", "relu"], _ATTENTION] = "tanh"
     """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
     dropout: float = Field(0.2, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
@@ -111,8 +94,10 @@ class CaptionerConfig(TrainedConfig):
 
     @property
     def attends(self) -> bool:
-        return ARCHITECTURES[self.architecture].attends
+        """Whether it attends to patches at every word. Attention figures, roll-out and grounding need this."""
+        return self.architecture != "baseline"
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of its model that come from the configuration, not from the data."""
-        return {name: getattr(self, name) for name in ARCHITECTURES[self.architecture].arguments}
+        own = {name for name in type(self).model_fields if name in _SIZES or name in conditions(type(self))}
+        return self.model_dump(include=own)

@@ -1,10 +1,10 @@
 """Configuration of caption decoding."""
 
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Only, Section
 
 
 class SamplingConfig(Section):
@@ -19,8 +19,8 @@ class SamplingConfig(Section):
 
 
 class DecodingConfig(Section):
-    beam_size: int = Field(5, ge=1)
-    """Beam width; 1 is greedy decoding (no meaning with sampling)."""
+    beam_size: Annotated[int, Only("sampling", None)] = Field(5, ge=1)
+    """Beam width; 1 is greedy decoding."""
     sampling: SamplingConfig | None = None
     """Draw n_best captions at random; null: search with a beam. Equal samples of an image count once."""
     max_length: int = Field(35, ge=2)

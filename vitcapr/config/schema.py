@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Section, conditions
 from vitcapr.config.described import described
 from vitcapr.config.experiment import ExperimentConfig
 
@@ -14,8 +14,9 @@ def schema_text() -> str:
     content: dict[str, Any] = ExperimentConfig.model_json_schema()
     for section in _sections(ExperimentConfig):
         place = content if section is ExperimentConfig else content["$defs"][section.__name__]
+        needs = {key: f" Only with {' and '.join(map(str, marks))}." for key, marks in conditions(section).items()}
         for key, text in described(section).items():
-            place["properties"][key]["description"] = text
+            place["properties"][key]["description"] = text + needs.get(key, "")
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 

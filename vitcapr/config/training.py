@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Only, Section
 
 Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None)]
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
@@ -30,8 +30,11 @@ class PhaseConfig(Section):
 
     epochs: int = Field(ge=1)
     learning_rate: float = Field(1e-3, gt=0)
-    final_fraction: float = Field(0.0, ge=0, le=1)
-    """Final share of the learning rate (cosine and linear schedules)."""
+    schedule: Literal["constant", "cosine", "linear", "step"] = "cosine"
+    """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
+    multiplies it by gamma after every step_epochs."""
+    final_fraction: Annotated[float, Only("schedule", "cosine", "linear")] = Field(0.0, ge=0, le=1)
+    """Final share of the learning rate."""
     warmup_steps: int = Field(0, ge=0)
     batch_pairs: int | None = Field(None, ge=1)
     """Image-caption pairs per batch, drawn from all pairs; an epoch is every pair once. null: batches of batch_images

@@ -11,7 +11,7 @@ CAPTIONERS: dict[str, type[Captioner]] = {
     "patch_attention": PatchAttentionCaptioner,
     "transformer": TransformerCaptioner,
 }
-"""By the name of their architecture; ``ARCHITECTURES`` in ``vitcapr.config.captioner`` has the same names."""
+"""By the ``architecture`` of ``vitcapr.config.captioner``, which has the defaults of their arguments."""
 
 
 def build_captioner(architecture: dict[str, Any]) -> Captioner:

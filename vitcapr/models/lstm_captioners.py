@@ -50,9 +50,7 @@ class BaselineCaptioner(Captioner):
     arrays = ("cls",)
     attends = False
 
-    def __init__(
-        self, vocabulary: int, feature_dim: int, embedding_dim: int = 50, hidden_dim: int = 256, dropout: float = 0.3
-    ) -> None:
+    def __init__(self, vocabulary: int, feature_dim: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
         self.dropout = Dropout(dropout)
@@ -103,14 +101,14 @@ class PatchAttentionCaptioner(Captioner):
         self,
         vocabulary: int,
         feature_dim: int,
-        embedding_dim: int = 256,
-        hidden_dim: int = 256,
-        attention_dim: int = 256,
-        scoring: Scoring = "tanh",
-        init_from_cls: bool = False,
-        output_dim: int | None = None,
-        output_activation: Literal["tanh", "relu"] = "tanh",
-        dropout: float = 0.3,
+        embedding_dim: int,
+        hidden_dim: int,
+        attention_dim: int,
+        scoring: Scoring,
+        init_from_cls: bool,
+        output_dim: int | None,
+        output_activation: Literal["tanh", "relu"],
+        dropout: float,
     ) -> None:
         super().__init__()
         self.scoring: Scoring = scoring

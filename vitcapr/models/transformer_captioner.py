@@ -36,11 +36,11 @@ class TransformerCaptioner(Captioner):
         self,
         vocabulary: int,
         feature_dim: int,
-        embedding_dim: int = 256,
-        hidden_dim: int = 512,
-        layers: int = 2,
-        heads: int = 4,
-        dropout: float = 0.2,
+        embedding_dim: int,
+        hidden_dim: int,
+        layers: int,
+        heads: int,
+        dropout: float,
     ) -> None:
         super().__init__()
         self.words = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)

@@ -1,0 +1,22 @@
+"""Untrained captioners with the defaults of the configuration; the attention is that of the ViTCap-R paper."""
+
+from typing import Any
+
+import torch
+
+from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import Captioner
+
+
+def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) -> dict[str, Any]:
+    """As a card has it. ``settings``: keys of the configuration of a captioner."""
+    if kind == "patch_attention":
+        settings = {"attention_dim": 256, "scoring": "tanh", "init_from_cls": False, **settings}
+    sizes = {"kind": kind, "vocabulary": vocabulary, "feature_dim": feature_dim}
+    return sizes | CaptionerConfig(backbone="vit", architecture=kind, **settings).arguments()
+
+
+def untrained(kind: Any, vocabulary: int, feature_dim: int, seed: int = 0, **settings: Any) -> Captioner:
+    torch.manual_seed(seed)
+    return build_captioner(architecture(kind, vocabulary, feature_dim, **settings))
