@@ -12,16 +12,22 @@ from sklearn.linear_model import Ridge
 from vitcapr.building.retriever import architecture_of
 from vitcapr.config.alignment import FAMILIES as NAMES
 from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.studies.alignment.asif import asif, relative
-from vitcapr.studies.alignment.cca import canonical, cosine_of, fit_cca, fit_csa, weighted_cosine_of
-from vitcapr.studies.alignment.cka import linear_cka, local_cka
-from vitcapr.studies.alignment.families import FAMILIES
+from vitcapr.studies.alignment.closed_forms import (
+    asif,
+    canonical,
+    canonical_cosine,
+    coefficients,
+    fit_cca,
+    fit_csa,
+    procrustes,
+    relative,
+    ridge_both_ways,
+    weighted_cosine,
+)
 from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.studies.alignment.interface import Pairs
-from vitcapr.studies.alignment.likeness import likeness, mutual_neighbours
-from vitcapr.studies.alignment.procrustes import procrustes
-from vitcapr.studies.alignment.ridge import coefficients, ridge_both_ways
-from vitcapr.studies.alignment.selection import choose, embedded, measures_of
+from vitcapr.studies.alignment.similarity import linear_cka, local_cka, mutual_neighbours, similarity
+from vitcapr.studies.alignment.study import FAMILIES, choose, embedded, measures_of
 
 Array = np.ndarray
 
@@ -74,9 +80,9 @@ def test_the_scores_of_cca_and_csa_are_their_formulas() -> None:
     a = (x - x.mean(0)) @ found.image_directions
     b = (y - y.mean(0)) @ found.text_directions
     rho = found.correlations
-    alignment = cosine_of(found, 2.0)
+    alignment = canonical_cosine(found, 2.0)
     np.testing.assert_allclose(alignment.images(x) @ alignment.texts(y).T, cosines(a * rho**2, b * rho**2), atol=1e-4)
-    alignment = weighted_cosine_of(found, 3)
+    alignment = weighted_cosine(found, 3)
     naive = np.empty((20, 20))
     for i in range(20):
         for j in range(20):
@@ -166,8 +172,8 @@ def test_mutual_neighbours_are_the_shared_ones() -> None:
 
 def test_a_pair_of_encoders_that_see_the_same_is_alike() -> None:
     base, held_out = pairs_of(200, 1, seed=0), pairs_of(40, 2, seed=1)
-    alike = likeness(base, held_out)
-    unlike = likeness(base, Pairs(held_out.images, held_out.texts[::-1].copy(), held_out.caption_image))
+    alike = similarity(base, held_out)
+    unlike = similarity(base, Pairs(held_out.images, held_out.texts[::-1].copy(), held_out.caption_image))
     assert alike.matched > unlike.matched + 0.3
     assert 0.3 < alike.mutual_neighbours <= 1
     assert 0 < alike.cka < 1
@@ -217,6 +223,6 @@ def test_a_head_from_cca_starts_with_its_scores() -> None:
     with torch.no_grad():
         images = encoder.embed_images({"cls": torch.from_numpy(x)}).numpy()
         found = images @ encoder.embed_texts(torch.from_numpy(y)).numpy().T
-    alignment = cosine_of(canonical(x, y, 1.0), 1.0)
+    alignment = canonical_cosine(canonical(x, y, 1.0), 1.0)
     expected = alignment.images(x) @ alignment.texts(y).T
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.98

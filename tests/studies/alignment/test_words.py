@@ -9,7 +9,7 @@ import pytest
 
 from vitcapr.batches.pairing import Pairing, pair_by_file
 from vitcapr.errors import UserError
-from vitcapr.studies.alignment.words import bags_of_words, word_features
+from vitcapr.studies.alignment.inputs import bags_of_words, word_features
 
 CAPTIONS = ["A dog runs .", "A dog, a dog", "the cat sleeps", "A zebra runs", "nothing known"]
 TRAINED = np.array([True, True, True, False, False])

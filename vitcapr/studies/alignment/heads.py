@@ -17,8 +17,8 @@ head with their loss (:mod:`vitcapr.training.structure`) added to InfoNCE. Its w
 their code, the validation pairs show no difference to the linear head.
 
 ``cca_head`` is ours: residual perceptrons whose linear layers start as the solution of regularised CCA
-(:mod:`vitcapr.studies.alignment.cca`) and whose perceptrons start at 0, trained by InfoNCE with mixup. ``cca_heads``
-is an ensemble of four of them.
+(:func:`vitcapr.studies.alignment.closed_forms.canonical`) and whose perceptrons start at 0, trained by InfoNCE with
+mixup. ``cca_heads`` is an ensemble of four of them.
 
 ``residuals`` is an ensemble of four wider residual heads with more dropout, for many pairs and inputs with words.
 
@@ -45,7 +45,7 @@ from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_en
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
-from vitcapr.studies.alignment.cca import canonical
+from vitcapr.studies.alignment.closed_forms import canonical
 from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
 
 _CPU = torch.device("cpu")

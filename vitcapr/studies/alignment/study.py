@@ -3,25 +3,96 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from time import process_time
 
 import numpy as np
 import pandas as pd
 
 from vitcapr.batches.pairing import Pairing
 from vitcapr.files import canonical_json
+from vitcapr.formats.embeddings import Embeddings
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.query_bank import corrected, weigh
+from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.metrics.retrieval import measures
 from vitcapr.progress import Reporter
-from vitcapr.studies.alignment.families import BASELINE, FAMILIES, SEEDED
+from vitcapr.studies.alignment.closed_forms import (
+    RIDGES,
+    closed_form,
+    fit_asif,
+    fit_cca,
+    fit_csa,
+    procrustes,
+    ridge_both_ways,
+)
+from vitcapr.studies.alignment.heads import HEADS, fit_head
 from vitcapr.studies.alignment.inputs import Features, pairs_of
-from vitcapr.studies.alignment.interface import Pairs, Setting
-from vitcapr.studies.alignment.selection import Chosen, choose, embedded, measures_of
+from vitcapr.studies.alignment.interface import Alignment, Fit, Pairs, Setting
+from vitcapr.studies.alignment.similarity import local_cka
+from vitcapr.training.recall import recalls
+
+FAMILIES: Mapping[str, Fit] = {
+    **{name: fit_head(name) for name in HEADS},
+    "cca": fit_cca,
+    "csa": fit_csa,
+    "ridge": closed_form(ridge_both_ways, ridge=RIDGES),
+    "procrustes": closed_form(procrustes),
+    "asif": fit_asif,
+    "local_cka": closed_form(local_cka),
+}
+"""A new family is a function, a line here and its name in ``vitcapr/config/alignment.py``."""
+SEEDED = frozenset(HEADS)
+"""The families in which the seed changes more than the pairs that are drawn."""
+BASELINE = "linear"
+"""The family that the others are compared with."""
 
 COMPARED = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10")
 SIZES = (100, 300, 1_000, 3_000, 5_000, 10_000)
 """Numbers of training pairs; all pairs come after them."""
 _INVERSE_TEMPERATURES = (5.0, 10.0, 20.0, 40.0)
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attributes:
+    settings: those that the validation pairs chose.
+    validation_rsum: the sum of the six recalls on the validation pairs, 0 to 600.
+    cpu_seconds: processor time of all fits and of the choice among them.
+    """
+
+    alignment: Alignment
+    settings: dict[str, Setting]
+    validation_rsum: float
+    cpu_seconds: float
+
+
+def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
+    """The candidate with the largest sum of recalls on the validation pairs, of equal ones the first."""
+    start = process_time()
+    best: tuple[float, dict[str, Setting], Alignment] | None = None
+    for settings, alignment in fit(train, validation, seed):
+        points = alignment.images(validation.images), alignment.texts(validation.texts)
+        rsum = recalls(*points, validation.caption_image)["validation_rsum"]
+        if best is None or rsum > best[0]:
+            best = rsum, settings, alignment
+    if best is None:
+        raise ValueError("the family has no candidate")
+    rsum, settings, alignment = best
+    return Selection(alignment, settings, rsum, process_time() - start)
+
+
+def measures_of(found: Embeddings) -> dict[str, Measure]:
+    """The retrieval scores of embeddings, whose dot products are the scores."""
+    truth = Truth.of(found.caption_image, len(found.images))
+    return measures(rank_matches(found.images, found.captions, truth.caption_image), truth)
+
+
+def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
+    """The pairs as points of the shared space; the rows are those of ``pairs``."""
+    rows = np.arange(len(pairs.images), dtype=np.int32), np.arange(len(pairs.texts), dtype=np.int32)
+    owner = pairs.caption_image.astype(np.int32)
+    return Embeddings(alignment.images(pairs.images), alignment.texts(pairs.texts), *rows, owner)
 
 
 @dataclass(frozen=True)
@@ -102,7 +173,7 @@ class Study:
                     yield run
 
     def _scored(
-        self, system: str, pairs: int, seed: int, chosen: Chosen, train: Pairs, held_out: Mapping[str, Pairs]
+        self, system: str, pairs: int, seed: int, chosen: Selection, train: Pairs, held_out: Mapping[str, Pairs]
     ) -> Iterator[StudyRun]:
         found = embedded(chosen.alignment, held_out["test"])
         common = chosen.validation_rsum, chosen.cpu_seconds

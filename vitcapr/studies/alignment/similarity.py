@@ -1,0 +1,106 @@
+"""How well two encoders fit each other before anything is trained, by which a pair of encoders or a layer is chosen.
+
+Kornblith et al. 2019, Similarity of Neural Network Representations Revisited, with linear kernels and centred features
+X (n, Dx) and Y (n, Dy) of the same n items:
+
+    CKA(X, Y) = |X'Y|^2 / (|X'X| |Y'Y|)    (Frobenius norms)
+
+Mutual kNN is that of Huh et al. 2024, The Platonic Representation Hypothesis. Gröger et al. 2025 choose the layers to
+align by it.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vitcapr.studies.alignment.interface import Alignment, Float32s, Float64s, Pairs, unit
+
+NEIGHBOURS = 10
+_ITEMS = 5_000
+"""Training images among which neighbours are looked for."""
+
+
+class Similarity(NamedTuple):
+    """Attributes:
+    cka: linear CKA of the pairs.
+    mutual_neighbours: mutual kNN of up to 5,000 training images and their first texts.
+    matched: share of the held-out pairs whose text comes first by local CKA with the pairs as base.
+    """
+
+    cka: float
+    mutual_neighbours: float
+    matched: float
+
+
+def similarity(base: Pairs, held_out: Pairs) -> Similarity:
+    """Score a pair of encoders by training pairs and by pairs that were held out, one text an image."""
+    first, first_of_base = (np.searchsorted(p.caption_image, np.arange(len(p.images))) for p in (held_out, base))
+    texts = first_of_base[:_ITEMS]
+    mutual = mutual_neighbours(base.images[:_ITEMS], base.texts[texts], min(NEIGHBOURS, len(texts) - 1))
+    local = local_cka(base.image_of_text, base.texts)
+    scores = local.images(held_out.images) @ local.texts(held_out.texts[first]).T
+    matched = float(np.mean(scores.argmax(axis=1) == np.arange(len(scores))))
+    return Similarity(linear_cka(base.image_of_text, base.texts), mutual, matched)
+
+
+def mutual_neighbours(x: Float32s, y: Float32s, k: int) -> float:
+    """The mean share of its k nearest items by cosine that an item has in both spaces.
+
+    Args:
+        x, y: (n, Dx) and (n, Dy), features of the same items.
+    """
+    near = []
+    for rows in (unit(x), unit(y)):
+        cosines = rows @ rows.T
+        np.fill_diagonal(cosines, -np.inf)
+        nearest = np.zeros(cosines.shape, bool)
+        np.put_along_axis(nearest, np.argpartition(-cosines, k - 1, axis=1)[:, :k], True, axis=1)
+        near.append(nearest)
+    return float((near[0] & near[1]).sum(1).mean() / k)
+
+
+def linear_cka(x: Float32s, y: Float32s) -> float:
+    """CKA of (n, Dx) and (n, Dy) features of the same items: between 0 and 1."""
+    a, b = x - x.mean(0, dtype=np.float64), y - y.mean(0, dtype=np.float64)
+    return float(_square(a.T @ b) / np.sqrt(_square(a.T @ a) * _square(b.T @ b)))
+
+
+def local_cka(images: Float32s, texts: Float32s) -> Alignment:
+    """Dot products are the local CKA with paired rows (n, Di) and (n, Dt) as the base; E is Dt + 2.
+
+    Maniparambil et al. 2024, Do Vision and Language Encoders Represent the World Similarly?, match an image and a text
+    by the CKA of the training pairs with this pair added. With centred base features, ``x`` and ``y`` less the base's
+    means, and w = n/(n + 1), adding a pair adds ``w x y'`` to X'Y, so that
+
+        local(x, y) = (|X'Y|^2 + 2 w x'(X'Y) y + w^2 |x|^2 |y|^2) / (|X'X + w x x'| |Y'Y + w y y'|)
+
+    which is a dot product of a vector of the image and a vector of the text. The paper recomputes the kernels for each
+    pair.
+    """
+    image_mean, text_mean = images.mean(0, dtype=np.float64), texts.mean(0, dtype=np.float64)
+    x, y = images - image_mean, texts - text_mean
+    between = x.T @ y
+    norm, weight = np.sqrt(_square(between)), len(x) / (len(x) + 1)
+    image_gram, text_gram = x.T @ x, y.T @ y
+
+    def side(rows: Float64s, turned: Float64s, gram: Float64s, share: float) -> Float32s:
+        squares = np.square(rows).sum(axis=1, keepdims=True)
+        grown = _square(gram) + 2 * weight * ((rows @ gram) * rows).sum(1, keepdims=True) + weight**2 * squares**2
+        parts = [np.full_like(squares, norm), share * turned, weight * squares]
+        points: Float32s = (np.concatenate(parts, axis=1) / np.sqrt(grown)).astype(np.float32)
+        return points
+
+    def image_points(rows: Float32s) -> Float32s:
+        centred = rows - image_mean
+        return side(centred, centred @ between, image_gram, 2 * weight)
+
+    def text_points(rows: Float32s) -> Float32s:
+        centred = rows - text_mean
+        return side(centred, centred, text_gram, 1.0)
+
+    return Alignment(image_points, text_points)
+
+
+def _square(matrix: npt.NDArray[Any]) -> float:
+    return float(np.square(matrix).sum())
