@@ -15,7 +15,7 @@ from vitcapr.pipeline.stage import find_stage
 def sources(dataset: str, **data: Any) -> dict[str, Path]:
     config = SimpleNamespace(data=parse(DataConfig, {"dataset": dataset, **data}, where="here"))
     settings: Any = find_stage(f"data_{dataset}").settings
-    return dict(settings.of(config, None).sources())
+    return dict(settings.from_config(config, None).sources())
 
 
 def test_files_are_those_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def seeds() -> Experiment:
 
 
 def spread(experiment: Experiment) -> dict[str, Any]:
-    models: dict[str, Any] = SpreadSettings.of(experiment.config, None).canonical()["models"]
+    models: dict[str, Any] = SpreadSettings.from_config(experiment.config, None).canonical()["models"]
     return models
 
 
@@ -82,7 +82,7 @@ def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experim
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
-    drawn = seeds.selection.drawn(seeds.selection.ranked, "finetuned_dual_encoders", "retrievers")
+    drawn = seeds.selection.representatives(seeds.selection.ranked, "finetuned_dual_encoders", "retrievers")
     each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
     assert drawn == ["found", "words-seed4", *each]
     assert seeds.retrieval.compared == {
@@ -95,8 +95,8 @@ def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
     finetuned, retriever = (
         type("Wildcards", (), each) for each in ({"finetuned": "small-seed5"}, {"retriever": "words-seed5"})
     )
-    assert FinetuneSettings.of(seeds.config, finetuned).seed == 5
-    assert TrainRetrieverSettings.of(seeds.config, retriever).seed == 5
+    assert FinetuneSettings.from_config(seeds.config, finetuned).seed == 5
+    assert TrainRetrieverSettings.from_config(seeds.config, retriever).seed == 5
 
 
 def test_tags_are_made_where_they_are_wanted() -> None:

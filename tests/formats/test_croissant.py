@@ -112,7 +112,7 @@ def test_the_terms_are_those_given_or_those_known(
     data: dict[str, Any], licence: str | None, source: str | None
 ) -> None:
     config = parse(ExperimentConfig, {"experiment": "mine", "data": data}, "x.yaml")
-    settings = DescribeDataSettings.of(config, None)
+    settings = DescribeDataSettings.from_config(config, None)
     assert settings.name == "mine"
     for found, expected in ((settings.terms.licence, licence), (settings.terms.source, source)):
         assert (found is None) == (expected is None)

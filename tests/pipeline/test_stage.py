@@ -88,7 +88,7 @@ def test_the_files_of_a_value() -> None:
 
 def test_what_decides_the_result() -> None:
     values = Settings().canonical()
-    assert toy.deciding(values) == {"training": {"rate": 0.1}}
+    assert toy.result_settings(values) == {"training": {"rate": 0.1}}
     assert values == {"training": {"rate": 0.1, "device": "cpu"}}
 
 

@@ -35,7 +35,10 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
 
     stage = find_stage(experiment.data.stage)
     assert stage.settings is not None
-    with importlib.import_module(stage.module).listed(stage.settings.of(experiment.config, None)) as (_, listing):
+    with importlib.import_module(stage.module).listed(stage.settings.from_config(experiment.config, None)) as (
+        _,
+        listing,
+    ):
         return listed_sizes(listing, getattr(data, data.dataset).limit)
 
 

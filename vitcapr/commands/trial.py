@@ -103,7 +103,7 @@ class _Trial:
         """The seconds of all epochs, from one epoch of each phase."""
         stage = find_stage("train_captioner")
         assert stage.settings is not None
-        settings = stage.settings.of(self.config, SimpleNamespace(captioner=name)).canonical()
+        settings = stage.settings.from_config(self.config, SimpleNamespace(captioner=name)).canonical()
         captioner = settings["captioner"] | {"word_vectors": None, "start_from": None}
         training = captioner["training"]
         seconds = 0.0
@@ -126,7 +126,9 @@ class _Trial:
 
     def _run(self, name: str, wildcards: Any, **values: Any) -> None:
         settings = find_stage(name).settings
-        self._run_with(name, {} if settings is None else settings.of(self.config, wildcards).canonical(), **values)
+        self._run_with(
+            name, {} if settings is None else settings.from_config(self.config, wildcards).canonical(), **values
+        )
 
     def _run_with(self, name: str, settings: dict[str, Any], **values: Any) -> None:
         begun = time.monotonic()

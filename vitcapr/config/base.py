@@ -88,7 +88,7 @@ class StageSettings(Section):
     """The settings of one stage, taken from the configuration."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         """The settings of one job. By default each field takes the section of the experiment's configuration with its
         name.
 

@@ -56,7 +56,7 @@ def _of_captioners(config: "ExperimentConfig") -> Iterator[str]:
     checked: set[str] = set()
     for wanted in run.captioners:
         try:
-            line = config.line_of(wanted)
+            line = config.start_chain(wanted)
         except ValueError as error:
             yield str(error)
             continue

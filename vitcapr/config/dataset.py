@@ -66,7 +66,7 @@ class DataSettings(StageSettings):
     """The settings of a data-set stage: sections of ``data`` with the paths of this machine."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         values = {name: getattr(config.data, name) for name in cls.model_fields}
         return cls(
             **{name: each.located() if isinstance(each, DatasetConfig) else each for name, each in values.items()}

@@ -108,7 +108,7 @@ class ExperimentConfig(Section):
             raise ValueError("\n".join(found))
         return self
 
-    def line_of(self, captioner: str) -> list[str]:
+    def start_chain(self, captioner: str) -> list[str]:
         """The captioner and all captioners that it starts from; the first one starts from no other.
 
         Raises:

@@ -149,11 +149,11 @@ class FinetuneSettings(StageSettings):
     """Hub revision of the image tower's checkpoint."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         finetuned = config.finetuned_dual_encoders[wildcards.finetuned]
         revision = config.backbones[finetuned.image.backbone].revision
         return cls(finetuned=finetuned, seed=finetuned.seed_in(config.seed), revision=revision)
 
 
-NOT_DECIDING = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")
+EXECUTION_ONLY = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")
 """Execution-only keys of a fine-tuned dual encoder's training. They change the result by rounding only."""

@@ -98,7 +98,7 @@ class ScoreSettings(StageSettings):
     language: str = "en"
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(metrics=config.metrics.located(), language=config.text.language)
 
 

@@ -62,7 +62,7 @@ class CaptioningStages:
     def _by_name(self, split: str) -> dict[str, str]:
         return {
             f"{captioner}/{decoding}": f"{self.selection.root}/captions/{captioner}/{decoding}/{split}/captions.json"
-            for captioner in self.selection.drawn(self.selection.captioners, "captioners")
+            for captioner in self.selection.representatives(self.selection.captioners, "captioners")
             for decoding in self.ways
         }
 

@@ -24,4 +24,4 @@ class DataStages:
         settings = find_stage(self.stage).settings
         assert settings is not None
         assert issubclass(settings, DataSettings)
-        return settings.of(self.config, wildcards).sources()
+        return settings.from_config(self.config, wildcards).sources()

@@ -43,7 +43,7 @@ class FirstPageStages:
         """The captions of every system, by its name: those that rerankings reorder among them."""
         return {
             f"{captioner}/{way}": f"{self.selection.root}/captions/{captioner}/{way}/{self.split}/captions.json"
-            for captioner in self.selection.drawn(self.selection.captioners, "captioners")
+            for captioner in self.selection.representatives(self.selection.captioners, "captioners")
             for way in (*self.selection.needed_decodings, *self.selection.rerankings)
         }
 
@@ -65,9 +65,11 @@ class FirstPageStages:
         """The histories of the models whose training is shown, by kind and name."""
         selection = self.selection
         names = {
-            "captioners": selection.drawn(selection.trained_captioners, "captioners"),
+            "captioners": selection.representatives(selection.trained_captioners, "captioners"),
             "retrievers": self.retrieval.drawn_retrievers,
-            "finetuned_dual_encoders": selection.drawn(selection.finetuned_dual_encoders, "finetuned_dual_encoders"),
+            "finetuned_dual_encoders": selection.representatives(
+                selection.finetuned_dual_encoders, "finetuned_dual_encoders"
+            ),
         }
         return {
             kind: {name: f"{selection.root}/{kind}/{name}/history.csv" for name in each} for kind, each in names.items()

@@ -36,14 +36,14 @@ class RetrievalStages:
     def drawn_retrievers(self) -> list[str]:
         """The retrievers whose training is drawn: one for each group of seeds, without those that have no weights to
         learn."""
-        drawn = self.selection.drawn(self.selection.needed_retrievers, "retrievers")
+        drawn = self.selection.representatives(self.selection.needed_retrievers, "retrievers")
         return [name for name in drawn if self.selection.config.retrievers[name].learns]
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
         """For each language, the models to draw side by side and the names of their embeddings."""
         found: dict[str, dict[str, str]] = {}
-        for name in self.selection.drawn(unique(self.selection.config.run.compared), *RANKED):
+        for name in self.selection.representatives(unique(self.selection.config.run.compared), *RANKED):
             spoken = self._spoken(name)
             for language in spoken:
                 found.setdefault(language, {})[name] = f"{name}-{language}" if len(spoken) > 1 else name
@@ -141,7 +141,7 @@ class RetrievalStages:
     @property
     def drawn(self) -> list[dict[str, str]]:
         """Every model and split to draw, as wildcards. Of models that differ only in their seed, the first is drawn."""
-        models = self.selection.drawn(self.selection.ranked, *RANKED)
+        models = self.selection.representatives(self.selection.ranked, *RANKED)
         return [{"retriever": model, "split": split} for model in models for split in self.selection.splits]
 
     def rescored(self, folder: str, *files: str) -> list[str]:

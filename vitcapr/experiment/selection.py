@@ -30,7 +30,7 @@ class Selection(ScoredModels):
     @property
     def trained_captioners(self) -> list[str]:
         """The captioners of ``run``, each preceded by those that it starts from."""
-        return unique(name for wanted in self.captioners for name in self.config.line_of(wanted))
+        return unique(name for wanted in self.captioners for name in self.config.start_chain(wanted))
 
     @property
     def decodings(self) -> list[str]:
@@ -60,7 +60,7 @@ class Selection(ScoredModels):
         """The path of a model's embeddings of a split."""
         return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
 
-    def drawn(self, names: Iterable[str], *kinds: str) -> list[str]:
+    def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
         """The models to draw: of models that differ only in their seed, the first. The tables list all of them.
 
         Args:

@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import canonical_json
 from vitcapr.pipeline.code import stage_code
 from vitcapr.pipeline.records import CODE_DIGESTS
-from vitcapr.pipeline.stage import Parameter, Role, Stage, find_stage, stage_names, walk
+from vitcapr.pipeline.stage import Parameter, Role, Stage, find_stage, get_dotted, stage_names
 
 FILE_DIGESTS = ".digests.json"
 """File in the folder of all results that caches the digests of the user's files."""
@@ -63,9 +63,9 @@ class RuleStage:
     def gpus(self, wildcards: Wildcards) -> int:
         """The number of GPUs: the number of training processes, or 0 with ``device: cpu``."""
         settings = _settings(self.stage, self.config, wildcards)
-        if self.stage.device is None or walk(settings, self.stage.device) == "cpu":
+        if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
             return 0
-        return 1 if self.stage.processes is None else int(walk(settings, self.stage.processes))
+        return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Fingerprint:
         return canonical_json(
             {
                 "code": stage_code(stage.module, remembered=self.results / CODE_DIGESTS),
-                "settings": stage.deciding(_settings(stage, config, wildcards)),
+                "settings": stage.result_settings(_settings(stage, config, wildcards)),
                 "values": {name: self.command.value(name, wildcards) for name in bound},
                 "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
             }
@@ -180,7 +180,7 @@ def _problems(rule: Any, command: RuleCommand) -> Iterator[str]:
 
 
 def _settings(stage: Stage, config: ExperimentConfig, wildcards: Wildcards) -> dict[str, Any]:
-    return {} if stage.settings is None else stage.settings.of(config, wildcards).canonical()
+    return {} if stage.settings is None else stage.settings.from_config(config, wildcards).canonical()
 
 
 def _option(parameter: Parameter, value: Any) -> list[str]:

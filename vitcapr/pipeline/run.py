@@ -26,7 +26,7 @@ from vitcapr.pipeline.energy import Meter
 from vitcapr.pipeline.intact import check_as_written
 from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
 from vitcapr.pipeline.result_cache import ResultCache, key_of, result_cache_of
-from vitcapr.pipeline.stage import CodeHash, Role, Stage, walk
+from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter
 from vitcapr.torchrun import is_first_process, is_started_by_torchrun
 
@@ -104,7 +104,7 @@ class Job:
         count."""
         values = {name: value for name, value in self.plain_values.items() if name not in self.stage.execution_only}
         inputs = [[facts["option"], Path(path).name, facts["sha256"]] for path, facts in self.inputs.items()]
-        settings = self.stage.deciding(self.canonical)
+        settings = self.stage.result_settings(self.canonical)
         stage = {"stage": self.stage.name, "code": self.code}
         return key_of({**stage, "settings": settings, "values": values, "inputs": sorted(inputs)})
 
@@ -136,11 +136,11 @@ class Job:
 
     @property
     def _device(self) -> str:
-        return "cpu" if self.stage.device is None else str(walk(self.canonical, self.stage.device))
+        return "cpu" if self.stage.device is None else str(get_dotted(self.canonical, self.stage.device))
 
     @property
     def _processes(self) -> int:
-        return 1 if self.stage.processes is None else int(walk(self.canonical, self.stage.processes))
+        return 1 if self.stage.processes is None else int(get_dotted(self.canonical, self.stage.processes))
 
     def _files(self, role: Role) -> dict[str, list[Path]]:
         """The existing files of each parameter."""

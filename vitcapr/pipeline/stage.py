@@ -173,7 +173,7 @@ class Stage:
         found = self.of_role(Role.SETTINGS)
         return found[0].type if found else None
 
-    def deciding(self, settings: dict[str, Any]) -> dict[str, Any]:
+    def result_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
         """The plain settings without the execution-only keys; the others determine the result."""
         kept: dict[str, Any] = copy.deepcopy(settings)
         for key in self.execution_only:
@@ -273,7 +273,7 @@ def _remove(values: dict[str, Any], key: list[str]) -> None:
     values.pop(key[-1], None)
 
 
-def walk(values: Any, key: str) -> Any:
+def get_dotted(values: Any, key: str) -> Any:
     """The value at a dotted key of plain settings."""
     for part in key.split("."):
         values = values[part]

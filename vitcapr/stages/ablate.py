@@ -16,7 +16,7 @@ class AblateSettings(IntervalSettings):
     """The names of embeddings: the whole model, and one that lacks something."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(metrics=config.metrics, pairs=ScoredModels(config).ablations)
 
 

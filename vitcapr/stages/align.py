@@ -13,7 +13,7 @@ class AlignSettings(StageSettings):
     alignment: AlignmentConfig
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         return cls(alignment=config.alignments[wildcards.alignment])
 
 

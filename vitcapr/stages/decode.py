@@ -24,7 +24,7 @@ class DecodeSettings(StageSettings):
     decoding: DecodingConfig = DecodingConfig()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "DecodeSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "DecodeSettings":
         return cls(decoding=config.decodings[wildcards.decoding])
 
 

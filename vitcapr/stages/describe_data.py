@@ -15,7 +15,7 @@ class DescribeDataSettings(StageSettings):
     terms: Terms = Terms()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(name=config.experiment, terms=Terms.of(config.data))
 
 

@@ -11,7 +11,7 @@ def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
     """The histories of the models of each figure, by figure."""
     selection = experiment.selection
     retrievers = experiment.retrieval.drawn_retrievers
-    captioners = selection.drawn(selection.trained_captioners, "captioners")
+    captioners = selection.representatives(selection.trained_captioners, "captioners")
     backbone = {"trained": f"{selection.root}/backbones/trained/history.csv"} if experiment.trains_backbone else {}
     return {
         "curves": {name: f"{selection.root}/captioners/{name}/history.csv" for name in captioners},

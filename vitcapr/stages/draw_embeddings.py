@@ -17,7 +17,7 @@ class EmbeddingFigureSettings(FigureSettings):
     """The hidden layer that the retriever reads."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "EmbeddingFigureSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "EmbeddingFigureSettings":
         retriever = config.retrievers.get(wildcards.retriever)
         return cls(figures=config.figures, layer=None if retriever is None else retriever.layer)
 

@@ -14,7 +14,9 @@ def _trained(experiment: Experiment) -> list[str]:
         "retrievers": selection.needed_retrievers,
         "finetuned_dual_encoders": experiment.finetuning.needed,
     }
-    return [f"{section}/{name}" for section, names in models.items() for name in selection.drawn(names, section)]
+    return [
+        f"{section}/{name}" for section, names in models.items() for name in selection.representatives(names, section)
+    ]
 
 
 @stage(

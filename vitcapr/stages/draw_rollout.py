@@ -14,7 +14,7 @@ class RolloutSettings(FigureSettings):
     backbone: BackboneConfig
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "RolloutSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "RolloutSettings":
         backbone = config.captioners[wildcards.captioner].backbone
         return cls(figures=config.figures, backbone=config.backbones[backbone])
 

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
+from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.config.retriever import EmbedConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import (
@@ -26,13 +26,13 @@ class EmbedFinetunedSettings(StageSettings):
     """The definition of the untrained model; a trained model carries its own."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
-        return cls(embed=config.embed, training=FinetuneSettings.of(config, wildcards))
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        return cls(embed=config.embed, training=FinetuneSettings.from_config(config, wildcards))
 
 
 @stage(
     device="embed.device",
-    execution_only={"embed.batch", *(f"training.finetuned.training.{key}" for key in NOT_DECIDING)},
+    execution_only={"embed.batch", *(f"training.finetuned.training.{key}" for key in EXECUTION_ONLY)},
 )
 def embed_finetuned(
     pixels: In[PixelsFile],

@@ -18,7 +18,7 @@ class ExtractSettings(StageSettings):
     terms: Terms = Terms()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "ExtractSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "ExtractSettings":
         backbone = config.backbones[wildcards.backbone]
         return cls(backbone=backbone, features=config.features, terms=Terms.of(config.data))
 

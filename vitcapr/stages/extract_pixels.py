@@ -19,7 +19,7 @@ class ExtractPixelsSettings(StageSettings):
     terms: Terms = Terms()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "ExtractPixelsSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "ExtractPixelsSettings":
         backbone = config.backbones[wildcards.backbone]
         return cls(backbone=backbone, pixels=config.pixels, reuse=config.features.reuse, terms=Terms.of(config.data))
 

@@ -18,7 +18,7 @@ class ExtractTextSettings(StageSettings):
     terms: Terms = Terms()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "ExtractTextSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "ExtractTextSettings":
         encoder = config.text_encoders[wildcards.encoder]
         return cls(text_encoder=encoder, reuse=config.features.reuse, terms=Terms.of(config.data))
 

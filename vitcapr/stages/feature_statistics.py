@@ -12,7 +12,7 @@ class FeatureStatisticsSettings(StageSettings):
     near_duplicates: int = 10
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(near_duplicates=config.features.near_duplicates)
 
 

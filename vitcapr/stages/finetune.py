@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from vitcapr.config.finetuned_dual_encoder import NOT_DECIDING, FinetuneSettings
+from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.formats.kinds import (
     BackboneFolder,
     DualEncoderTrainingFolder,
@@ -20,7 +20,7 @@ from vitcapr.progress import Reporter
 @stage(
     device="finetuned.training.device",
     processes="finetuned.training.processes",
-    execution_only={f"finetuned.training.{key}" for key in NOT_DECIDING},
+    execution_only={f"finetuned.training.{key}" for key in EXECUTION_ONLY},
 )
 def finetune(
     pixels: In[PixelsFile],

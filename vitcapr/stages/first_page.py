@@ -34,7 +34,7 @@ class FirstPageSettings(StageSettings):
     """What the experiment consists of, for the head of the page."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         rerankings = {name: config.rerankings[name] for name in config.run.rerankings}
         models = {
             "captioners": [f"{name} (on {config.captioners[name].backbone})" for name in config.run.captioners],

@@ -16,7 +16,7 @@ class PaperTablesSettings(StageSettings):
     """The system of each model that is one seed of it."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(systems=ScoredModels(config).systems)
 
 

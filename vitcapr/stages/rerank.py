@@ -27,7 +27,7 @@ class RerankSettings(StageSettings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         reranking = config.rerankings[wildcards.reranking]
         fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
         return cls(weight=reranking.weight, device=config.embed.device, **fixed)

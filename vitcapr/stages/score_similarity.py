@@ -21,7 +21,7 @@ class SimilaritySettings(StageSettings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "SimilaritySettings":  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> "SimilaritySettings":  # noqa: ARG003
         wanted = config.metrics
 
         def encoder(of: Any) -> Any:

@@ -14,7 +14,7 @@ class SpreadSettings(StageSettings):
     """By the names under which they are scored."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
         return cls(models=ScoredModels(config).seeded)
 
 

@@ -25,7 +25,7 @@ class TrainCaptionerSettings(StageSettings):
     """The seed of the captioner, or that of the experiment if the captioner sets none."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         captioner = config.captioners[wildcards.captioner]
         return cls(captioner=captioner, seed=captioner.seed_in(config.seed))
 

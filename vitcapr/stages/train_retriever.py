@@ -26,7 +26,7 @@ class TrainRetrieverSettings(StageSettings):
     """The seed of the retriever, or that of the experiment if the retriever sets none."""
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         retriever = config.retrievers[wildcards.retriever]
         return cls(retriever=retriever, seed=retriever.seed_in(config.seed))
 

@@ -14,7 +14,7 @@ class TrainTokenizerSettings(StageSettings):
     tokenizer: TokenizerConfig = TokenizerConfig()
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "TrainTokenizerSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "TrainTokenizerSettings":
         return cls(tokenizer=config.tokenizers[wildcards.tokenizer])
 
 

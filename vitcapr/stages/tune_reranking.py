@@ -27,7 +27,7 @@ class TuneRerankingSettings(StageSettings):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> Self:
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
         return cls(
             weighing=config.rerankings[wildcards.reranking].weighing,
             metrics=config.metrics,

@@ -14,7 +14,7 @@ class WordVectorsSettings(StageSettings):
     word_vectors: WordVectorsConfig
 
     @classmethod
-    def of(cls, config: Any, wildcards: Any) -> "WordVectorsSettings":
+    def from_config(cls, config: Any, wildcards: Any) -> "WordVectorsSettings":
         named = config.word_vectors[wildcards.vectors]
         return cls(word_vectors=named.model_copy(update={"path": str(find_data(named.path))}))
 
