@@ -17,8 +17,9 @@ from pathlib import Path
 import torch
 
 from vitcapr.data.images import ImageSource
+from vitcapr.encoders.base import ImageEncoder
 from vitcapr.encoders.checkpoints import locate
-from vitcapr.encoders.image_encoders import ImageEncoder, image_size_of, load_image_encoder
+from vitcapr.encoders.image_encoders import image_size_of, load_image_encoder
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest

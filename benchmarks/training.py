@@ -23,8 +23,8 @@ import numpy as np
 import torch
 
 from benchmarks.loader import make, make_eight_bits
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.loader import PAD, CaptionBatch
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable

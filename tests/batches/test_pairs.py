@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import (
     FeatureAndWordTexts,
     FeatureTexts,
@@ -14,6 +13,7 @@ from vitcapr.batches.pairs import (
     WordTexts,
     draw_pairs,
 )
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)

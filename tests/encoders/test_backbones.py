@@ -20,9 +20,8 @@ from transformers import (
     ViTModel,
 )
 
-from vitcapr.encoders.backbones import Backbone, model_image_size
-from vitcapr.encoders.checkpoints import locate, stated_licence, weights_digest
-from vitcapr.encoders.loading import load_part
+from vitcapr.encoders.checkpoints import load_part, locate, stated_licence, weights_digest
+from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.errors import UserError
 
 Save = Callable[..., Path]

@@ -9,8 +9,9 @@ from PIL import Image
 from transformers import AutoImageProcessor
 
 from tests.encoders.convolutional import FAMILIES, SIZE, save
-from vitcapr.encoders.backbones import Backbone, model_image_size
-from vitcapr.encoders.image_encoders import ImageEncoder, load_image_encoder
+from vitcapr.encoders.base import ImageEncoder
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.rollout import AttendingBackbone
 from vitcapr.errors import UserError

@@ -18,8 +18,9 @@ from transformers import (
 )
 
 from tests.encoders.two_towers import CHECKPOINTS, QUERIES, SIZE, clip, siglip
-from vitcapr.encoders.backbones import model_image_size
-from vitcapr.encoders.image_encoders import ImageEncoder, load_image_encoder
+from vitcapr.encoders.base import ImageEncoder
+from vitcapr.encoders.image_encoders import load_image_encoder
+from vitcapr.encoders.image_towers import model_image_size
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.errors import UserError
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.encoders.backbones import Backbone
+from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.plain_vit import PlainVit, _renamed, load_plain_vit
 from vitcapr.errors import UserError
 

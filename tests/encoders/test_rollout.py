@@ -13,7 +13,7 @@ from transformers import (
     ViTModel,
 )
 
-from vitcapr.encoders.backbones import Backbone
+from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.rollout import AttendingBackbone, roll_out
 
 SMALL = {"hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 2, "initializer_range": 0.5}

@@ -18,9 +18,12 @@ from transformers import (
 )
 
 from tests.encoders.two_towers import CHECKPOINTS, ROOM, SIZE, TEXTS, t5_tokenizer
-from vitcapr.encoders.memory import parameters
 from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, pool_tokens
 from vitcapr.errors import UserError
+
+
+def parameters(model: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 @pytest.fixture(scope="module")

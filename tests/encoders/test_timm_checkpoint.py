@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 
-from vitcapr.encoders.backbones import Backbone, model_image_size
+from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.encoders.preprocess import read_preprocessing
 from vitcapr.encoders.timm_checkpoint import convert_timm
 from vitcapr.errors import UserError

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vitcapr.encoders.word_vectors import WordVectorEncoder, locate_word_vectors
+from vitcapr.encoders.text_encoders import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
 
 

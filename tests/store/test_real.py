@@ -10,8 +10,8 @@ from PIL import Image
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
-from vitcapr.encoders.backbones import Backbone, model_image_size
 from vitcapr.encoders.checkpoints import locate
+from vitcapr.encoders.image_towers import Backbone, model_image_size
 from vitcapr.encoders.preprocess import read_preprocessing
 
 NAME = "vit-tiny-patch16-224-augreg"

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from tests.models.untrained import untrained
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.loader import CaptionBatch
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary

@@ -18,8 +18,8 @@ import torch
 import torch._dynamo  # the optimiser's first step imports it, which every forked process would do for itself
 
 from tests.models.untrained import untrained
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts, WordTexts
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import build_dual_encoder

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts, WordTexts
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter

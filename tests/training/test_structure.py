@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.training.retriever import PairPhase, RetrieverTask
 from vitcapr.training.structure import structure_loss

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder

@@ -6,7 +6,7 @@ therefore changes the same way in every batch, and a continued training sees the
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -109,6 +109,29 @@ def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
     changed = _where(draws.hue != 0, changed, lambda some, at: turn_hue(some, _tensor(draws.hue[at], device)))
     changed = _where(draws.blur != 0, changed, lambda some, at: blur(some, _tensor(draws.blur[at], device), radius))
     return changed.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
+
+
+def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.ndarray]:
+    """The pictures as they are, and under each change at its limit, for a figure.
+
+    Args:
+        pictures: (B, S, S, 3) uint8.
+
+    Returns:
+        By the name of the change, (B, S, S, 3) uint8; ``original`` comes first.
+    """
+    nothing, every = Draws.none(len(pictures)), np.ones(len(pictures))
+    changes = {
+        "original": nothing,
+        "rotation": replace(nothing, angle=limits.rotation * every),
+        "flip": replace(nothing, flip=every > 0),
+        "upside down": replace(nothing, vertical_flip=every > 0),
+        "brighter": replace(nothing, brightness=(1 + limits.brightness) * every),
+        "hue": replace(nothing, hue=limits.hue * every),
+        "blur": replace(nothing, blur=limits.blur * every),
+    }
+    originals = torch.from_numpy(pictures)
+    return {name: augment(originals, draws, limits.radius).numpy() for name, draws in changes.items()}
 
 
 def rotate(pictures: Tensor, degrees: Tensor) -> Tensor:

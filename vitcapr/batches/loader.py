@@ -8,47 +8,13 @@ import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 
-from vitcapr.errors import UserError
+from vitcapr.batches.sources import FeatureSource, array_of
 
 PAD = 0
-
-
-class GatheredArray(Protocol):
-    """An array on disk with access to single rows: ``store.FeatureArray`` or ``foreign.ZarrArray``."""
-
-    def __len__(self) -> int: ...
-
-    def gather(self, rows: np.ndarray) -> np.ndarray: ...
-
-
-class FeatureSource(Protocol):
-    """The source of batches: ``store.FeatureStore`` or ``foreign.ZarrFeatures``.
-
-    ``block`` is the number of neighbouring rows that should be read together; 1: rows are read independently.
-    """
-
-    @property
-    def block(self) -> int: ...
-
-    def __getitem__(self, name: str) -> GatheredArray: ...
-
-
-def array_of(store: FeatureSource, name: str) -> GatheredArray:
-    """Raises:
-    UserError: the features have no such array.
-    """
-    try:
-        return store[name]
-    except KeyError as error:
-        raise UserError(
-            f"these features have no '{name}'",
-            remedy="use a backbone with output: hidden, or a model that reads the arrays that there are",
-        ) from error
 
 
 @dataclass(frozen=True)

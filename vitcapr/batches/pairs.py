@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from vitcapr.batches.loader import CaptionBatch, CaptionBatches, FeatureSource, GatheredArray
+from vitcapr.batches.loader import CaptionBatch, CaptionBatches
+from vitcapr.batches.sources import FeatureSource, GatheredArray
 
 PairTexts = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.batches.in_memory import with_mean_patch
-from vitcapr.batches.loader import FeatureSource
 from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts
+from vitcapr.batches.sources import FeatureSource, with_mean_patch
 from vitcapr.building.recipe import recipe_of
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.encoders.precision import dtype_name

@@ -9,9 +9,13 @@ from vitcapr.config.metrics import BertScoreConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.encoders.precision import resolve_device
-from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder
-from vitcapr.encoders.token_vectors import TokenVectors
-from vitcapr.encoders.word_vectors import WordVectorEncoder
+from vitcapr.encoders.text_encoders import (
+    TextEncoder,
+    TokenVectors,
+    WordVectorEncoder,
+    load_text_encoder,
+    locate_text_encoder,
+)
 from vitcapr.errors import UserError
 from vitcapr.metrics.bert_score import bert_score
 from vitcapr.metrics.bootstrap import Measure

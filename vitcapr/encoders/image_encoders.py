@@ -1,60 +1,20 @@
-"""The image encoder of a checkpoint of any kind, as a function from pixels to the arrays of a store.
-
-- ``hidden``: the last layer: a CLS vector and a vector for each patch. For a convolutional network: the pooled output
-  and a vector for each position of the last feature map.
-- ``aligned``: the vector in the space shared with captions, of CLIP, SigLIP or BLIP-2's image-text contrastive head
-  (J. Li et al. 2023, section 3.1).
-- ``qformer``: BLIP-2's query tokens before any projection.
+"""Loads the image encoder of a checkpoint of any kind.
 
 A plain ViT is loaded without transformers, which takes seconds to import.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from vitcapr.encoders.base import CONVOLUTIONAL, OUTPUTS, ImageEncoder, Kind, Output, Pool
 from vitcapr.encoders.checkpoints import model_type
 from vitcapr.encoders.plain_vit import load_plain_vit, plain_config
 from vitcapr.errors import UserError
-
-Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
-Output = Literal["hidden", "aligned", "qformer"]
-Pool = Literal["mean", "max", "first"]
-
-OUTPUTS: Mapping[str, tuple[Output, ...]] = {
-    "vit": ("hidden",),
-    "cnn": ("hidden",),
-    "clip": ("hidden", "aligned"),
-    "siglip": ("hidden", "aligned"),
-    "blip-2": ("hidden", "aligned", "qformer"),
-}
-NO_GRID = (0, 0)
-CONVOLUTIONAL = frozenset({"resnet", "regnet", "convnext", "convnextv2", "mobilenet_v1", "mobilenet_v2", "bit"})
-"""Model types that return a feature map (B, D, h, w) and its pooled vector."""
-
-
-class ImageEncoder(Protocol):
-    """Computes the arrays of a store, with B rows each, from pixels ``(B, 3, H, W)``.
-
-    Attributes:
-        grid: rows and columns of patches; (0, 0) if ``patches`` have no position in the image.
-        shapes: the shape of a row of each array.
-    """
-
-    dtype: torch.dtype
-    device: torch.device
-    grid: tuple[int, int]
-
-    @property
-    def model(self) -> torch.nn.Module: ...
-
-    @property
-    def shapes(self) -> Mapping[str, tuple[int, ...]]: ...
-
-    def features(self, pixels: Tensor) -> dict[str, Tensor]: ...
+from vitcapr.formats.store_manifest import arrays_of_layer
 
 
 def image_size_of(folder: Path) -> tuple[int, int]:
@@ -66,25 +26,27 @@ def image_size_of(folder: Path) -> tuple[int, int]:
     config = plain_config(folder)
     if config is not None:
         return config["image_size"], config["image_size"]
-    from vitcapr.encoders.backbones import model_image_size
+    from vitcapr.encoders.image_towers import model_image_size
 
     return model_image_size(folder)
 
 
 def kind_of(folder: Path, kind: Kind, output: Output) -> str:
-    """The kind of the checkpoint, a key of :data:`OUTPUTS`.
+    """The kind of the checkpoint, a key of :data:`~vitcapr.encoders.base.OUTPUTS`.
 
     Raises:
         UserError: the checkpoint is not of the requested kind, or has no such output.
     """
-    found = model_type(folder)
-    named = "cnn" if found in CONVOLUTIONAL else found if found in OUTPUTS else "vit"
-    if kind not in ("auto", named):
-        raise UserError(f"the backbone is of kind {named} ({found}), not {kind}", where=folder, remedy="set kind: auto")
-    if output not in OUTPUTS[named]:
-        what = f"a backbone of kind {named} ({found}) has no output '{output}'"
-        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[named])}")
-    return named
+    model = model_type(folder)
+    actual = "cnn" if model in CONVOLUTIONAL else model if model in OUTPUTS else "vit"
+    if kind not in ("auto", actual):
+        raise UserError(
+            f"the backbone is of kind {actual} ({model}), not {kind}", where=folder, remedy="set kind: auto"
+        )
+    if output not in OUTPUTS[actual]:
+        what = f"a backbone of kind {actual} ({model}) has no output '{output}'"
+        raise UserError(what, where=folder, remedy=f"set output to {' or '.join(OUTPUTS[actual])}")
+    return actual
 
 
 def load_image_encoder(
@@ -119,17 +81,61 @@ def load_image_encoder(
         UserError: the checkpoint is of another kind, has no such output or layer, lacks weights or does not run on this
             size.
     """
-    named = kind_of(folder, kind, output)
-    if layers and named == "cnn":
+    actual = kind_of(folder, kind, output)
+    if layers and actual == "cnn":
         remedy = "leave out layers, or use a ViT"
         raise UserError("a convolutional network has no layers of patches to choose from", where=folder, remedy=remedy)
-    tower: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
-    if tower is None:
+    encoder: ImageEncoder | None = load_plain_vit(folder, output=output, size=size, dtype=dtype, device=device)
+    if encoder is None:
         from vitcapr.encoders.image_towers import load_with_transformers
 
-        tower = load_with_transformers(folder, named, output, pool, size, dtype, device)
-    if not layers:
-        return tower
-    from vitcapr.encoders.hidden_layers import WithHiddenLayers
+        encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
+    return WithHiddenLayers(encoder, layers, folder) if layers else encoder
 
-    return WithHiddenLayers(tower, layers, folder)
+
+class WithHiddenLayers:
+    """An image encoder that also returns hidden layers, from the same forward pass as its last layer.
+
+    Layer k, counted from 1, adds ``cls_k (D,)`` and ``patches_k (P, D)``: what layer k hands to the next one, before
+    any final normalisation. In a network without a CLS token, ``cls_k`` is the mean of the patches.
+    """
+
+    def __init__(self, encoder: ImageEncoder, layers: Sequence[int], folder: Path) -> None:
+        """Args:
+            layers: the numbers of the layers, increasing.
+            folder: the checkpoint, for messages.
+
+        Raises:
+            UserError: the network has no such layer.
+        """
+        self._encoder, self._layers, self.model = encoder, tuple(layers), encoder.model
+        self.grid, self.dtype, self.device = encoder.grid, encoder.dtype, encoder.device
+        lists = [module for module in encoder.model.modules() if isinstance(module, nn.ModuleList)]
+        blocks = max(lists, key=len, default=nn.ModuleList())
+        if self._layers[-1] > len(blocks):
+            what = f"the network has {len(blocks)} layers, and layer {self._layers[-1]} is to be stored"
+            raise UserError(what, where=folder, remedy=f"set layers to numbers from 1 to {len(blocks)}")
+        self._hidden: dict[int, Tensor] = {}
+        for layer in self._layers:
+            blocks[layer - 1].register_forward_hook(self._keep(layer))
+        patches, width = encoder.shapes["patches"]
+        self.shapes = dict(encoder.shapes)
+        for layer in self._layers:
+            self.shapes |= zip(arrays_of_layer(layer), ((width,), (patches, width)), strict=True)
+
+    def _keep(self, layer: int) -> Callable[..., None]:
+        def keep(_module: nn.Module, _inputs: Any, output: Any) -> None:
+            self._hidden[layer] = output if isinstance(output, Tensor) else output[0]
+
+        return keep
+
+    @torch.inference_mode()
+    def features(self, pixels: Tensor) -> dict[str, Tensor]:
+        arrays = dict(self._encoder.features(pixels))
+        count = arrays["patches"].shape[1]
+        for layer in self._layers:
+            hidden = self._hidden.pop(layer)
+            patches = hidden[:, -count:]
+            cls = hidden[:, 0] if hidden.shape[1] > count else patches.mean(1)
+            arrays |= zip(arrays_of_layer(layer), (cls, patches), strict=True)
+        return arrays

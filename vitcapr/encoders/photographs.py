@@ -8,8 +8,9 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from vitcapr.encoders.base import ImageEncoder, Pool
 from vitcapr.encoders.checkpoints import locate, weights_digest
-from vitcapr.encoders.image_encoders import ImageEncoder, Pool, load_image_encoder
+from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.errors import UserError

@@ -32,7 +32,7 @@ _RENAMED = (
 
 
 class PlainVit(nn.Module):
-    """The encoder of one checkpoint, as :class:`vitcapr.encoders.image_encoders.ImageEncoder` describes it."""
+    """The encoder of one checkpoint, as :class:`vitcapr.encoders.base.ImageEncoder` describes it."""
 
     def __init__(self, config: Mapping[str, Any], dtype: torch.dtype, device: torch.device) -> None:
         super().__init__()

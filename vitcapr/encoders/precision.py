@@ -1,5 +1,7 @@
-"""The device and the arithmetic: what ``auto`` means on this machine."""
+"""The device and the arithmetic: what ``auto`` means on this machine, and the memory that a model takes."""
 
+import resource
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -61,3 +63,15 @@ def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager
     if dtype == torch.float32:
         return nullcontext()
     return torch.autocast(device.type, dtype=dtype)
+
+
+def memory_line(model: torch.nn.Module, device: torch.device) -> str:
+    """A line with the peak memory of this process and the size of the weights."""
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    unit = 1 if sys.platform == "darwin" else 1024
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    line = f"peak memory {resident / 1e9:.2f} GB"
+    if device.type == "cuda":
+        line += f", {torch.cuda.max_memory_allocated(device) / 1e9:.2f} GB on the GPU"
+    return f"{line}; weights {weights / 1e9:.2f} GB ({numbers / 1e6:.1f} M)"

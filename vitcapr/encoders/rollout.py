@@ -7,7 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from vitcapr.encoders.backbones import Backbone
+from vitcapr.encoders.image_towers import Backbone
 from vitcapr.errors import UserError
 
 

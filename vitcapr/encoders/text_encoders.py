@@ -1,5 +1,6 @@
-"""The frozen text encoder of a checkpoint as a function from sentences to vectors."""
+"""Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +12,13 @@ from huggingface_hub.errors import HfHubHTTPError
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from vitcapr.encoders.checkpoints import Checkpoint, locate, weights_digest
-from vitcapr.encoders.loading import LOCAL
+from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
 from vitcapr.encoders.precision import resolve_dtype
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
-from vitcapr.encoders.word_vectors import WordVectorEncoder, locate_word_vectors
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file
+from vitcapr.text.normalise import words_of
+from vitcapr.text.word_vectors import VectorFile, dimension_of
 
 Pool = Literal["mean", "cls", "last"]
 
@@ -118,6 +119,115 @@ def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
         return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
     real = mask[..., None].to(hidden.dtype)
     return (hidden * real).sum(1) / real.sum(1)
+
+
+class WordVectorEncoder:
+    """``encode`` turns sentences into vectors, as :class:`TextEncoder` does.
+
+    It knows all words of the file, for any vocabulary. If a word occurs twice in the file, the first vector is used.
+
+    Attributes:
+        dim: the length D of a vector.
+        dtype: dtype of the vectors and of the arithmetic.
+        model: the vectors, a row for each word.
+    """
+
+    dtype = torch.float32
+
+    def __init__(self, path: Path) -> None:
+        """Raises:
+        UserError: the file holds no vectors.
+        """
+        self.dim = dimension_of(path)
+        self._rows: dict[str, int] = {}
+        vectors: list[np.ndarray] = []
+        for word, vector in VectorFile(path, self.dim):
+            if word not in self._rows:
+                self._rows[word] = len(vectors)
+                vectors.append(np.asarray(vector, np.float32))
+        if not vectors:
+            raise UserError("the file holds no word vectors", where=path, remedy="name a file in GloVe's format")
+        self.model = torch.nn.EmbeddingBag.from_pretrained(torch.from_numpy(np.stack(vectors)), mode="mean")
+
+    def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
+        """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
+        return self.encode_tokens(self.tokenize(texts), batch)
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The rows of the known words of each sentence, with repetitions."""
+        return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
+
+    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:  # noqa: ARG002
+        """The mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
+        lengths = [len(of_sentence) for of_sentence in tokens]
+        offsets = torch.from_numpy(np.cumsum([0, *lengths])[:-1])
+        words = torch.tensor([row for of_sentence in tokens for row in of_sentence], dtype=torch.int64)
+        with torch.inference_mode():
+            means: np.ndarray = self.model(words, offsets).numpy()
+        return means
+
+
+class TokenVectors:
+    """Computes the vector of each token of sentences.
+
+    Attributes:
+        special: the tokens that frame a sentence or fill it up.
+    """
+
+    def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
+        """Args:
+            encoder: of output ``hidden``.
+            layer: the hidden layer, counted from 1; None: the last one.
+            batch: sentences in one forward pass.
+
+        Raises:
+            UserError: the encoder has no such layer.
+        """
+        self._encoder, self._layer, self._batch = encoder, layer, batch
+        tokenizer = encoder.tokenizer
+        ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
+        self.special = {token for token in (*ids, tokenizer.pad_token_id) if token is not None}
+        if layer is not None:
+            layers = len(self._states(encoder.tokenize(["a"]))) - 1
+            if layer > layers:
+                remedy = f"set layer to a number from 1 to {layers}, or leave it out"
+                raise UserError(f"the text encoder has {layers} layers, not {layer}", remedy=remedy)
+
+    def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """(T, D) float32 for each sentence of T tokens, in the given order."""
+        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+        found: list[np.ndarray] = [np.empty(0)] * len(tokens)
+        for first in range(0, len(order), self._batch):
+            chosen = order[first : first + self._batch]
+            hidden = self._states([list(tokens[index]) for index in chosen])[-1 if self._layer is None else self._layer]
+            for index, vectors in zip(chosen, hidden.float().cpu().numpy(), strict=True):
+                found[index] = vectors[: len(tokens[index])]
+        return found
+
+    @torch.inference_mode()
+    def _states(self, tokens: list[list[int]]) -> Sequence[torch.Tensor]:
+        """The outputs of the embeddings and of each layer, or only that of the last layer."""
+        padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
+        device = next(self._encoder.model.parameters()).device
+        all_of_them = self._layer is not None
+        output = self._encoder.model(**padded.to(device), output_hidden_states=all_of_them)
+        states: Sequence[torch.Tensor] = output.hidden_states if all_of_them else [output.last_hidden_state]
+        return states
+
+
+def locate_word_vectors(source: str) -> Path:
+    """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given.
+
+    Raises:
+        UserError: it is not found.
+    """
+    folder = os.environ.get("VITCAPR_DATA")
+    places = [Path(folder).expanduser() / source] if folder else []
+    for place in [*places, Path(source).expanduser()]:
+        if place.is_file():
+            return place
+    remedy = "give its path, from here or from the folder that VITCAPR_DATA names"
+    raise UserError("there is no such file of word vectors", where=source, remedy=remedy)
 
 
 def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> Checkpoint:

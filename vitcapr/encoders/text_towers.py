@@ -20,7 +20,7 @@ from transformers import (
     SiglipTextModel,
 )
 
-from vitcapr.encoders.loading import load_part, read_config
+from vitcapr.encoders.checkpoints import load_part, read_config
 from vitcapr.errors import UserError
 
 Output = Literal["hidden", "aligned"]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.batches.loader import FeatureSource, GatheredArray
+from vitcapr.batches.sources import FeatureSource, GatheredArray
 from vitcapr.errors import UserError
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary

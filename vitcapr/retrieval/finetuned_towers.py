@@ -10,8 +10,8 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from vitcapr.batches.tokenised import TowerReader
-from vitcapr.encoders.backbones import Backbone
 from vitcapr.encoders.checkpoints import locate, weights_digest
+from vitcapr.encoders.image_towers import Backbone
 from vitcapr.encoders.text_encoders import (
     TextEncoder,
     load_text_encoder,

@@ -41,8 +41,7 @@ def draw_pixels(
     """Draw each augmentation of a few pictures, and one picture in Base64."""
     import numpy as np
 
-    from vitcapr.batches.augment import Augmentation
-    from vitcapr.batches.single_changes import single_changes
+    from vitcapr.batches.augment import Augmentation, single_changes
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.augmented import augmentation_sheet, encoded, encoding_sheet

@@ -46,9 +46,9 @@ def extract(
 
     from vitcapr.building.image_recipe import image_recipe
     from vitcapr.data.images import ImageSource
-    from vitcapr.encoders.image_encoders import NO_GRID, kind_of, load_image_encoder
-    from vitcapr.encoders.memory import memory_line
-    from vitcapr.encoders.precision import dtype_name, resolve_device
+    from vitcapr.encoders.base import NO_GRID
+    from vitcapr.encoders.image_encoders import kind_of, load_image_encoder
+    from vitcapr.encoders.precision import dtype_name, memory_line, resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.store_manifest import FORMAT
     from vitcapr.store.claims import claimed

@@ -33,10 +33,13 @@ def extract_text(
     sealed: Out[TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
-    from vitcapr.encoders.memory import memory_line
-    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
-    from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
-    from vitcapr.encoders.word_vectors import WordVectorEncoder
+    from vitcapr.encoders.precision import dtype_name, memory_line, resolve_device, resolve_dtype
+    from vitcapr.encoders.text_encoders import (
+        WordVectorEncoder,
+        load_text_encoder,
+        locate_text_encoder,
+        text_encoder_digest,
+    )
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.store_manifest import FORMAT
     from vitcapr.store.claims import claimed

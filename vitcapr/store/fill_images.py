@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource, decode
-from vitcapr.encoders.image_encoders import NO_GRID, ImageEncoder
+from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.encoders.preprocess import Preprocessing
 from vitcapr.errors import UserError

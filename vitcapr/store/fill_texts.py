@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from vitcapr.encoders.text_encoders import TextEncoder
-from vitcapr.encoders.word_vectors import WordVectorEncoder
+from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 from vitcapr.store.known_rows import KnownRows

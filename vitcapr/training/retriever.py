@@ -8,9 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vitcapr.batches.augmented_views import draw_augmented_views
-from vitcapr.batches.loader import FeatureSource
 from vitcapr.batches.pairs import PairBatch, PairBatches, Texts
+from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, TextBatch, side_by_side
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid

@@ -6,8 +6,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from vitcapr.batches.augment import Augmentation
-from vitcapr.batches.single_changes import single_changes
+from vitcapr.batches.augment import Augmentation, single_changes
 from vitcapr.report.figures.augmented import Encoded, augmentation_sheet, encoded, encoding_sheet
 
 

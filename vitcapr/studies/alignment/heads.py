@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts
+from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig

@@ -1,12 +1,13 @@
-"""Which view of an image a batch shows: one of all, the same again from any batch on and in any process."""
+"""Sources of features: which view of an image a batch shows, and the mean patch in memory."""
 
 import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.augmented_views import AugmentedViews, draw_augmented_views
-from vitcapr.batches.in_memory import MemoryArray, MemoryFeatures
 from vitcapr.batches.pairs import FeatureTexts, PairBatch, PairBatches
+from vitcapr.batches.sources import AugmentedViews, MemoryArray, MemoryFeatures, draw_augmented_views, with_mean_patch
+from vitcapr.errors import UserError
+from vitcapr.models.image_towers import ImageTower
 
 IMAGES = 200
 
@@ -60,3 +61,25 @@ def test_several_processes_together_see_what_one_would(processes: int) -> None:
 
 def test_a_single_view_is_the_store_itself() -> None:
     assert draw_augmented_views(VIEWS[:1], 7, 1) is VIEWS[0]
+
+
+def test_the_mean_patch_in_memory_gives_the_bits_of_the_patches() -> None:
+    draw = np.random.default_rng(0)
+    cls, patches = draw.normal(size=(300, 8)), draw.normal(size=(300, 5, 8))
+    store = MemoryFeatures(cls=MemoryArray(cls.astype(np.float16)), patches=MemoryArray(patches.astype(np.float16)))
+    store.block = 7
+    once = with_mean_patch(store)
+    assert once.block == 7
+    assert once["patches"].gather(np.arange(300)).shape == (300, 1, 8)
+    tower = ImageTower(8, 4, pool="cls_mean", head="residual").eval()
+    rows = draw.permutation(300)[:64]
+    seen = [
+        tower({name: torch.from_numpy(features[name].gather(rows)) for name in ("cls", "patches")})
+        for features in (store, once)
+    ]
+    assert torch.equal(*seen)
+
+
+def test_features_without_patches_are_one_line() -> None:
+    with pytest.raises(UserError, match="these features have no 'patches'"):
+        with_mean_patch(MemoryFeatures(cls=MemoryArray(np.zeros((2, 8), np.float16))))

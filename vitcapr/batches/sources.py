@@ -1,0 +1,131 @@
+"""Sources of features: what a batch needs of a store, the views of an augmentation, and features in memory."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from vitcapr.errors import UserError
+
+_STREAM = 1
+"""Stream of the generator of views. Batches sample their order and captions from another stream of this seed and
+epoch."""
+_ROWS = 256
+"""Images whose patches are in memory at a time."""
+
+
+class GatheredArray(Protocol):
+    """An array with access to single rows: ``store.reader.FeatureArray`` or ``store.zarr_readers.ZarrArray``."""
+
+    def __len__(self) -> int: ...
+
+    def gather(self, rows: np.ndarray) -> np.ndarray: ...
+
+
+class FeatureSource(Protocol):
+    """The source of batches: ``store.reader.FeatureStore`` or ``store.zarr_readers.ZarrFeatures``.
+
+    ``block`` is the number of neighbouring rows that should be read together; 1: rows are read independently.
+    """
+
+    @property
+    def block(self) -> int: ...
+
+    def __getitem__(self, name: str) -> GatheredArray: ...
+
+
+def array_of(store: FeatureSource, name: str) -> GatheredArray:
+    """Raises:
+    UserError: the features have no such array.
+    """
+    try:
+        return store[name]
+    except KeyError as error:
+        raise UserError(
+            f"these features have no '{name}'",
+            remedy="use a backbone with output: hidden, or a model that reads the arrays that there are",
+        ) from error
+
+
+class _DrawnArray:
+    """Row i of one of several arrays of the same shape, ``view[i]``."""
+
+    def __init__(self, arrays: Sequence[GatheredArray], view: np.ndarray) -> None:
+        self._arrays, self._view = arrays, view
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        view = self._view[rows]
+        parts = [array.gather(rows[view == number]) for number, array in enumerate(self._arrays)]
+        gathered = np.empty((len(rows), *parts[0].shape[1:]), np.result_type(*parts))
+        for number, part in enumerate(parts):
+            gathered[view == number] = part
+        return gathered
+
+
+class AugmentedViews:
+    """One view of every image, sampled in each epoch from the seed and the epoch, in any batch or process.
+
+    Args:
+        augmented_views: stores of the same images, their arrays of the same shapes.
+    """
+
+    def __init__(self, augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> None:
+        self._augmented_views, self._seed = augmented_views, np.random.SeedSequence([seed, epoch], spawn_key=(_STREAM,))
+
+    @property
+    def block(self) -> int:
+        return max(view.block for view in self._augmented_views)
+
+    def __getitem__(self, name: str) -> _DrawnArray:
+        arrays = [view[name] for view in self._augmented_views]
+        # Every array starts the stream anew, so that all arrays of an image are from the same view.
+        return _DrawnArray(arrays, np.random.default_rng(self._seed).integers(len(arrays), size=len(arrays[0])))
+
+
+def draw_augmented_views(augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> FeatureSource:
+    """The features of an epoch of training; a single view is returned unchanged."""
+    return augmented_views[0] if len(augmented_views) == 1 else AugmentedViews(augmented_views, seed, epoch)
+
+
+class MemoryArray:
+    """One array (N, ...), row by row."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        return np.take(self.values, rows, axis=0)
+
+
+class MemoryFeatures(dict[str, MemoryArray]):
+    """Arrays of the same images by their names: ``MemoryFeatures(cls=MemoryArray(values))``."""
+
+    block = 1
+
+
+def with_mean_patch(store: FeatureSource) -> MemoryFeatures:
+    """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again.
+
+    Batches are drawn in the order in which they are drawn from ``store``.
+
+    Raises:
+        UserError: the features have no patches.
+    """
+    cls, all_patches = array_of(store, "cls"), array_of(store, "patches")
+    images = len(cls)
+    means = []
+    for first in range(0, images, _ROWS):
+        patches = all_patches.gather(np.arange(first, min(first + _ROWS, images)))
+        means.append(torch.from_numpy(patches).mean(1, keepdim=True, dtype=torch.float32).numpy())
+    features = MemoryFeatures(
+        cls=MemoryArray(cls.gather(np.arange(images))), patches=MemoryArray(np.concatenate(means))
+    )
+    features.block = store.block
+    return features
