@@ -1,12 +1,15 @@
-"""A headless Chromium for tests. It needs Chromium, chromedriver and selenium (extra ``browser``)."""
+"""A headless Chromium for tests, which needs chromedriver and selenium (extra ``browser``), and servers in threads."""
 
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+from vitcapr.commands.web import PageServer
 
 PROGRAMS = {name: shutil.which(name, path=os.environ["MACHINE_PATH"]) for name in ("chromium", "chromedriver")}
 
@@ -37,3 +40,13 @@ def size(driver: Any, pixels: tuple[int, int]) -> None:
     """Set the width and height of the window."""
     metrics = {"width": pixels[0], "height": pixels[1], "deviceScaleFactor": 1, "mobile": False}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+@contextmanager
+def running(server: PageServer) -> Iterator[PageServer]:
+    """The server answers inside the block."""
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    yield server
+    server.should_exit = True
+    thread.join()

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -25,13 +25,12 @@ import pytest
 from PIL import Image
 
 import vitcapr
+from tests.browser import running
+from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
+from vitcapr.commands.decode_upload import decode_apart
+from vitcapr.commands.web import PageServer
 from vitcapr.data.images import BadImage, decode
 from vitcapr.errors import UserError
-from vitcapr.serving import decoder as decoding
-from vitcapr.serving import server as serving
-from vitcapr.serving.answers import Answers
-from vitcapr.serving.decoder import Decoder
-from vitcapr.serving.server import CaptionServer, Limits
 
 ATTENTION, WORDS = "results/toy/captioners/patch_attention", "results/toy/retrievers/words"
 PHOTOGRAPH = "photos/photo 03.png"
@@ -39,35 +38,27 @@ SMALL = Limits(max_bytes=20_000, max_pixels=10_000, seconds=60, uploads=3)
 HURRIED = replace(SMALL, seconds=1.0)
 
 
-@contextmanager
-def running(answers: Answers, limits: Limits) -> Iterator[CaptionServer]:
-    with CaptionServer("127.0.0.1", 0, answers, limits) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
 @pytest.fixture(scope="module")
-def answers(_experiment: Path) -> Answers:
+def page(_experiment: Path) -> CaptionPage:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(_experiment)
         patch.setenv("VITCAPR_BACKBONES", str(_experiment / "backbones"))
-        answers = Answers(vitcapr.load_captioner(ATTENTION, n_best=2), vitcapr.load_retriever(WORDS))
-        answers.prepare()
-    return answers
+        page = CaptionPage(vitcapr.load_captioner(ATTENTION, n_best=2), vitcapr.load_retriever(WORDS), SMALL)
+        page.answer(Image.new("RGB", (9, 9)))
+    return page
 
 
 @pytest.fixture(scope="module")
-def server(answers: Answers) -> Iterator[CaptionServer]:
-    with running(answers, SMALL) as server:
+def server(page: CaptionPage) -> Iterator[PageServer]:
+    with running(PageServer(page.routes, "127.0.0.1", 0, HEADERS)) as server:
         yield server
 
 
 def ask(
-    server: CaptionServer, path: str, body: bytes | None = None, *, method: str | None = None, **headers: str
+    server: PageServer, path: str, body: bytes | None = None, *, method: str | None = None, **headers: str
 ) -> tuple[HTTPResponse, Any]:
     """The response and its content; headers with ``_`` for ``-``."""
-    with closing(HTTPConnection("127.0.0.1", server.server_port, timeout=120)) as connection:
+    with closing(HTTPConnection("127.0.0.1", server.port, timeout=120)) as connection:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method or ("GET" if body is None else "POST"), path, body, given)
         response = connection.getresponse()
@@ -76,15 +67,12 @@ def ask(
     return response, json.loads(content) if is_json else content.decode()
 
 
-def talk(server: CaptionServer, *pieces: bytes, ends: bool = False) -> tuple[int, Any]:
-    """What the server answers to these bytes, sent as they are."""
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
+def talk(server: PageServer, *pieces: bytes) -> int:
+    """The status with which the server answers these bytes, sent as they are."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as connection:
         for piece in pieces:
             connection.sendall(piece)
-        if ends:
-            connection.shutdown(socket.SHUT_WR)
-        head, _, content = connection.makefile("rb").read().partition(b"\r\n\r\n")
-    return int(head.split()[1]), json.loads(content)
+        return int(connection.recv(10_000).split()[1])
 
 
 def upload(*headers: str, path: str = "/caption") -> bytes:
@@ -100,7 +88,7 @@ def png_that_claims(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + packed
 
 
-def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server: CaptionServer, project: Path) -> None:
+def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server: PageServer, project: Path) -> None:
     response, answer = ask(server, "/caption", Path(PHOTOGRAPH).read_bytes())
     assert response.status == 200
     captioner, retriever = vitcapr.load_captioner(ATTENTION, n_best=2), vitcapr.load_retriever(WORDS)
@@ -119,8 +107,8 @@ def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server
 
 
 def test_a_captioner_without_attention_and_no_retriever(project: Path) -> None:
-    answers = Answers(vitcapr.load_captioner(project / "results/toy/captioners/baseline"))
-    answer = answers.answer(Image.open(PHOTOGRAPH).convert("RGB"))
+    page = CaptionPage(vitcapr.load_captioner(project / "results/toy/captioners/baseline"))
+    answer = page.answer(Image.open(PHOTOGRAPH).convert("RGB"))
     assert answer["nearest"] == []
     assert answer["words"]
     assert all(word["attention"] is None for word in answer["words"])
@@ -138,43 +126,35 @@ def test_a_captioner_without_attention_and_no_retriever(project: Path) -> None:
         (png_that_claims(90, 90), "damaged"),
     ],
 )
-def test_what_is_no_photograph_is_refused_in_one_line(server: CaptionServer, content: bytes, reason: str) -> None:
+def test_what_is_no_photograph_is_refused_in_one_line(server: PageServer, content: bytes, reason: str) -> None:
     response, answer = ask(server, "/caption", content)
     assert response.status == 422
     assert answer["error"].startswith(f"this image cannot be used: {reason}")
 
 
 @pytest.mark.parametrize(
-    ("sent", "status", "reason"),
+    ("sent", "status"),
     [
-        ([upload("Content-Length: 20001")], 413, "more than 20000 bytes"),
-        ([upload("Content-Length: " + "9" * 5000), b"x" * 500_000], 413, "more than 20000 bytes"),
-        ([upload("Content-Length: 100"), b"short"], 400, "only 5 of 100 bytes arrived"),
-        ([upload()], 411, "Content-Length is needed"),
-        ([upload("Transfer-Encoding: chunked"), b"5\r\nabcde\r\n0\r\n\r\n"], 411, "Content-Length is needed"),
-        ([upload("Content-Length: 3", "Content-Length: 4"), b"abc"], 411, "Content-Length is needed"),
-        ([upload("Content-Length: -3")], 400, "not a number"),
-        ([upload("Content-Length: ٣")], 400, "not a number"),
-        ([upload("Content-Length: 3", path="/"), b"abc"], 404, "sent to /caption"),
-        ([b"nonsense\r\n\r\n"], 400, "Bad request syntax"),
-        ([b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"], 431, "Line too long"),
-        ([b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200 + b"\r\n"], 431, "Too many headers"),
-        ([b"DELETE /caption HTTP/1.1\r\nHost: localhost\r\n\r\n"], 501, "Unsupported method"),
+        ([upload("Content-Length: 20001"), b"x" * 20_001], 413),
+        ([upload("Transfer-Encoding: chunked"), b"4e21\r\n" + b"x" * 20_001 + b"\r\n0\r\n\r\n"], 413),
+        ([upload("Content-Length: 3", "Content-Length: 4"), b"abc"], 400),
+        ([upload("Content-Length: -3")], 400),
+        ([b"nonsense\r\n\r\n"], 400),
+        ([b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"], 400),
+        ([b"DELETE /caption HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], 405),
     ],
 )
-def test_what_is_no_sound_request_is_refused(
-    server: CaptionServer, sent: list[bytes], status: int, reason: str
+def test_what_is_no_sound_request_is_refused(server: PageServer, sent: list[bytes], status: int) -> None:
+    assert talk(server, *sent) == status
+
+
+def test_a_file_that_dribbles_in_is_cut_off(
+    server: PageServer, page: CaptionPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answered, answer = talk(server, *sent, ends=True)
-    assert answered == status
-    assert reason in answer["error"]
-
-
-def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, but all of them would not."""
-    monkeypatch.setattr(server, "limits", HURRIED)
+    monkeypatch.setattr(page, "limits", HURRIED)
     begun = time.monotonic()
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as connection:
         connection.sendall(upload("Content-Length: 1000"))
         connection.settimeout(0.1)
         answer = b""
@@ -188,15 +168,8 @@ def test_a_file_that_dribbles_in_is_cut_off(server: CaptionServer, monkeypatch: 
     assert time.monotonic() - begun >= HURRIED.seconds
 
 
-def test_a_connection_that_says_nothing_is_closed(server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "HEAD_SECONDS", 0.2)
-    with socket.create_connection(("127.0.0.1", server.server_port), timeout=120) as connection:
-        connection.sendall(b"GET / HT")
-        assert connection.recv(100) == b""
-
-
 @pytest.mark.parametrize("host", ["attacker.example", "attacker.example:80", "localhost.attacker.example", "[", ""])
-def test_another_host_is_refused(server: CaptionServer, host: str) -> None:
+def test_another_host_is_refused(server: PageServer, host: str) -> None:
     for path, body in (("/", None), ("/caption", b"x")):
         response, answer = ask(server, path, body, Host=host)
         assert response.status == 421
@@ -204,13 +177,13 @@ def test_another_host_is_refused(server: CaptionServer, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost:9000", "LOCALHOST", "127.0.0.1", "[::1]:8000", "192.168.0.2:8000"])
-def test_this_machine_has_several_names(server: CaptionServer, host: str) -> None:
+def test_this_machine_has_several_names(server: PageServer, host: str) -> None:
     assert ask(server, "/about", Host=host)[0].status == 200
 
 
-def test_the_page_of_another_site_cannot_use_it(server: CaptionServer, project: Path) -> None:
-    photograph, own = (project / PHOTOGRAPH).read_bytes(), f"127.0.0.1:{server.server_port}"
-    for origin in ("http://attacker.example", "null", f"http://127.0.0.1:{server.server_port - 1}", f"https://{own}"):
+def test_the_page_of_another_site_cannot_use_it(server: PageServer, project: Path) -> None:
+    photograph, own = (project / PHOTOGRAPH).read_bytes(), f"127.0.0.1:{server.port}"
+    for origin in ("http://attacker.example", "null", f"http://127.0.0.1:{server.port - 1}", f"https://{own}"):
         response, answer = ask(server, "/caption", photograph, Origin=origin)
         assert (response.status, answer["error"]) == (403, "the request comes from the page of another site")
     response, _ = ask(server, "/caption", photograph, Origin=f"http://{own}")
@@ -218,10 +191,10 @@ def test_the_page_of_another_site_cannot_use_it(server: CaptionServer, project: 
     assert "Access-Control-Allow-Origin" not in response.headers
 
 
-def test_it_serves_its_own_files_and_nothing_else(server: CaptionServer) -> None:
-    for path in ("/../server.py", "/server.py", "/page.html", "/%2e%2e/server.py", "/caption", "//", "/etc/passwd"):
-        assert ask(server, path)[0].status == (200 if path == "//" else 404)
-    for path in serving.FILES:
+def test_it_serves_its_own_files_and_nothing_else(server: PageServer) -> None:
+    for path in ("/../serve.py", "/serve.py", "/%2e%2e/serve.py", "//etc/passwd", "/etc/passwd"):
+        assert ask(server, path)[0].status == 404
+    for path in ("/", "/page.css", "/page.js"):
         response, content = ask(server, path)
         assert response.status == 200
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
@@ -232,36 +205,33 @@ def test_it_serves_its_own_files_and_nothing_else(server: CaptionServer) -> None
 
 
 def test_several_at_once_and_more_are_asked_to_wait(
-    server: CaptionServer, project: Path, monkeypatch: pytest.MonkeyPatch
+    server: PageServer, page: CaptionPage, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    photograph, answers, gate = (project / PHOTOGRAPH).read_bytes(), server.answers, threading.Event()
-    plain, waiting = answers.answer, threading.Semaphore(0)
+    photograph, gate = (project / PHOTOGRAPH).read_bytes(), threading.Event()
+    plain, asked = page.answer, []
 
     def gated(picture: Image.Image) -> dict[str, Any]:
-        waiting.release()
+        asked.append(picture)
         assert gate.wait(60)
+        assert len(asked) == 1  # one photograph at a time
+        asked.pop()
         return plain(picture)
 
     expected = ask(server, "/caption", photograph)[1]
-    monkeypatch.setattr(answers, "answer", gated)
+    monkeypatch.setattr(page, "answer", gated)
     with ThreadPoolExecutor(SMALL.uploads) as pool:
-        first = pool.submit(ask, server, "/caption", photograph)
-        assert waiting.acquire(timeout=60)
-        with monkeypatch.context() as hurried:
-            hurried.setattr(server, "limits", HURRIED)
-            others = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads - 1)]
-            # These wait for their turn as long as a turn may take, and are then asked to come again.
-            assert [each.result()[0].status for each in others] == [503] * len(others)
+        several = [pool.submit(ask, server, "/caption", photograph) for _ in range(SMALL.uploads)]
+        wait_until(lambda: page._uploads == SMALL.uploads)
+        response, answer = ask(server, "/caption", photograph)
+        assert (response.status, response.headers["Retry-After"]) == (503, "1")
+        assert "busy" in answer["error"]
         gate.set()
-        assert first.result()[1] == expected
-        assert [each[1] for each in pool.map(lambda _: ask(server, "/caption", photograph), range(3))] == [expected] * 3
-    slow = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(SMALL.uploads)]
+        assert [each.result()[1] for each in several] == [expected] * SMALL.uploads
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(SMALL.uploads)]
     for connection in slow:
         connection.sendall(upload("Content-Length: 1000"))
-    wait_until(lambda: not server.uploads.acquire(blocking=False) or server.uploads.release() is not None)
-    response, answer = ask(server, "/caption", photograph)
-    assert (response.status, response.headers["Retry-After"]) == (503, "1")
-    assert "busy" in answer["error"]
+    wait_until(lambda: page._uploads == SMALL.uploads)
+    assert ask(server, "/caption", photograph)[0].status == 503
     for connection in slow:
         connection.close()
     wait_until(lambda: ask(server, "/caption", photograph)[0].status == 200)
@@ -275,37 +245,47 @@ def wait_until(happens: Callable[[], bool]) -> None:
 
 
 def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
-    server: CaptionServer, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: PageServer,
+    page: CaptionPage,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     photograph = (project / PHOTOGRAPH).read_bytes()
     with monkeypatch.context() as broken:
-        broken.setattr(server.answers, "answer", lambda _: 1 / 0)
+        broken.setattr(page, "answer", lambda _: 1 / 0)
         response, answer = ask(server, "/caption", photograph)
     assert response.status == 500
     assert "ZeroDivision" not in str(answer)
     assert ask(server, "/caption", photograph)[0].status == 200
-    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert "ZeroDivisionError" in caplog.text
 
 
-def test_a_picture_on_which_the_decoder_hangs_or_crashes_harms_no_other() -> None:
+def test_a_picture_on_which_the_decoder_hangs_or_crashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     good = io.BytesIO()
     Image.new("RGB", (3, 2), (10, 20, 30)).save(good, "PNG")
-    with closing(Decoder(10_000, 3.0)) as decoder:
-        for crashes, reason in ((False, "not decoded in 3 s"), (True, "the decoder crashed on it")):
-            assert decoder.decode(good.getvalue()).tobytes() == decode(good.getvalue(), 100).tobytes()
-            process = decoder._process
-            assert process is not None
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGSTOP)
-            if crashes:
-                threading.Timer(0.1, process.kill).start()
-            with pytest.raises(BadImage, match=reason):
-                decoder.decode(good.getvalue())
+    assert decode_apart(good.getvalue(), 10_000, 60.0).tobytes() == decode(good.getvalue(), 100).tobytes()
+    for program, reason in (("sleep 60", "not decoded in 0.2 s"), ("kill -9 $$", "the decoder crashed on it")):
+        python = tmp_path / "python"
+        python.write_text(f"#!/bin/sh\n{program}\n")
+        python.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(python))
+        with pytest.raises(BadImage, match=reason):
+            decode_apart(good.getvalue(), 10_000, 0.2)
 
 
-def test_the_command_from_start_to_ctrl_c(project: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """It starts as a shell starts a process in the background: with SIGINT ignored."""
     command = [sys.executable, "-m", "vitcapr", "serve", ATTENTION, "--retriever", WORDS, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -315,22 +295,17 @@ def test_the_command_from_start_to_ctrl_c(project: Path) -> None:
                 connection.request("POST", "/caption", (project / PHOTOGRAPH).read_bytes())
                 answer = json.loads(connection.getresponse().read())
             assert len(answer["nearest"]) == 5
-            process.send_signal(signal.SIGINT)
+            assert list(tmp_path.iterdir()) != []
+            process.send_signal(number)
             rest, errors = process.communicate(timeout=120)
         finally:
             process.kill()
     assert (process.returncode, rest, errors) == (0, "stopped\n", "")
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_port_in_use_is_one_line(server: CaptionServer, answers: Answers) -> None:
-    with pytest.raises(UserError, match=r"cannot listen: Address already in use .*--port 0 takes a free one"):
-        CaptionServer("127.0.0.1", server.server_port, answers, SMALL)
+def test_a_port_in_use_is_one_line(server: PageServer) -> None:
+    with pytest.raises(UserError, match=r"cannot listen: Address already in use .*; 0 takes a free one"):
+        PageServer([], "127.0.0.1", server.port)
     with pytest.raises(UserError, match="cannot listen"):
-        CaptionServer("192.0.2.1", 0, answers, SMALL)
-
-
-def test_the_decoder_takes_pixels_and_reasons_only() -> None:
-    """What the process sends is read as bytes; nothing is unpickled."""
-    source = Path(decoding.__file__).read_text(encoding="utf-8")
-    assert ".recv()" not in source
-    assert "pickle" not in source
+        PageServer([], "192.0.2.1", 0)

@@ -1,7 +1,6 @@
 """The page of ``vitcapr serve`` in a real headless Chromium. It needs Chromium, chromedriver and selenium."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,13 +8,14 @@ from typing import Any
 import pytest
 
 import vitcapr
-from tests.browser import chromium, size
+from tests.browser import chromium, running, size
+from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
+from vitcapr.commands.web import PageServer
 from vitcapr.data.photographs import open_photograph
-from vitcapr.serving.answers import Answers
-from vitcapr.serving.server import CaptionServer, Limits
 
 pytestmark = pytest.mark.browser
 
+LIMITS = Limits(max_bytes=1_000_000)
 WIDE, NARROW = (1300, 900), (390, 800)
 MARKUP = "<img src=x onerror=document.title='taken'>"
 
@@ -27,17 +27,19 @@ def driver() -> Iterator[Any]:
 
 
 @pytest.fixture
-def server(project: Path) -> Iterator[CaptionServer]:
+def answers(project: Path) -> CaptionPage:
     captioner = vitcapr.load_captioner(project / "results/toy/captioners/patch_attention", n_best=2)
-    answers = Answers(captioner, vitcapr.load_retriever(project / "results/toy/retrievers/words"))
-    with CaptionServer("127.0.0.1", 0, answers, Limits(max_bytes=1_000_000)) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        yield server
-        server.shutdown()
+    return CaptionPage(captioner, vitcapr.load_retriever(project / "results/toy/retrievers/words"), LIMITS)
 
 
 @pytest.fixture
-def page(driver: Any, server: CaptionServer) -> Iterator[Any]:
+def server(answers: CaptionPage) -> Iterator[PageServer]:
+    with running(PageServer(answers.routes, "127.0.0.1", 0, HEADERS)) as server:
+        yield server
+
+
+@pytest.fixture
+def page(driver: Any, server: PageServer) -> Iterator[Any]:
     """The opened page. It may ask nobody but its server."""
     size(driver, WIDE)
     driver.get_log("browser"), driver.get_log("performance")
@@ -78,11 +80,11 @@ def painted(page: Any) -> list[list[int]]:
     return [colours[at : at + 3] for at in range(0, len(colours), 4)]
 
 
-def test_caption_attention_and_nearest_captions(page: Any, server: CaptionServer) -> None:
+def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage) -> None:
     from selenium.webdriver import ActionChains
 
     photograph = Path("photos/photo 03.png")
-    expected = server.answers.answer(open_photograph(photograph))
+    expected = answers.answer(open_photograph(photograph))
     upload(page, photograph)
     words = until(page, lambda: page.find_elements("css selector", "#caption button"))
     assert [each.text for each in words] == [word["word"] for word in expected["words"]]
@@ -116,7 +118,7 @@ def test_what_is_refused_is_said(page: Any, tmp_path: Path) -> None:
         assert not page.find_element("css selector", "#result").is_displayed()
 
 
-def test_no_word_is_markup(page: Any, server: CaptionServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_word_is_markup(page: Any, answers: CaptionPage, monkeypatch: pytest.MonkeyPatch) -> None:
     word = {"word": MARKUP, "log_prob": -1.0, "attention": None}
     answer = {
         "caption": MARKUP,
@@ -125,7 +127,7 @@ def test_no_word_is_markup(page: Any, server: CaptionServer, monkeypatch: pytest
         "nearest": [{"cosine": 0.5, "caption": MARKUP, "image": MARKUP}],
         "picture": "data:,",
     }
-    monkeypatch.setattr(server.answers, "answer", lambda _: answer)
+    monkeypatch.setattr(answers, "answer", lambda _: answer)
     upload(page, Path("photos/photo 03.png"))
     until(page, lambda: texts(page, "#caption button") == [MARKUP])
     assert MARKUP in texts(page, "#nearest li")[0]

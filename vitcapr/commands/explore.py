@@ -1,25 +1,20 @@
 """Write a folder of pages in which the results of experiments are looked at, image by image."""
 
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import partial
-from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from socketserver import ThreadingTCPServer
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
-from vitcapr.hosts import names_this_machine
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcapr.commands.web import PageServer
     from vitcapr.progress import Reporter
     from vitcapr.report.explorer.spaces import Embed
 
@@ -60,7 +55,12 @@ def main(
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(f"{folder / 'index.html'}: {len(contents.gallery.images)} images, {format_bytes(size)}")
     if serve is not None:
-        _serve(folder, serve)
+        from vitcapr.commands.web import until_stopped
+
+        with until_stopped():
+            server = explorer_server(folder, serve)
+            print(f"{server.url} until Ctrl-C", flush=True)
+            server.run()
 
 
 def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
@@ -81,43 +81,14 @@ def embedder_of(folders: Sequence[Path], report: "Reporter") -> "Embed":
     return embed
 
 
-class _Files(SimpleHTTPRequestHandler):
-    """Files of one folder, for pages of this server only."""
+def explorer_server(folder: Path, port: int) -> "PageServer":
+    """A server of the files of one folder, for this machine. Port 0 is any free one."""
+    from starlette.routing import Mount
+    from starlette.staticfiles import StaticFiles
 
-    def send_head(self) -> Any:
-        if names_this_machine(self.headers.get("Host", "")):
-            return super().send_head()
-        self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
-        return None
+    from vitcapr.commands.web import PageServer
 
-    def log_message(self, format: str, *arguments: object) -> None:
-        """A line for each picture would hide the address."""
-
-
-class _Server(ThreadingTCPServer):
-    """Not HTTPServer, which asks a name server for the name of the machine."""
-
-    allow_reuse_address = True
-    daemon_threads = True
-
-
-def server_of(folder: Path, port: int) -> ThreadingTCPServer:
-    """A server of ``folder`` on the loopback address; port 0 for any that is free.
-
-    Raises:
-        UserError: the port is taken.
-    """
-    try:
-        return _Server(("127.0.0.1", port), partial(_Files, directory=str(folder)))
-    except OSError as error:
-        what = f"the port {port} cannot be used: {error.strerror}"
-        raise UserError(what, where="--serve", remedy="give another port, or 0 for any") from error
-
-
-def _serve(folder: Path, port: int) -> None:
-    with server_of(folder, port) as server, suppress(KeyboardInterrupt):
-        print(f"http://127.0.0.1:{server.server_address[1]}/ until Ctrl-C", flush=True)
-        server.serve_forever()
+    return PageServer([Mount("/", StaticFiles(directory=folder, html=True))], "127.0.0.1", port)
 
 
 app = typed(main)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from PIL import Image
 
 from vitcapr.commands.options import Device, NamedBackbone
 from vitcapr.commands.program import typed
@@ -20,38 +21,37 @@ def main(
         typer.Option(help="Name of a decoding of the experiment; without it, the decoding with the widest beam."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Others can reach another one than this.")
+        str, typer.Option(help="Address to listen on. Any other address exposes the server.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 is any free one.")] = 8000,
     device: Device = "auto",
     backbone: NamedBackbone = None,
 ) -> None:
-    """Serve a page on which one drops a photograph and sees its caption, until Ctrl-C.
+    """Serve a page on which one drops a photograph and sees its caption, until Ctrl-C or SIGTERM.
 
     The page shows where the captioner looked for each word and, with a retriever, the nearest captions of its data
-    set. POST /caption answers a picture with the same as JSON. No photograph is kept.
+    set. POST /caption answers a picture with the same as JSON. Photographs are not stored.
     """
     from vitcapr.api.captioner import load_captioner
     from vitcapr.api.retriever import load_retriever
+    from vitcapr.commands.caption_page import HEADERS, CaptionPage
+    from vitcapr.commands.web import PageServer, until_stopped
     from vitcapr.progress import Reporter
-    from vitcapr.serving.answers import Answers
-    from vitcapr.serving.server import CaptionServer, Limits
 
     reporter = Reporter()
-    opened = load_captioner(captioner, decoding=decoding, device=device, backbone=backbone)
-    searched = None
-    if retriever is not None:
-        searched = load_retriever(retriever, device=device, backbone=backbone, reporter=reporter)
-    answers = Answers(opened, searched)
-    with CaptionServer(host, port, answers, Limits()) as server:
-        try:
-            answers.prepare()
-            if not _is_loopback(host):
-                reporter.line("everybody who reaches this machine can use the page")
-            print(f"{server.url} captions photographs; Ctrl-C stops it", flush=True)
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print("stopped")
+    with until_stopped():
+        opened = load_captioner(captioner, decoding=decoding, device=device, backbone=backbone)
+        searched = None
+        if retriever is not None:
+            searched = load_retriever(retriever, device=device, backbone=backbone, reporter=reporter)
+        page = CaptionPage(opened, searched)
+        server = PageServer(page.routes, host, port, HEADERS)
+        page.answer(Image.new("RGB", (64, 64), "grey"))  # Loads everything before the first photograph.
+        if not _is_loopback(host):
+            reporter.line("everybody who reaches this machine can use the page")
+        print(f"{server.url} captions photographs; Ctrl-C stops it", flush=True)
+        server.run()
+    print("stopped")
 
 
 def _is_loopback(host: str) -> bool:

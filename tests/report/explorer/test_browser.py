@@ -1,16 +1,15 @@
 """The explorer in a real headless Chromium, opened as a file. It needs Chromium, chromedriver and selenium."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser import chromium, size
+from tests.browser import chromium, running, size
 from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, write_experiment
-from vitcapr.commands.explore import server_of
+from vitcapr.commands.explore import explorer_server
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
 from vitcapr.report.explorer.results import read_results_of
@@ -303,13 +302,11 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(page: Page) -> None:
 
 def test_the_same_from_the_server(driver: Any, folder: Path) -> None:
     driver.get_log("browser")
-    with server_of(folder, 0) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        page = Page(driver, f"http://127.0.0.1:{server.server_address[1]}/index.html").open("#image=i1")
+    with running(explorer_server(folder, 0)) as server:
+        page = Page(driver, f"{server.url}index.html").open("#image=i1")
         page.one("#neighbours .match img")
         page.until(lambda: page.run("return document.querySelector('.stage img').naturalWidth === 60"))
         driver.get("about:blank")
-        server.shutdown()
     assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 

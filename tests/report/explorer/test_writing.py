@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from tests.browser import running
 from tests.report.explorer.experiment import HOSTILE, IMAGES, write_experiment
-from vitcapr.commands.explore import app, main, server_of
+from vitcapr.commands.explore import app, explorer_server, main
 from vitcapr.errors import UserError
 from vitcapr.report.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
 
@@ -132,20 +132,19 @@ def test_pictures_are_small_and_plain(tmp_path: Path) -> None:
 
 
 def test_the_server_answers_this_machine_only(results: Path) -> None:
-    with server_of(results / "explorer", 0) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        address = f"http://127.0.0.1:{server.server_address[1]}/data/overview.js"
+    with running(explorer_server(results / "explorer", 0)) as server:
+        address = f"{server.url}data/overview.js"
         with urllib.request.urlopen(address) as answer:
             assert answer.read().startswith(b"explorer.receive(")
         with pytest.raises(urllib.error.HTTPError, match="421"):
             urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "example.org"}))
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(address.replace("data/overview.js", "../../data/manifest.json"))
-        server.shutdown()
-        thread.join()
 
 
 def test_a_port_that_is_taken_is_one_line(results: Path, tmp_path: Path) -> None:
-    with server_of(tmp_path, 0) as server, pytest.raises(UserError, match="cannot be used: Address already in use"):
-        explore(results, "--serve", server.server_address[1])
+    with (
+        running(explorer_server(tmp_path, 0)) as server,
+        pytest.raises(UserError, match="listen: Address already in use"),
+    ):
+        explore(results, "--serve", server.port)

@@ -1,0 +1,168 @@
+"""The page on which one drops a photograph, and ``POST /caption``, which answers a picture with JSON."""
+
+import asyncio
+import base64
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
+from vitcapr.api.retriever import TrainedRetriever
+from vitcapr.commands.decode_upload import decode_apart
+from vitcapr.data.images import BadImage
+from vitcapr.data.photographs import MAX_PIXELS
+from vitcapr.errors import UserError
+from vitcapr.retrieval.page import thumbnail
+
+PAGE = Path(__file__).with_name("page")
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+NEAREST = 5
+"""Captions of the data set that are shown."""
+SHOWN = 640
+"""Pixels of the longer side of the picture in an answer."""
+_DECIMALS = 4
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds of an upload.
+
+    Attributes:
+        max_bytes: of the file.
+        max_pixels: of the picture.
+        seconds: for the transfer of the file, and for its decoding.
+        uploads: at once; more are refused.
+    """
+
+    max_bytes: int = 30_000_000
+    max_pixels: int = MAX_PIXELS
+    seconds: float = 30.0
+    uploads: int = 4
+
+
+class CaptionPage:
+    """The page of a captioner and, perhaps, a retriever. They are asked one photograph at a time."""
+
+    def __init__(
+        self, captioner: TrainedCaptioner, retriever: TrainedRetriever | None = None, limits: Limits | None = None
+    ) -> None:
+        self.limits = limits or Limits()
+        self._captioner, self._retriever = captioner, retriever
+        self._uploads, self._turn = 0, asyncio.Lock()
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/about", self._about),
+            Route("/caption", self._caption, methods=["POST"]),
+            Mount("/", StaticFiles(directory=PAGE, html=True)),
+        ]
+
+    def answer(self, picture: Image.Image) -> dict[str, Any]:
+        """The caption of an RGB picture, its words with their attention, and the nearest captions of the data set.
+
+        The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
+
+        Raises:
+            UserError: something is missing or does not belong to the models.
+        """
+        found = self._captioner.caption(picture, attention=self._attends())[0]
+        candidates = [
+            {"caption": one.caption, "log_prob": round(one.log_prob, _DECIMALS), "score": round(one.score, _DECIMALS)}
+            for one in found.candidates
+        ]
+        nearest = []
+        if self._retriever is not None:
+            captions = self._retriever.find_captions(self._retriever.query(None, picture), NEAREST)
+            nearest = [
+                {"cosine": round(one.cosine, _DECIMALS), "caption": one.text, "image": one.path} for one in captions
+            ]
+        shown = base64.b64encode(thumbnail(self._captioner.seen(picture), SHOWN)).decode("ascii")
+        return {
+            **candidates[0],
+            "words": _words(found),
+            "candidates": candidates,
+            "nearest": nearest,
+            "picture": f"data:image/jpeg;base64,{shown}",
+        }
+
+    def _attends(self) -> bool:
+        """Whether the captioner can say where in the picture it looked for a word."""
+        try:
+            self._captioner.check_attention()
+        except UserError:
+            return False
+        return True
+
+    async def _about(self, _: Request) -> JSONResponse:
+        """The models, the decoding and the limits."""
+        return JSONResponse(
+            {
+                "captioner": str(self._captioner.folder),
+                "decoding": self._captioner.decoding.method,
+                "retriever": None if self._retriever is None else str(self._retriever.folder),
+                "limits": asdict(self.limits),
+            }
+        )
+
+    async def _caption(self, request: Request) -> JSONResponse:
+        if self._uploads >= self.limits.uploads:
+            busy = "busy with other photographs; try again"
+            raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, busy, {"Retry-After": "1"})
+        self._uploads += 1
+        try:
+            content = await self._content(request)
+            async with self._turn:
+                return JSONResponse(await run_in_threadpool(self._answer_file, content))
+        finally:
+            self._uploads -= 1
+
+    async def _content(self, request: Request) -> bytes:
+        """The uploaded file."""
+        content, limits = bytearray(), self.limits
+        try:
+            async with asyncio.timeout(limits.seconds):
+                async for piece in request.stream():
+                    content += piece
+                    if len(content) > limits.max_bytes:
+                        what = f"the file has more than {limits.max_bytes} bytes"
+                        raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, what)
+        except TimeoutError:
+            what = f"the file did not arrive in {limits.seconds:g} s"
+            raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, what, {"Connection": "close"}) from None
+        except ClientDisconnect:
+            raise HTTPException(HTTPStatus.BAD_REQUEST, "the file did not arrive whole") from None
+        return bytes(content)
+
+    def _answer_file(self, content: bytes) -> dict[str, Any]:
+        try:
+            return self.answer(decode_apart(content, self.limits.max_pixels, self.limits.seconds))
+        except BadImage as error:
+            reason = f"this image cannot be used: {error.reason}"
+            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, reason) from error
+
+
+def _words(found: CaptionedImage) -> list[dict[str, Any]]:
+    """The words of the best caption; ``attention`` has the rows and columns of the patches, or is None."""
+    best = found.candidates[0]
+    maps = [None] * len(best.tokens) if found.attention is None else found.attention.round(_DECIMALS + 1).tolist()
+    return [
+        {"word": word, "log_prob": round(log_prob, _DECIMALS), "attention": attention}
+        for word, log_prob, attention in zip(best.tokens, best.token_log_probs, maps, strict=False)
+    ]

@@ -1,0 +1,129 @@
+"""Serves pages to the browser of this machine, with starlette and uvicorn."""
+
+import ipaddress
+import signal
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vitcapr.errors import UserError
+
+_GRACE_SECONDS = 5
+"""For the answers that are under way at Ctrl-C."""
+
+
+def names_this_machine(host: str, *own: str) -> bool:
+    """Whether a Host header is an address or a name of this machine.
+
+    The name of another site may lead here (DNS rebinding), so that its pages could read the answers.
+
+    Args:
+        own: more names of this machine, in lower case.
+    """
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return name in ("localhost", socket.gethostname().lower(), *own)
+    return True
+
+
+class OwnPagesOnly:
+    """Refuses what another site's page in the same browser sends, and adds headers to every response.
+
+    The header Host must name this machine, and Origin, if there is one, this server.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, headers: Mapping[str, str]) -> None:
+        self._app, self._host, self._headers = app, host.lower(), headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(self._headers)
+            await send(message)
+
+        sent = Headers(scope=scope)
+        hosts, origin = sent.getlist("host"), sent.get("origin")
+        app = self._app
+        if len(hosts) != 1 or not names_this_machine(hosts[0], self._host):
+            app = _error(HTTPStatus.MISDIRECTED_REQUEST, "the header Host names another machine")
+        elif origin is not None and origin.lower() != f"http://{hosts[0]}".lower():
+            app = _error(HTTPStatus.FORBIDDEN, "the request comes from the page of another site")
+        await app(scope, receive, send_with_headers)
+
+
+class PageServer(uvicorn.Server):
+    """A server of ``routes``. It listens from the start; ``run`` answers until Ctrl-C, SIGTERM or ``should_exit``.
+
+    Errors are JSON: ``{"error": ...}``. An exception of ours is a traceback in the terminal.
+
+    Args:
+        host, port: where it listens; port 0 is any free one.
+        headers: of every response.
+
+    Raises:
+        UserError: it cannot listen there.
+    """
+
+    def __init__(
+        self, routes: Sequence[BaseRoute], host: str, port: int, headers: Mapping[str, str] | None = None
+    ) -> None:
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            self.socket = socket.create_server((host, port), family=family)
+        except OSError as error:
+            what, where = f"the server cannot listen: {error.strerror}", f"{host}, port {port}"
+            raise UserError(what, where=where, remedy="choose another port; 0 takes a free one") from error
+        self.port: int = self.socket.getsockname()[1]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+        app = Starlette(
+            routes=routes,
+            middleware=[Middleware(OwnPagesOnly, host=host, headers=headers or {})],
+            exception_handlers={HTTPException: _refused, Exception: _failed},
+        )
+        options = {"lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
+        super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_SECONDS, **options))
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        super().run(sockets or [self.socket])
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the block, even if this process inherited SIGINT as ignored, as in the background."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _error(status: int, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": reason}, status, headers)
+
+
+async def _refused(_: Request, error: Any) -> JSONResponse:
+    return _error(error.status_code, error.detail, error.headers)
+
+
+async def _failed(_: Request, __: Exception) -> JSONResponse:
+    return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "the program failed; the terminal shows why")
