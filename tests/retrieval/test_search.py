@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vitcapr.retrieval import search as module
-from vitcapr.retrieval.faiss_index import nearest_by_faiss, write_faiss
-from vitcapr.retrieval.search import nearest
+from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
 
 
 def points(count: int, seed: int = 0, width: int = 3) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
-from vitcapr.retrieval.search import nearest
+from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
 
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
@@ -44,8 +44,6 @@ class Searchable:
         """
         rows = None if split is None else self._rows_of(split)
         if index == "faiss":
-            from vitcapr.retrieval.faiss_index import nearest_by_faiss, write_faiss
-
             if self.faiss is None:
                 raise UserError(
                     "the index of faiss cannot be kept",
