@@ -18,7 +18,7 @@ from vitcapr.commands import search
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.retrieval.embedder import ImageEmbedder, Retriever, open_retriever
+from vitcapr.retrieval.embedder import Retriever, open_retriever
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal
 from vitcapr.store.reader import FeatureStore, open_features
@@ -111,7 +111,8 @@ def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("project")
 def test_the_second_search_embeds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     first = run("big cat", "--captions")
-    monkeypatch.setattr(ImageEmbedder, "embed", None)
+    for method in ("image_embedder", "caption_embedder"):
+        monkeypatch.setattr(Retriever, method, None)
     assert run("big cat", "--captions") == first
 
 

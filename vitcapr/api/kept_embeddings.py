@@ -1,7 +1,6 @@
 """The embeddings of a data set's images and captions by a retriever: computed once, kept beside the retriever."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +15,7 @@ from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
-    from vitcapr.retrieval.embedder import Retriever
-
-_BLOCK = 4096
-"""Rows embedded between two lines of progress."""
+    from vitcapr.retrieval.embedder import Embedder, Retriever
 
 EmbeddedRows = tuple[np.ndarray, dict[str, Any]]
 """Vectors, and the columns of the table of their rows."""
@@ -124,7 +120,7 @@ class KeptEmbeddings:
 
         data, retriever = self._data, self.opened()
         stores = open_augmented_views(data, retriever.augmented_views, self.stores[0], self.stores[1:], retriever.layer)
-        vectors = self._in_blocks(retriever.image_embedder(*stores).embed, np.arange(len(data.images)), "images")
+        vectors = self._embedded(retriever.image_embedder(*stores), np.arange(len(data.images)), "images")
         first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
         captions = first.reindex(data.images["image_id"]).fillna("")
         columns = {name: data.images[name].tolist() for name in ("image_id", "path", "split")}
@@ -134,35 +130,14 @@ class KeptEmbeddings:
         """The captions in the retriever's language."""
         data, retriever = self._data, self.opened()
         table = data.captions_of(None, retriever.words.recipe["language"])
-        texts, rows = table["text"].tolist(), table["caption_row"].to_numpy()
-        if retriever.model.reads == "tokens":
-            embed = retriever.text_embedder.embed
-            vectors = self._in_blocks(
-                lambda at: embed([texts[place] for place in at]), np.arange(len(texts)), "captions"
-            )
-        else:
-            from vitcapr.store.identity import check_captions
-            from vitcapr.store.reader import open_features
-
-            store = open_features(self.text_features())
-            check_captions(store, data, store.manifest_path)
-            embedder = retriever.text_feature_embedder(store, data.captions["text"].tolist())
-            vectors = self._in_blocks(embedder.embed, rows, "captions")
+        features = None if retriever.model.reads == "tokens" else self.text_features()
+        embedder = retriever.caption_embedder(data, features)
+        vectors = self._embedded(embedder, table["caption_row"].to_numpy(), "captions")
         paths = data.images["path"].iloc[table["image_row"]].tolist()
-        return vectors, {"text": texts, "path": paths, "split": table["split"].tolist()}
+        return vectors, {"text": table["text"].tolist(), "path": paths, "split": table["split"].tolist()}
 
-    def _in_blocks(self, embed: Callable[[Any], np.ndarray], rows: np.ndarray, unit: str) -> np.ndarray:
-        with self._tracked(len(rows), unit) as advance:
-            blocks = []
-            for first in range(0, len(rows), _BLOCK):
-                blocks.append(embed(rows[first : first + _BLOCK]))
-                advance(len(blocks[-1]))
-        return np.concatenate(blocks)
-
-    @contextmanager
-    def _tracked(self, total: int, unit: str) -> Iterator[Callable[[int], None]]:
+    def _embedded(self, embedder: "Embedder[Any]", rows: np.ndarray, unit: str) -> np.ndarray:
         if self.reporter is None:
-            yield lambda _: None
-            return
-        with self.reporter.track("embed", total, unit) as tracker:
-            yield tracker.advance
+            return embedder.embed(rows)
+        with self.reporter.track("embed", len(rows), unit) as tracker:
+            return embedder.embed(rows, advance=tracker.advance)

@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vitcapr.decoding.rerank import Float64s, NBest, cosines_of
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
@@ -15,9 +12,6 @@ from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever
-
-_BLOCK = 1024
-"""Captions or images embedded between two lines of progress."""
 
 
 def digest_of(retriever: Path) -> str:
@@ -57,15 +51,8 @@ def split_cosines(
     place = {caption: number for number, caption in enumerate(different)}
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     embed_images = opened.image_embedder(*stores)
-    total = len(rows) + len(different)
-    embedded: list[list[NDArray[np.float32]]] = [[], []]
-    with reporter.track("embed", total, "images and captions") as tracker:
-        for start in range(0, len(rows), _BLOCK):
-            embedded[0].append(embed_images.embed(rows[start : start + _BLOCK]))
-            tracker.advance(len(embedded[0][-1]))
-        for start in range(0, len(different), _BLOCK):
-            embedded[1].append(opened.text_embedder.embed(different[start : start + _BLOCK]))
-            tracker.advance(len(embedded[1][-1]))
-    images, texts = (np.concatenate(parts) for parts in embedded)
+    with reporter.track("embed", len(rows) + len(different), "images and captions") as tracker:
+        images = embed_images.embed(rows, advance=tracker.advance)
+        texts = opened.text_embedder.embed(different, advance=tracker.advance)
     of_captions = texts[[place[caption] for caption in captions]]
     return cosines_of(images, of_captions, [len(n_best.candidates) for n_best in found])

@@ -132,7 +132,7 @@ def _recalls(
     from vitcapr.formats.model import read_model
     from vitcapr.metrics.ranks import rank_matches
     from vitcapr.models.dual_encoder import build_dual_encoder
-    from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+    from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
 
     weights, card = read_model(folder)
     model = build_dual_encoder(card["architecture"])
@@ -140,8 +140,8 @@ def _recalls(
     model.to(device).eval()
     rows = pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
-    of_images = ImageEmbedder(model, [store], device).embed(rows)
-    of_captions = TextFeatureEmbedder(model, sentences["text"], device).embed(pairing.caption_row[held_out])
+    of_images = embed_rows(model, [store], device).embed(rows)
+    of_captions = embed_text_rows(model, sentences["text"], device).embed(pairing.caption_row[held_out])
     ranks = rank_matches(of_images, of_captions, np.searchsorted(rows, pairing.image_row[held_out]))
     lines = [f"Held out: {len(rows)} images, {int(held_out.sum())} captions"]
     for name, found in (("image to text", ranks.i2t), ("text to image", ranks.t2i)):

@@ -1,10 +1,10 @@
 """Embeds rows of a feature store and sentences with a trained retriever."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -12,80 +12,82 @@ from torch import Tensor
 
 from vitcapr.batches.sources import FeatureSource, GatheredArray
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
-from vitcapr.store.reader import FeatureStore
+from vitcapr.store.identity import check_captions
+from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
-
-_BLOCK = 256
-"""Images or captions embedded at a time."""
 
 Items = TypeVar("Items", Sequence[str], np.ndarray)
 
-Prepare = Callable[[Sequence[str]], TextBatch]
+
+@dataclass(frozen=True)
+class Embedder(Generic[Items]):
+    """Turns sentences, or rows of a store, into the space of a model; only one block of them is held in memory.
+
+    Attributes:
+        embedding_dim: E.
+        vectors: from n items to (n, E), of unit length.
+    """
+
+    embedding_dim: int
+    vectors: Callable[[Items], Tensor]
+
+    @torch.inference_mode()
+    def embed(self, items: Items, block: int = 256, advance: Callable[[int], object] = lambda _: None) -> np.ndarray:
+        """(n, E) float32, unit length, in the order given.
+
+        Args:
+            items: sentences, or rows (n,) in any order.
+            block: how many are embedded at a time.
+            advance: called with the number of items of each block.
+        """
+        blocks = [torch.empty(0, self.embedding_dim)]
+        for first in range(0, len(items), block):
+            blocks.append(self.vectors(items[first : first + block]).cpu())
+            advance(len(blocks[-1]))
+        return torch.cat(blocks).numpy()
 
 
-class TextEmbedder:
-    """Turns sentences into the retriever's space.
+def embed_rows(model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> Embedder[Any]:
+    """For rows of a feature store, or of several views of the images."""
+
+    def read(view: FeatureSource, rows: np.ndarray) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(view[name].gather(rows)).to(device) for name in model.image_arrays}
+
+    return Embedder(
+        model.embedding_dim, lambda rows: model.embed_augmented_views([read(view, rows) for view in augmented_views])
+    )
+
+
+def embed_text_rows(
+    model: DualEncoders,
+    array: GatheredArray,
+    device: torch.device,
+    words: Callable[[np.ndarray], Tensor] | None = None,
+) -> Embedder[Any]:
+    """For rows of a store of text features.
 
     Args:
-        prepare: from sentences to what the retriever's text tower takes.
+        words: the token ids of such rows, (n, T), for a retriever that reads both.
     """
 
-    def __init__(self, model: DualEncoders, prepare: Prepare, device: torch.device) -> None:
-        self._model, self._prepare, self._device = model, prepare, device
+    def vectors(rows: np.ndarray) -> Tensor:
+        features = torch.from_numpy(array.gather(rows))
+        return model.embed_texts(to_device(features if words is None else (features, words(rows)), device))
 
-    @torch.inference_mode()
-    def embed(self, captions: Sequence[str]) -> np.ndarray:
-        """(n, E) float32, unit length, in the order given."""
-        embed, device = self._model.embed_texts, self._device
-        return _stacked((embed(_placed(self._prepare(block), device)) for block in _blocks(captions)), self._model)
+    return Embedder(model.embedding_dim, vectors)
 
 
-class ImageEmbedder:
-    """Turns rows of a feature store, or of several views of the images, into the retriever's space.
-
-    Nothing but a block of rows is held in memory.
-    """
-
-    def __init__(self, model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> None:
-        self._model, self._augmented_views, self._device = model, augmented_views, device
-
-    @torch.inference_mode()
-    def embed(self, rows: np.ndarray) -> np.ndarray:
-        """(n, E) float32, unit length. rows: (n,) integers, in any order."""
-        return _stacked((self._model.embed_augmented_views(self._seen(block)) for block in _blocks(rows)), self._model)
-
-    def _seen(self, rows: np.ndarray) -> list[dict[str, Tensor]]:
-        names, device = self._model.image_arrays, self._device
-        return [{name: _read(view[name], rows, device) for name in names} for view in self._augmented_views]
-
-
-class TextFeatureEmbedder:
-    """Turns rows of a store of text features, as the retriever was trained on, into its space.
-
-    Args:
-        words: the word numbers of such rows, (n, T), for a retriever that reads them too.
-    """
-
-    def __init__(
-        self,
-        model: DualEncoders,
-        array: GatheredArray,
-        device: torch.device,
-        words: Callable[[np.ndarray], Tensor] | None = None,
-    ) -> None:
-        self._model, self._array, self._device, self._words = model, array, device, words
-
-    @torch.inference_mode()
-    def embed(self, rows: np.ndarray) -> np.ndarray:
-        """(n, E) float32, unit length. rows: (n,) integers, in any order."""
-        return _stacked((self._model.embed_texts(self._batch(block)) for block in _blocks(rows)), self._model)
-
-    def _batch(self, rows: np.ndarray) -> TextBatch:
-        features = _read(self._array, rows, self._device).float()
-        return features if self._words is None else (features, self._words(rows).to(self._device))
+def to_device(texts: TextBatch, device: torch.device) -> TextBatch:
+    """The input of a text tower on ``device``, its features as float32."""
+    if isinstance(texts, tuple):
+        features, words = texts
+        return features.to(device).float(), words.to(device)
+    texts = texts.to(device)
+    return texts.float() if texts.is_floating_point() else texts
 
 
 @dataclass(frozen=True)
@@ -107,18 +109,21 @@ class Retriever:
     text_encoder: str | None = None
 
     @cached_property
-    def text_embedder(self) -> TextEmbedder:
+    def text_embedder(self) -> Embedder[Any]:
         """For new sentences; a retriever over text features loads its text encoder here.
 
         Raises:
             UserError: the text encoder is not found, or is not the one whose features it was trained on.
         """
-        if self.model.reads == "tokens":
-            return TextEmbedder(self.model, self._words, self.device)
-        features = self._features()
-        if self.model.reads == "features":
-            return TextEmbedder(self.model, features, self.device)
-        return TextEmbedder(self.model, lambda captions: (features(captions), self._words(captions)), self.device)
+        prepare: Callable[[Sequence[str]], TextBatch] = self._words
+        if self.model.reads != "tokens":
+            encode = prepare = self._text_encoder()
+            if self.model.reads == "both":
+                prepare = lambda captions: (encode(captions), self._words(captions))  # noqa: E731
+        return Embedder(
+            self.model.embedding_dim,
+            lambda captions: self.model.embed_texts(to_device(prepare(captions), self.device)),
+        )
 
     @property
     def augmented_views(self) -> list[str]:
@@ -130,7 +135,7 @@ class Retriever:
         """The hidden layer that it reads; None: the output of the backbone."""
         return layer_of(self.card, "retriever")
 
-    def image_embedder(self, *augmented_views: FeatureStore) -> ImageEmbedder:
+    def image_embedder(self, *augmented_views: FeatureStore) -> Embedder[Any]:
         """Raises:
         UserError: a store lacks an array, or its features are of another width than those it was trained on.
         """
@@ -138,32 +143,37 @@ class Retriever:
         for store in augmented_views:
             for name in self.model.image_arrays:
                 self._check(store, name, width)
-        return ImageEmbedder(self.model, augmented_views, self.device)
+        return embed_rows(self.model, augmented_views, self.device)
 
-    def text_feature_embedder(self, store: FeatureStore, captions: Sequence[str]) -> TextFeatureEmbedder:
-        """For captions whose features are stored; for a retriever that reads features.
+    def caption_embedder(self, data: Manifest, text_features: Path | None) -> Embedder[Any]:
+        """For the captions of a data set, by their rows.
 
         Args:
-            captions: the texts of the store's rows, from which a retriever that reads words too takes them.
+            text_features: manifest.json of their features, for a retriever that reads features.
 
         Raises:
-            UserError: the store has no text, of another width than that it was trained on, or of another encoder.
+            UserError: there are no such features, or they are of other captions, width or encoder than those it was
+                trained on.
         """
+        captions = data.captions["text"].tolist()
+
+        def words(rows: np.ndarray) -> Tensor:
+            return self._words([captions[row] for row in rows])
+
+        if self.model.reads == "tokens":
+            return Embedder(self.model.embedding_dim, lambda rows: self.model.embed_texts(words(rows).to(self.device)))
+        if text_features is None:
+            raise UserError("this retriever reads text features", where=self.folder, remedy="give --text-features")
+        store = open_features(text_features)
+        check_captions(store, data, text_features)
         self._check(store, "text", self.card["architecture"]["text"]["feature_dim"])
-        made, wanted = store.attributes["weights_sha256"], self.card["text_encoder"]["weights_sha256"]
-        if made != wanted:
+        if store.attributes["weights_sha256"] != self.card["text_encoder"]["weights_sha256"]:
             raise UserError(
                 "the text features are of another text encoder than the retriever was trained on",
                 where=store.path,
                 remedy=f"give features of {self.card['text_encoder']['source']}",
             )
-
-        def words(rows: np.ndarray) -> Tensor:
-            return self._words([captions[row] for row in rows])
-
-        return TextFeatureEmbedder(
-            self.model, store["text"], self.device, words if self.model.reads == "both" else None
-        )
+        return embed_text_rows(self.model, store["text"], self.device, words if self.model.reads == "both" else None)
 
     def _check(self, store: FeatureStore, name: str, width: int) -> None:
         if name not in store:
@@ -185,7 +195,7 @@ class Retriever:
             row[: len(caption)] = torch.tensor(caption)
         return padded
 
-    def _features(self) -> Callable[[Sequence[str]], Tensor]:
+    def _text_encoder(self) -> Callable[[Sequence[str]], Tensor]:
         # transformers loads for seconds, and only sentences of one's own need it.
         from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 
@@ -233,25 +243,3 @@ def open_retriever(
         )
     model = rebuild(folder, build_dual_encoder, card, weights)
     return Retriever(folder, model.to(device).eval(), card, words, device, text_encoder)
-
-
-def _read(array: GatheredArray, rows: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(array.gather(rows)).to(device)
-
-
-def _placed(texts: TextBatch, device: torch.device) -> TextBatch:
-    if isinstance(texts, tuple):
-        features, words = texts
-        return features.to(device), words.to(device)
-    return texts.to(device)
-
-
-def _blocks(items: Items) -> Iterator[Items]:
-    for first in range(0, len(items), _BLOCK):
-        yield items[first : first + _BLOCK]
-
-
-def _stacked(blocks: Iterable[Tensor], model: DualEncoders) -> np.ndarray:
-    none = torch.empty(0, model.embedding_dim)
-    stacked: np.ndarray = torch.cat([none, *(block.cpu() for block in blocks)]).numpy()
-    return stacked

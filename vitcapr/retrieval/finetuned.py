@@ -1,6 +1,6 @@
 """Embeds decoded pictures and captions with a fine-tuned dual encoder."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,12 @@ from torch.utils.checkpoint import checkpoint
 
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
 from vitcapr.encoders.photographs import preprocessing_of
-from vitcapr.encoders.precision import autocast
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
+from vitcapr.formats.pairs import read_pair_table
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
+from vitcapr.retrieval.embedder import Embedder
 from vitcapr.retrieval.finetuned_towers import build_finetuned
 from vitcapr.store.fill_pixels import PIXELS
 from vitcapr.store.reader import FeatureStore
@@ -59,30 +61,34 @@ class FinetunedEmbedder:
     finetuned: FinetunedDualEncoder
     readers: Mapping[str, TowerReader]
     device: torch.device
-    dtype: torch.dtype = torch.float32
     tags: WordTags | None = None
 
     @property
     def languages(self) -> list[str]:
         return [language for reader in self.readers.values() for language in reader.languages]
 
-    @torch.inference_mode()
-    def images(self, store: FeatureStore, rows: np.ndarray) -> np.ndarray:
-        """(n, E) float32. rows: (n,) integers, in any order."""
-        pixels = torch.from_numpy(store[PIXELS].gather(rows)).to(self.device)
-        with autocast(self.device, self.dtype):
-            vectors = embed_pixels(self.finetuned, preprocessing_of(store.attributes).normalise(pixels, torch.float32))
-        found: np.ndarray = vectors.cpu().numpy()
-        return found
+    def images(self, store: FeatureStore) -> Embedder[Any]:
+        """For rows of a store of pixels."""
+        preprocessing = preprocessing_of(store.attributes)
 
-    @torch.inference_mode()
-    def captions(self, table: pd.DataFrame) -> np.ndarray:
-        """(m, E) float32. table: ``caption_row``, ``language`` and ``text``, and ``raw`` where texts were cleaned."""
+        def vectors(rows: np.ndarray) -> Tensor:
+            pixels = torch.from_numpy(store[PIXELS].gather(rows)).to(self.device)
+            return embed_pixels(self.finetuned, preprocessing.normalise(pixels, torch.float32))
+
+        return Embedder(self.finetuned.embedding_dim, vectors)
+
+    def captions(self, table: pd.DataFrame) -> Embedder[Any]:
+        """For rows of ``captions.parquet``.
+
+        Args:
+            table: ``caption_row``, ``language`` and ``text``, and ``raw`` where texts were cleaned.
+        """
         tokens = TowerCaptions(table, self.readers, self.tags)
-        with autocast(self.device, self.dtype):
-            vectors = embed_captions(self.finetuned, tokens, torch.tensor(table["caption_row"].to_numpy()), self.device)
-        found: np.ndarray = vectors.cpu().numpy()
-        return found
+
+        def vectors(rows: np.ndarray) -> Tensor:
+            return embed_captions(self.finetuned, tokens, torch.from_numpy(rows), self.device)
+
+        return Embedder(self.finetuned.embedding_dim, vectors)
 
 
 def open_finetuned(
@@ -107,7 +113,7 @@ def open_finetuned(
         name: TowerReader.from_description(values) for name, values in read_tower_readers(folder / READERS).items()
     }
     check_tags(finetuned, tags)
-    return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags=tags)
+    return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags)
 
 
 def check_tags(finetuned: FinetunedDualEncoder, tags: WordTags | None) -> None:
@@ -125,3 +131,29 @@ def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: 
         return embed(*inputs)
     parts = zip(*(tensor.split(chunk) for tensor in inputs), strict=True)
     return torch.cat([checkpoint(embed, *part, use_reentrant=False) for part in parts])
+
+
+def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
+    """Raises:
+    UserError: the store has no pixels, or those of another data set.
+    """
+    if PIXELS not in store or store.image_ids != data.images["image_id"].tolist():
+        raise UserError(
+            f"these are not the pixels of the data set {data.dataset}",
+            where=where,
+            remedy="decode the pictures of this data set",
+        )
+
+
+def captions_to_read(data: Manifest, languages: Sequence[str], pairs: Path | None, split: str | None) -> pd.DataFrame:
+    """The captions of a split, or of all, in some languages; with their texts before cleaning where ``pairs`` is given.
+
+    Raises:
+        UserError: ``pairs`` belongs to another manifest.
+    """
+    captions = data.captions_of(split)
+    captions = captions[captions["language"].isin(languages)].reset_index(drop=True)
+    if pairs is None:
+        return captions
+    raw = read_pair_table(pairs, data.captions["caption_id"].tolist())["raw"].to_numpy()
+    return captions.assign(raw=raw[captions["caption_row"]])

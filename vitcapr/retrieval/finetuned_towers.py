@@ -1,7 +1,8 @@
-"""Towers of a fine-tuned dual encoder: from checkpoints, from scratch, or from the card of a trained model."""
+"""Builds a fine-tuned dual encoder: from its configuration, or from the card of a trained model."""
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 import transformers
@@ -10,101 +11,139 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, BertConfig, BertModel
 
 from vitcapr.batches.tokenised import TowerReader
+from vitcapr.config.finetuned_dual_encoder import FinetunedTextConfig, FinetuneSettings
 from vitcapr.encoders.checkpoints import locate, weights_digest
 from vitcapr.encoders.image_towers import Backbone
-from vitcapr.encoders.text_encoders import (
-    TextEncoder,
-    load_text_encoder,
-    locate_text_encoder,
-    text_encoder_digest,
-)
+from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, locate_text_encoder, text_encoder_digest
 from vitcapr.errors import UserError
-from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedImageTower, FinetunedTextTower, Pool
+from vitcapr.files import sha256_file
+from vitcapr.formats.tokens import TAGS, read_tokenizer
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedImageTower, FinetunedTextTower
+from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.reader import FeatureStore
 from vitcapr.text.wordpiece import PAD
 
 _LABELS = ("id2label", "label2id")
 
 
-def image_part(source: str, revision: str, size: tuple[int, int], pool: Pool) -> tuple[nn.Module, dict[str, Any], str]:
-    """A ViT to be trained further, what describes it in a card, and the digest of its checkpoint.
+class Untrained(NamedTuple):
+    """A fine-tuned dual encoder before its training.
+
+    Attributes:
+        architecture: rebuilds the model (:func:`build_finetuned`).
+        readers: the tokenizer of each text tower.
+        digests: of the checkpoint of the image tower, and of the checkpoint or tokenizer of each text tower.
+    """
+
+    model: FinetunedDualEncoder
+    architecture: dict[str, Any]
+    readers: dict[str, TowerReader]
+    digests: dict[str, str]
+
+
+def untrained_finetuned(
+    settings: FinetuneSettings, store: FeatureStore, source: str, tokenizers: Mapping[str, Path]
+) -> Untrained:
+    """The untrained dual encoder of a configuration, on pixels of ``store``.
 
     Args:
-        size: height and width of the pictures.
+        source: checkpoint of the image tower.
+        tokenizers: the trained tokenizers by name, for towers from scratch.
 
     Raises:
-        UserError: it is nowhere, or not a ViT with a CLS token.
+        UserError: a checkpoint or tokenizer is missing or does not fit, or the widths of the towers differ without
+            projections.
     """
-    folder = locate(source, revision).folder
-    backbone = Backbone(folder, size, torch.float32)
-    model = _without_pooler(backbone.model)
-    described = {
-        "config": _config_of(model),
+    config = settings.finetuned
+    height, width = store[PIXELS].shape[1:3]
+    folder = locate(source, settings.revision).folder
+    backbone = Backbone(folder, (height, width), torch.float32)
+    image = _without_pooler(backbone.model)
+    described: dict[str, Any] = {
+        "config": _config_of(image),
         "options": dict(backbone.options),
-        "pool": pool,
+        "pool": config.image.pool,
         "prefix": backbone.prefix,
         "width": backbone.dim,
+        "top_layers": config.image.top_layers,
     }
-    return model, described, weights_digest(folder)
+    parts, texts, readers, digests = {"image": image}, {}, {}, {"image": weights_digest(folder)}
+    for name, text in config.text.items():
+        model, readers[name], digests[name] = _text_part(text, tokenizers)
+        parts[f"text.{name}"] = model
+        texts[name] = {
+            "config": _config_of(model),
+            "pool": text.pool,
+            "width": model.config.hidden_size,
+            "top_layers": text.top_layers,
+            "tags": len(TAGS) + 1 if text.tags else 0,
+            "segments": text.segments,
+            "title_weight": text.title_weight,
+            "pretrained": text.source is not None,
+        }
+    widths = {part["width"] for part in [described, *texts.values()]}
+    if config.embedding_dim is None and len(widths) > 1:
+        raise UserError(
+            f"the towers give vectors of different widths: {', '.join(map(str, sorted(widths)))}",
+            remedy="set the fine-tuned dual encoder's embedding_dim, so that each is projected",
+        )
+    architecture = {
+        "embedding_dim": config.embedding_dim,
+        "temperature": config.temperature,
+        "learn_temperature": config.learn_temperature,
+        "image": described,
+        "texts": texts,
+    }
+    return Untrained(build_finetuned(architecture, parts), architecture, readers, digests)
 
 
-def text_part(
-    source: str, revision: str, pool: Pool, languages: tuple[str, ...], max_length: int, segments: bool
-) -> tuple[nn.Module, dict[str, Any], TowerReader, str]:
-    """A model of the BERT family to be trained further, its description, its reader and the digest of its checkpoint.
-
-    Args:
-        segments: whether it reads token types.
-
-    Raises:
-        UserError: it is nowhere, has no fast tokenizer, reads fewer tokens, or has one token type only.
-    """
+def _text_part(text: FinetunedTextConfig, tokenizers: Mapping[str, Path]) -> tuple[Any, TowerReader, str]:
+    """A model of the BERT family, its tokenizer, and the digest of what it starts from."""
+    if text.source is None:
+        return _from_scratch(text, tokenizers.get(str(text.tokenizer)))
     encoder = load_text_encoder(
-        source, revision=revision, pool=pool, dtype="float32", device=torch.device("cpu"), max_length=max_length
+        text.source,
+        revision=text.revision,
+        pool=text.pool,
+        dtype="float32",
+        device=torch.device("cpu"),
+        max_length=text.max_length,
     )
     assert isinstance(encoder, TextEncoder)
     backend = getattr(encoder.tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise UserError(f"'{source}' has no fast tokenizer", remedy="save its tokenizer as tokenizer.json")
-    model = _without_pooler(encoder.model)
-    if segments and getattr(encoder.model.config, "type_vocab_size", 1) < 2:
-        raise UserError(f"'{source}' has no token types", remedy="set segments: false, or use a BERT")
-    reader = TowerReader(
-        Tokenizer.from_str(backend.to_str()), languages, encoder.tokenizer.pad_token_id, max_length, segments
-    )
-    described = {"config": _config_of(model), "pool": pool, "width": encoder.dim}
-    return model, described, reader, text_encoder_digest(locate_text_encoder(source, revision).folder)
+        raise UserError(f"'{text.source}' has no fast tokenizer", remedy="save its tokenizer as tokenizer.json")
+    if text.segments and getattr(encoder.model.config, "type_vocab_size", 1) < 2:
+        raise UserError(f"'{text.source}' has no token types", remedy="set segments: false, or use a BERT")
+    tokenizer, pad = Tokenizer.from_str(backend.to_str()), encoder.tokenizer.pad_token_id
+    reader = TowerReader(tokenizer, tuple(text.languages), pad, text.max_length, text.segments)
+    digest = text_encoder_digest(locate_text_encoder(text.source, text.revision).folder)
+    return _without_pooler(encoder.model), reader, digest
 
 
-def scratch_part(
-    tokenizer: Tokenizer,
-    pool: Pool,
-    languages: tuple[str, ...],
-    max_length: int,
-    segments: bool,
-    *,
-    layers: int,
-    hidden_dim: int,
-    heads: int,
-    dropout: float,
-) -> tuple[nn.Module, dict[str, Any], TowerReader]:
+def _from_scratch(text: FinetunedTextConfig, path: Path | None) -> tuple[Any, TowerReader, str]:
     """A small BERT with random weights over a tokenizer trained here."""
+    if path is None or not path.is_file():
+        raise UserError(
+            f"no tokenizer '{text.tokenizer}'", where=path or "--tokenizer", remedy="run the stage train_tokenizer"
+        )
+    tokenizer = read_tokenizer(path)
     pad = tokenizer.token_to_id(PAD)
     if pad is None:
         raise UserError(f"the tokenizer has no {PAD}", remedy="run the stage train_tokenizer")
     config = BertConfig(
         vocab_size=tokenizer.get_vocab_size(),
-        hidden_size=hidden_dim,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=4 * hidden_dim,
-        hidden_dropout_prob=dropout,
-        attention_probs_dropout_prob=dropout,
-        max_position_embeddings=max_length,
+        hidden_size=text.hidden_dim,
+        num_hidden_layers=text.layers,
+        num_attention_heads=text.heads,
+        intermediate_size=4 * text.hidden_dim,
+        hidden_dropout_prob=text.dropout,
+        attention_probs_dropout_prob=text.dropout,
+        max_position_embeddings=text.max_length,
         pad_token_id=pad,
     )
-    model = BertModel(config, add_pooling_layer=False)
-    described = {"config": _config_of(model), "pool": pool, "width": hidden_dim}
-    return model, described, TowerReader(tokenizer, languages, pad, max_length, segments)
+    reader = TowerReader(tokenizer, tuple(text.languages), pad, text.max_length, text.segments)
+    return BertModel(config, add_pooling_layer=False), reader, sha256_file(path)
 
 
 def build_finetuned(

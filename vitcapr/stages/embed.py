@@ -39,10 +39,7 @@ def embed(
     from vitcapr.formats.embeddings import Embeddings, write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.augmented_views import open_augmented_views
-    from vitcapr.retrieval.blocks import in_blocks
     from vitcapr.retrieval.embedder import open_retriever
-    from vitcapr.store.identity import check_captions
-    from vitcapr.store.reader import open_features
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
@@ -53,20 +50,12 @@ def embed(
     if not len(images) or captions.empty:
         raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
     caption_row = captions["caption_row"].to_numpy()
-    embed_images = opened.image_embedder(*stores).embed
-    count, batch = len(captions), settings.embed.batch
-    with report.track("embed", len(images) + count, "images and captions") as tracker:
-        of_images = in_blocks(lambda at: embed_images(images[at]), len(images), batch, tracker)
-        if opened.model.reads == "tokens":
-            texts, embed_texts = captions["text"].tolist(), opened.text_embedder.embed
-            of_captions = in_blocks(lambda at: embed_texts(texts[at]), count, batch, tracker)
-        elif text_features is None:
-            raise UserError("this retriever reads text features", where=retriever, remedy="give --text-features")
-        else:
-            sentences = open_features(text_features)
-            check_captions(sentences, data, text_features)
-            embed_rows = opened.text_feature_embedder(sentences, data.captions["text"].tolist()).embed
-            of_captions = in_blocks(lambda at: embed_rows(caption_row[at]), count, batch, tracker)
+    embed_images = opened.image_embedder(*stores)
+    embed_captions = opened.caption_embedder(data, text_features)
+    batch = settings.embed.batch
+    with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
+        of_images = embed_images.embed(images, batch, tracker.advance)
+        of_captions = embed_captions.embed(caption_row, batch, tracker.advance)
     written = Embeddings(
         images=of_images,
         captions=of_captions,

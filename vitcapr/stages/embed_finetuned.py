@@ -52,13 +52,18 @@ def embed_finetuned(
     import numpy as np
     import torch
 
-    from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.embeddings import Embeddings, write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.blocks import in_blocks
-    from vitcapr.retrieval.finetuned import FinetunedEmbedder, check_tags, open_finetuned
+    from vitcapr.retrieval.finetuned import (
+        FinetunedEmbedder,
+        captions_to_read,
+        check_pixels,
+        check_tags,
+        open_finetuned,
+    )
+    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
     from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
@@ -69,20 +74,21 @@ def embed_finetuned(
         opened = open_finetuned(finetuned, store, device, words)
     else:
         torch.manual_seed(settings.training.finetuned.seed_in(settings.training.seed))
-        model, _, readers, _ = assembled(settings.training, store, str(backbone or source), tokenizers or {})
+        model, _, readers, _ = untrained_finetuned(settings.training, store, str(backbone or source), tokenizers or {})
         check_tags(model, words)
-        opened = FinetunedEmbedder(model.to(device).eval(), readers, device, tags=words)
+        opened = FinetunedEmbedder(model.to(device).eval(), readers, device, words)
     images = data.rows(split)
     captions = captions_to_read(data, opened.languages, pairs, split)
     if not len(images) or captions.empty:
         raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
     batch = settings.embed.batch
+    caption_row = captions["caption_row"].to_numpy()
     with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
         embedded = Embeddings(
-            images=in_blocks(lambda at: opened.images(store, images[at]), len(images), batch, tracker),
-            captions=in_blocks(lambda at: opened.captions(captions.iloc[at]), len(captions), batch, tracker),
+            images=opened.images(store).embed(images, batch, tracker.advance),
+            captions=opened.captions(captions).embed(caption_row, batch, tracker.advance),
             image_row=images.astype(np.int32),
-            caption_row=captions["caption_row"].to_numpy(np.int32),
+            caption_row=caption_row.astype(np.int32),
             caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
         )
     write_embeddings(embeddings, embedded)

@@ -42,7 +42,6 @@ def finetune(
     from vitcapr.batches.augment import Augmentation
     from vitcapr.batches.pixel_batches import CaptionRows
     from vitcapr.batches.tokenised import TowerCaptions
-    from vitcapr.building.finetuned_dual_encoder import assembled, captions_to_read, check_pixels, prepare
     from vitcapr.building.recipe import recipe_of
     from vitcapr.encoders.photographs import preprocessing_of
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -51,7 +50,8 @@ def finetune(
     from vitcapr.formats.model import READERS, write_tower_readers
     from vitcapr.formats.tokens import TagTable
     from vitcapr.models.finetuned_dual_encoder import layer_rates
-    from vitcapr.retrieval.finetuned import check_tags
+    from vitcapr.retrieval.finetuned import captions_to_read, check_pixels, check_tags
+    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
     from vitcapr.store.reader import open_features
     from vitcapr.training.distributed import is_first
     from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
@@ -63,7 +63,7 @@ def finetune(
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)
     seed = wanted.seed_in(settings.seed)
-    begun = partial(assembled, settings, store, str(backbone or source), tokenizers or {})
+    begun = partial(untrained_finetuned, settings, store, str(backbone or source), tokenizers or {})
     model, architecture, readers, digests = begun()
     words = None if tags is None else TagTable.read(tags)
     check_tags(model, words)
@@ -73,7 +73,12 @@ def finetune(
     def make_task() -> FinetuningTask:
         torch.manual_seed(seed)
         untrained = begun()[0]
-        prepare(untrained, training)
+        for tower in untrained.towers:  # How the towers are computed changes nothing of what they compute.
+            if training.checkpoint_layers:
+                encoder: Any = tower.encoder
+                encoder.gradient_checkpointing_enable({"use_reentrant": False})
+            if training.compile:
+                tower.compile()
         return FinetuningTask(
             untrained,
             store,

@@ -44,7 +44,7 @@ from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, build_dual_encoder
 from vitcapr.models.heads import ResidualHead
 from vitcapr.progress import Reporter
-from vitcapr.retrieval.embedder import ImageEmbedder, TextFeatureEmbedder
+from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
 from vitcapr.studies.alignment.closed_forms import canonical
 from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
 
@@ -218,6 +218,6 @@ def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
 
 def _aligned_by(model: DualEncoders) -> Alignment:
     return Alignment(
-        lambda rows: ImageEmbedder(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
-        lambda rows: TextFeatureEmbedder(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
+        lambda rows: embed_rows(model, [MemoryFeatures(cls=MemoryArray(rows))], _CPU).embed(np.arange(len(rows))),
+        lambda rows: embed_text_rows(model, MemoryArray(rows), _CPU).embed(np.arange(len(rows))),
     )
