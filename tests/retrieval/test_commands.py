@@ -193,8 +193,9 @@ def test_inputs_that_do_not_belong_together_are_an_error(files: Any, tmp_path: P
         embedded(files, bert, tmp_path / "no.npz")
     with pytest.raises(UserError, match="no images or no captions in the split 'none'"):
         embedded(files, folder, tmp_path / "no.npz", split="none")
-    with pytest.raises(UserError, match="has no 'text'"):
-        opened(files, bert).text_feature_embedder(open_features(files.inputs["features"]), [])
+    data = read_manifest(files.inputs["manifest"])
+    with pytest.raises(UserError, match="not those of the captions"):
+        opened(files, bert).caption_embedder(data, files.inputs["features"])
     other = json.loads((bert / "card.json").read_text())
     other["text_encoder"]["weights_sha256"] = "another"
     del other["sha256"]
