@@ -52,13 +52,13 @@ def captions_of(split):
 class Texts:
     """The first axis is that of a wrong caption; each picture has an axis of its own."""
 
-    def embed(self, captions, advance):
+    def embed(self, captions, advance):  # noqa: ARG002
         axes = np.eye(len(TRUTH) + 1, dtype=np.float32)
         return axes[[0 if caption == WRONG else 1 + list(TRUTH.values()).index(caption) for caption in captions]]
 
 
 class Images:
-    def embed(self, rows, advance):
+    def embed(self, rows, advance):  # noqa: ARG002
         return np.eye(len(TRUTH) + 1, dtype=np.float32)[1 + rows]
 
 
