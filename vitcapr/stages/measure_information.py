@@ -23,8 +23,7 @@ def measure_information(
     from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.bootstrap import plain_score
     from vitcapr.metrics.retrieval_files import check_pool
-    from vitcapr.studies.papers.embedding_information import PROTOCOL, embedding_information
-    from vitcapr.studies.papers.information import NEIGHBOURS
+    from vitcapr.studies.papers.information import NEIGHBOURS, PROTOCOL, embedding_information
 
     data = read_manifest(manifest)
     values: dict[str, float] = {}

@@ -8,7 +8,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import write_json
 from vitcapr.formats.scores import COLUMNS, read_comparison
 from vitcapr.formats.tables import Table
-from vitcapr.studies.papers.before_after import reranking, self_critical
+from vitcapr.studies.papers.changes import reranking, self_critical
 from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from vitcapr.formats.scores import COLUMNS, RankFile, Ranks
 from vitcapr.formats.tables import Table
-from vitcapr.studies.papers.hard_negatives import hard_negatives, read_ranks
+from vitcapr.studies.papers.changes import hard_negatives, read_ranks
 from vitcapr.studies.papers.numbers import read_published
 from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
 

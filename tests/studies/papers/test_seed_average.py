@@ -3,8 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from vitcapr.studies.papers.seed_average import seed_average
-from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange
+from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange, seed_average
 
 
 def row(key: str, value: float, split: str = "test", **other: float) -> BuildRow:

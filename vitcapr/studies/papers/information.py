@@ -11,9 +11,47 @@ import numpy.typing as npt
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KDTree
 
+from vitcapr.formats.embeddings import Embeddings
+
 Array = npt.NDArray[np.floating]
 BINS = 32
 COMPONENTS, NEIGHBOURS, POINTS = 4, 3, 2000
+PROTOCOL = (
+    f"entropy:{BINS} equal bins a feature, mean over features|spectral:of the covariance"
+    f"|match information:similarity against true or wrong, one of each a query, {BINS} quantile bins, "
+    f"Miller-Madow|shared information:KSG, k={NEIGHBOURS}, {COMPONENTS} principal components a "
+    f"side, at most {POINTS} pairs"
+)
+_SEED = 0
+
+
+def embedding_information(found: Embeddings) -> dict[str, float]:
+    """Entropies and mutual information of more than :data:`NEIGHBOURS` images.
+
+    Of each caption one wrong image, and of each image one of its captions and a wrong one, are drawn.
+    """
+    generator = np.random.default_rng(_SEED)
+    images, captions, owner = found.images, found.captions, found.caption_image.astype(np.int64)
+    strangers = (owner + generator.integers(1, len(images), len(owner))) % len(images)
+    own = np.array([generator.choice(np.flatnonzero(owner == image)) for image in np.unique(owner)])
+    asked = owner[own]
+    foreign = generator.integers(0, len(owner), len(own))
+    foreign = np.where(owner[foreign] == asked, (foreign + 1) % len(owner), foreign)
+    foreign, kept = foreign[owner[foreign] != asked], owner[foreign] != asked
+    true = np.einsum("ne,ne->n", images[asked], captions[own])
+    return {
+        "image_entropy": histogram_entropy(images),
+        "caption_entropy": histogram_entropy(captions),
+        "image_spectral_entropy": spectral_entropy(images),
+        "caption_spectral_entropy": spectral_entropy(captions),
+        "image_match_information": match_information(
+            true, np.einsum("ne,ne->n", images[asked[kept]], captions[foreign])
+        ),
+        "caption_match_information": match_information(
+            np.einsum("ne,ne->n", captions, images[owner]), np.einsum("ne,ne->n", captions, images[strangers])
+        ),
+        "shared_information": shared_information(images[asked], captions[own]),
+    }
 
 
 def histogram_entropy(vectors: Array, bins: int = BINS) -> float:

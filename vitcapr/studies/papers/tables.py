@@ -9,11 +9,9 @@ from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
-from vitcapr.studies.papers.before_after import reranking, self_critical
-from vitcapr.studies.papers.hard_negatives import hard_negatives, read_ranks
+from vitcapr.studies.papers.changes import hard_negatives, read_ranks, reranking, self_critical
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
-from vitcapr.studies.papers.seed_average import seed_average
-from vitcapr.studies.papers.side_by_side import BUILD, build_rows, side_by_side
+from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
 from vitcapr.studies.papers.training_setups import other_numbers, read_training_setup, training
 
 
@@ -29,7 +27,7 @@ def paper_tables(
     """The tables of a paper in the order of its page.
 
     Args:
-        systems: see :func:`vitcapr.studies.papers.seed_average.seed_average`.
+        systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
         comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
 
     Raises:

@@ -1,19 +1,41 @@
-"""The effect of reranking and of self-critical training on every score."""
+"""The effect of one change: reranking and self-critical training on every score, hard negatives on Recall@K."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from vitcapr.formats.tables import NOTHING, Cell, Table
-from vitcapr.metrics.bootstrap import NOT_TESTED
-from vitcapr.metrics.labels import in_groups
+from vitcapr.formats.scores import RankFile
+from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
+from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare
+from vitcapr.metrics.labels import COLUMNS, in_groups
+from vitcapr.metrics.retrieval_files import measures_of
 from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
-from vitcapr.studies.papers.side_by_side import BuildRow, place
+from vitcapr.studies.papers.numbers import Published
+from vitcapr.studies.papers.side_by_side import (
+    BUILD,
+    BuildRow,
+    SystemNames,
+    build_line,
+    caption,
+    headings,
+    place,
+    published_line,
+)
 
 BEAM, RERANKED = "beam", "reranked"
 """Decodings of these names are one before and after reranking, where no comparison of the two is given."""
 CROSS_ENTROPY = "_cross_entropy"
 """A captioner whose name is another's with this after it is that one, without its self-critical phase."""
+
+
+WITH_THEM = "_hard_negatives"
+"""A retriever whose name is another's with this after it is that one, trained with hard negatives."""
+_SAMPLES, _SEED = 1000, 0
+_MAIN = "i2t_recall_1"
+
+Measured = Mapping[tuple[str, str], Mapping[str, Measure]]
+"""By retriever and split, by metric."""
 
 
 def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
@@ -62,17 +84,17 @@ def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_p
 
 
 def _rerankings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
-    for row in builds:
-        model, _, decoding = row.key.partition("/")
+    for build in builds:
+        model, _, decoding = build.key.partition("/")
         if decoding == RERANKED:
-            yield f"{model}/{BEAM}", row
+            yield f"{model}/{BEAM}", build
 
 
 def _trainings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
-    for row in builds:
-        model, _, decoding = row.key.partition("/")
+    for build in builds:
+        model, _, decoding = build.key.partition("/")
         if decoding:
-            yield f"{model}{CROSS_ENTROPY}/{decoding}", row
+            yield f"{model}{CROSS_ENTROPY}/{decoding}", build
 
 
 def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -> Iterator[dict[str, Any]]:
@@ -103,9 +125,9 @@ def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -
             }
 
 
-def _identity(row: BuildRow) -> dict[str, str]:
-    model, _, decoding = row.key.partition("/")
-    return {"model": model, "decoding": decoding, "protocol": "; ".join(dict.fromkeys(row.protocols.values()))}
+def _identity(build: BuildRow) -> dict[str, str]:
+    model, _, decoding = build.key.partition("/")
+    return {"model": model, "decoding": decoding, "protocol": "; ".join(dict.fromkeys(build.protocols.values()))}
 
 
 def _is_among(content: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) -> bool:
@@ -117,3 +139,67 @@ def _is_among(content: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) ->
 
 def _named(side: Mapping[str, str]) -> str:
     return "/".join(filter(None, (side["model"], side["decoding"])))
+
+
+def read_ranks(paths: Sequence[Path]) -> Measured:
+    """The scores by image of ``.../<retriever>/<split>/ranks.npz``.
+
+    Raises:
+        UserError: a file is missing or holds no ranks.
+    """
+    return {(path.parent.parent.name, path.parent.name): measures_of(RankFile.read(path)) for path in paths}
+
+
+def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: Measured) -> Table:
+    """Retrievers by Recall@K; under each that has its like without hard negatives, what these changed.
+
+    Args:
+        measured: where it has both retrievers with the scores of their rows, the change has its paired interval.
+    """
+    asked = published.tables["retrieval_coco"]
+    notes = Notes()
+    paper = [one for one in asked.rows if one.source == "paper"]
+    lines = [published_line(one, asked.metrics, published.notes, notes) for one in paper]
+    before, after = (one.values for one in paper)
+    changes = {name: COLUMNS[name].difference(after[name].value - before[name].value) for name in before}
+    lines.append(_change_line("paper", changes, asked.metrics))
+
+    shown = [build for build in builds if _MAIN in build.scores and not build.variant]
+    by_place = {place(build): build for build in shown}
+    names = SystemNames(shown, "")
+    for build in shown:
+        lines.append(build_line(build, names, asked.metrics))
+        plain = by_place.get(place(replace(build, key=build.key.removesuffix(WITH_THEM))))
+        if plain is not None and plain is not build:
+            changes = {name: _change(plain, build, name, measured) for name in asked.metrics if name in build.scores}
+            lines.append(_change_line(BUILD, changes, asked.metrics))
+    return Table(
+        "Hard negatives against Recall@K",
+        headings(asked.metrics),
+        tuple(lines),
+        align=f"ll{'r' * len(asked.metrics)}l",
+        caption="The paper's rows are of MS COCO. A change is with hard negatives - without, on the same images; in "
+        f"parentheses its 95 % interval, by resampling images in pairs, {_SAMPLES} times. {caption(asked, shown)}",
+        notes=tuple(notes.written),
+        name="hard_negatives",
+    )
+
+
+def _change(plain: BuildRow, build: BuildRow, metric: str, measured: Measured) -> Cell:
+    change = build.scores[metric].value - plain.scores[metric].value
+    before, after = (_measure(one, metric, measured) for one in (plain, build))
+    if before is None or after is None or before.statistics.shape != after.statistics.shape:
+        return COLUMNS[metric].difference(change)
+    found = compare(after, before, _SAMPLES, _SEED)
+    return COLUMNS[metric].difference(change, found.low, found.high)
+
+
+def _measure(build: BuildRow, metric: str, measured: Measured) -> Measure | None:
+    """The row's score by image; ranks of another experiment have its name and other scores."""
+    measure = measured.get((build.key, build.split), {}).get(metric)
+    return measure if measure is not None and abs(measure.value - build.scores[metric].value) < 1e-6 else None
+
+
+def _change_line(source: str, changes: Mapping[str, Cell], metrics: Sequence[str]) -> tuple[Cell, ...]:
+    cells = (changes.get(metric, NOTHING) for metric in metrics)
+    return row(source, "change with hard negatives", *cells, "difference")
