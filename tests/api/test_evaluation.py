@@ -90,7 +90,7 @@ def test_captions_that_the_references_chose_are_no_result(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("captions", "references", "said"),
     [
-        ([], REFERENCES, "not a results file of COCO"),
+        ([], REFERENCES, "there is no caption to score"),
         ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
         ([{"image_id": 139, "caption": "a"}] * 2, REFERENCES, "an image has two captions .*image 139"),
         ({1: "a cat"}, REFERENCES, "no reference .*image 1"),

@@ -90,10 +90,9 @@ def test_any_file_in_cocos_format_can_be_scored(tmp_path: Path) -> None:
     path.write_text('[{"image_id": "b", "caption": "two", "other": 3}, {"image_id": "a", "caption": "one"}]')
     assert {image: result.caption for image, result in read_results(path).items()} == {"b": "two", "a": "one"}
     path.write_text('[{"image_id": 7, "caption": "two"}]')
-    with pytest.raises(UserError, match=r"0\.image_id"):
-        read_results(path)
-    path.write_text('[{"image_id": "b", "caption": "two"}, {"image_id": "b", "caption": "one"}]')
-    with pytest.raises(UserError, match="twice"):
+    assert read_results(path).keys() == {"7"}
+    path.write_text('[{"image_id": 7, "caption": "two"}, {"image_id": "7", "caption": "one"}]')
+    with pytest.raises(UserError, match="an image has two captions"):
         read_results(path)
 
 
@@ -122,21 +121,10 @@ def _drop(*keys: Any) -> Callable[[Any], None]:
         ("captions", _drop(0, "tokens"), "tokens"),
         ("captions", _set(0, "candidates", to=[]), "candidates"),
         ("captions", _set(0, "candidates", 0, "log_prob", to=float("nan")), "log_prob"),
-        ("captions", _set(0, "candidates", 0, "token_log_probs", to=[-1.0]), "1 log-probabilities for 2 words"),
-        ("captions", _set(0, "caption", to="other"), "not its first candidate"),
         ("captions", _set(0, "candidates", 0, "cosine", to="high"), "cosine"),
-        ("captions", lambda content: content.append(content[0]), "twice"),
+        ("captions", lambda content: content.append(content[0]), "an image has two captions"),
         ("metrics", _set("format", to="vitcapr-metrics-2"), "format"),
-        ("metrics", _set("metrics", to=[]), "metrics"),
-        ("metrics", _set("metrics", "cider", "value", to=float("inf")), "cider"),
-        ("metrics", _set("metrics", "cider", "value", to="0.5"), "cider"),
-        ("metrics", _set("metrics", "cider", "n", to=-1), "n is a count"),
-        ("metrics", _drop("metrics", "cider", "low"), "a score has"),
-        ("metrics", _drop("protocol"), "protocol"),
-        ("comparison", _set("images", to=-1), "images"),
-        ("comparison", _set("metrics", "cider", "p_value", to=1.5), "p_value"),
-        ("comparison", _set("metrics", "cider", "before", to=None), "before"),
-        ("comparison", _drop("before", "model"), "model"),
+        ("comparison", _set("format", to="vitcapr-metrics-1"), "its format is vitcapr-metrics-1"),
         ("reranking", _set("weight", to=1.5), "weight"),
         ("reranking", _set("weight", to=float("nan")), "weight"),
         ("reranking", _set("weight", to="0.5"), "weight"),
@@ -150,8 +138,6 @@ def _drop(*keys: Any) -> Callable[[Any], None]:
         ("card", _set("format", to="vitcapr-model-0"), "not the card of a trained model"),
         ("paraphrases", _set("entries", to=-1), "entries"),
         ("paraphrases", _set("format", to="vitcapr-paraphrases-0"), "format"),
-        ("cleaning", _drop("languages", "en", "spaces"), "spaces"),
-        ("cleaning", _set("languages", "en", "kept", to="8"), "kept"),
         ("readers", _set("english", "tokenizer", to="{}"), "english.tokenizer"),
         ("readers", _set("english", "pad", to=-1), "pad"),
         ("readers", _set("english", "languages", to=[]), "languages"),

@@ -4,13 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.manifest import SCHEMAS, read_manifest, write_manifest
+from vitcapr.formats.manifest import read_manifest, write_manifest
 
 
 def images() -> pd.DataFrame:
@@ -128,10 +126,10 @@ def test_an_altered_or_missing_table_is_refused(tmp_path, name):
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(UserError, match=f"not the one that manifest.json seals .*{name}"):
-        read_manifest(path)
+        read_manifest(path).objects  # noqa: B018
     (tmp_path / name).unlink()
     with pytest.raises(UserError, match=f"missing .*{name}"):
-        read_manifest(path)
+        read_manifest(path).objects  # noqa: B018
 
 
 def test_a_manifest_is_never_left_beside_tables_of_another_run(tmp_path, monkeypatch):
@@ -171,15 +169,15 @@ def test_foreign_json_is_refused(tmp_path):
         ({"images": images().assign(split="dev")}, "split 'dev'"),
         ({"images": images().assign(height=[1, 0, 1])}, "no pixels"),
         ({"images": images().assign(sha256="abc")}, "'abc' is not a sha256"),
-        ({"images": images().assign(extra=1)}, r"does not have: \['extra'\]"),
-        ({"images": images().drop(columns="width")}, r"columns missing: \['width'\]"),
+        ({"images": images().assign(extra=1)}, "the columns are .*extra"),
+        ({"images": images().drop(columns="width")}, "the columns are .*not .*width"),
         ({"images": images().assign(path=["p", None, "q"])}, "column path has empty cells"),
         ({"captions": captions().assign(caption_id=["1", "2", "1", "4"])}, "caption_id '1' occurs twice"),
         ({"captions": captions().assign(image_id=["b", "b", "a", "z"])}, "caption '4' has no image"),
         ({"captions": captions().iloc[[2, 0, 1, 3]]}, "not in the order of the images"),
         ({"captions": captions().assign(split="train")}, "not in the split of its image"),
         ({"captions": captions().assign(text=["a", " ", "b", "c"])}, "a caption is empty"),
-        ({"objects": objects().assign(image_id="z")}, "an object has no image"),
+        ({"objects": objects().assign(image_id="z")}, "object '0' has no image"),
         ({"objects": objects().assign(object_id=0)}, "an object occurs twice"),
         ({"objects": objects().assign(image_id=["c", "b"])}, "objects are not in the order"),
         ({"objects": objects().assign(mask="/m.png")}, "not relative"),
@@ -203,57 +201,23 @@ def test_an_item_that_is_not_utf8_is_listed(tmp_path):
     assert (tmp_path / "rejected.csv").read_text() == "item,reason\n\\udcff.jpg,image without a caption\n"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"files": []}, "files"),
-        ({"image_root": 3}, "image_root"),
-        ({"counts": None}, "counts"),
-        ({"dataset": None}, "dataset"),
-        ({"extra": 1}, "extra"),
-    ],
-)
-def test_a_manifest_of_other_content_is_refused(tmp_path, change, message):
+@pytest.mark.parametrize("change", [{"files": []}, {"image_root": 3}, {"format": "vitcapr-manifest-0"}])
+def test_a_manifest_of_other_content_is_refused(tmp_path, change):
     path = write(tmp_path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(UserError, match=f"not a data manifest.*{message}"):
+    with pytest.raises(UserError, match="not a data manifest"):
         read_manifest(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("images", {"path": ["../b.png", "x/a.png", "c.png"]}, r"path '\.\./b\.png' is not relative"),
-        ("images", {"path": ["/etc/b.png", "x/a.png", "c.png"]}, "not relative"),
-        ("images", {"split": ["train", "test", "tset"]}, "split 'tset'"),
-        ("images", {"image_id": ["b", "b", "c"]}, "occurs twice"),
-        ("captions", {"image_id": ["b", "b", "a", "z"]}, "has no image"),
-        ("captions", {"text": ["hi", "", "ho", "ha"]}, "a caption is empty"),
-        ("captions", {"text": [1, 2, 3, 4]}, "columns are not those"),
-    ],
-)
-def test_tables_that_were_sealed_with_other_content_are_refused(tmp_path, name, change, message):
-    """Somebody who alters a table can alter the digest in manifest.json as well."""
-    path = write(tmp_path)
-    file = tmp_path / f"{name}.parquet"
-    pd.read_parquet(file).assign(**change).to_parquet(file, index=False)
-    if "columns" not in message:
-        table = pd.read_parquet(file)
-        schema = SCHEMAS[file.name]
-        arrays = [pa.array(table[field.name].tolist(), type=field.type) for field in schema]
-        pq.write_table(pa.Table.from_arrays(arrays, schema=schema), file)
+def test_a_sealed_table_of_another_format_is_refused(tmp_path):
+    path, file = write(tmp_path), tmp_path / "images.parquet"
     content = json.loads(path.read_text())
-    content["files"][file.name] = sha256_file(file)
-    path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match=message):
-        read_manifest(path)
-
-
-def test_a_sealed_table_that_is_no_parquet_is_refused(tmp_path):
-    path = write(tmp_path)
-    (tmp_path / "images.parquet").write_bytes(b"PAR1 nothing")
-    content = json.loads(path.read_text())
-    content["files"]["images.parquet"] = sha256_file(tmp_path / "images.parquet")
-    path.write_text(json.dumps(content))
-    with pytest.raises(UserError, match="not a whole Parquet file"):
-        read_manifest(path)
+    for number in range(2):
+        if number:
+            file.write_bytes(b"PAR1 nothing")
+        else:
+            images().assign(width="1").to_parquet(file, index=False)
+        content["files"][file.name] = sha256_file(file)
+        path.write_text(json.dumps(content))
+        with pytest.raises(UserError, match="not a table of a data manifest"):
+            read_manifest(path)

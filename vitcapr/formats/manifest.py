@@ -7,57 +7,44 @@ written, written in a fixed order with fixed bytes, and checked again when read.
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.containers import read_frame, read_record, to_arrow, write_table
+from vitcapr.formats.containers import read_format, read_frame, reading, to_arrow, write_table
 
 FORMAT = "vitcapr-manifest-1"
+OBJECTS_FILE = "objects.parquet"
+_REMEDY = "run the data stage"
 _LEADS_OUT = re.compile(r"^$|^/|\\|\0|(?:^|/)\.\.(?:/|$)")
 SPLITS = ("train", "validation", "test", "none")
 
-IMAGES = pa.schema(
-    [
-        ("image_id", pa.string()),
-        ("path", pa.string()),
-        ("split", pa.string()),
-        ("width", pa.int32()),
-        ("height", pa.int32()),
-        ("sha256", pa.string()),
-    ]
+
+def _schema(**columns: pa.DataType) -> "pa.Schema":
+    return pa.schema(list(columns.items()))
+
+
+_TEXT, _NUMBER = pa.string(), pa.int32()
+IMAGES = _schema(image_id=_TEXT, path=_TEXT, split=_TEXT, width=_NUMBER, height=_NUMBER, sha256=_TEXT)
+CAPTIONS = _schema(caption_id=_TEXT, image_id=_TEXT, language=_TEXT, text=_TEXT, split=_TEXT)
+OBJECTS = _schema(
+    image_id=_TEXT,
+    object_id=_NUMBER,
+    words=pa.list_(_TEXT),
+    mask=_TEXT,
+    label=_NUMBER,
+    kind=_TEXT,
+    color=_TEXT,
+    texture=_TEXT,
 )
-CAPTIONS = pa.schema(
-    [
-        ("caption_id", pa.string()),
-        ("image_id", pa.string()),
-        ("language", pa.string()),
-        ("text", pa.string()),
-        ("split", pa.string()),
-    ]
-)
-OBJECTS = pa.schema(
-    [
-        ("image_id", pa.string()),
-        ("object_id", pa.int32()),
-        ("words", pa.list_(pa.string())),
-        ("mask", pa.string()),
-        ("label", pa.int32()),
-        ("kind", pa.string()),
-        ("color", pa.string()),
-        ("texture", pa.string()),
-    ]
-)
-SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, "objects.parquet": OBJECTS}
+SCHEMAS = {"images.parquet": IMAGES, "captions.parquet": CAPTIONS, OBJECTS_FILE: OBJECTS}
 
 
 @dataclass(frozen=True)
@@ -67,7 +54,6 @@ class Manifest:
     Attributes:
         images: a row an image; the index is the row number, 0 to N-1.
         captions: a row a caption, grouped by image in image order; the index is the row number.
-        objects: a row an object where masks exist, else None.
         image_root: the folder or zip that ``images.path`` is relative to, absolute.
     """
 
@@ -75,7 +61,12 @@ class Manifest:
     image_root: Path
     images: pd.DataFrame
     captions: pd.DataFrame
-    objects: pd.DataFrame | None = None
+    _read_objects: Callable[[], pd.DataFrame] | None = None
+
+    @cached_property
+    def objects(self) -> pd.DataFrame | None:
+        """A row an object where masks exist, else None; read when it is first asked for."""
+        return None if self._read_objects is None else self._read_objects()
 
     @cached_property
     def _row_of(self) -> "pd.Series[int]":
@@ -146,7 +137,7 @@ def write_manifest(
     removed = sorted(rejected)
     tables = {"images.parquet": to_arrow(images, IMAGES), "captions.parquet": to_arrow(captions, CAPTIONS)}
     if objects is not None:
-        tables["objects.parquet"] = to_arrow(objects, OBJECTS)
+        tables[OBJECTS_FILE] = to_arrow(objects, OBJECTS)
     _check_not_empty(images, captions, removed, directory)
     _check_images(images)
     _check_captions(images, captions)
@@ -155,7 +146,7 @@ def write_manifest(
 
     directory.mkdir(parents=True, exist_ok=True)
     manifest = directory / "manifest.json"
-    for stale in ("manifest.json", "objects.parquet"):
+    for stale in ("manifest.json", OBJECTS_FILE):
         (directory / stale).unlink(missing_ok=True)
     for name, table in tables.items():
         write_table(directory / name, table)
@@ -191,38 +182,27 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         UserError: it is missing, not a manifest, or one of its tables is missing or was altered.
     """
-    content = read_record(path, _CONTENT, f"a data manifest of format {FORMAT}", "run the data stage")
+    content = read_format(path, FORMAT, "a data manifest", _REMEDY)
     directory = path.parent.resolve()
-    tables: dict[str, pd.DataFrame] = {}
-    for name in SCHEMAS:
-        expected = content.files.get(name)
-        if expected is None and name == "objects.parquet":
-            continue
-        file = directory / name
-        if not file.is_file():
-            raise UserError("part of the data manifest is missing", where=file, remedy="run the data stage again")
-        if sha256_file(file) != expected:
-            raise UserError(
-                "the file is not the one that manifest.json seals", where=file, remedy="run the data stage again"
-            )
-        tables[name] = read_frame(file, SCHEMAS[name], "a table of a data manifest", "run the data stage")
-    objects = tables.get("objects.parquet")
-    if objects is not None:
-        objects["words"] = [list(words) for words in objects["words"]]
-    try:
-        _check_images(tables["images.parquet"])
-        _check_captions(tables["images.parquet"], tables["captions.parquet"])
-        if objects is not None:
-            _check_objects(tables["images.parquet"], objects)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"not a data manifest: {error}", where=path, remedy="run the data stage again") from error
-    return Manifest(
-        dataset=content.dataset,
-        image_root=(directory / content.image_root).resolve(),
-        images=tables["images.parquet"],
-        captions=tables["captions.parquet"],
-        objects=objects,
-    )
+    with reading(path, "a data manifest", _REMEDY):
+        files, dataset, image_root = content["files"], content["dataset"], directory / content["image_root"]
+        return Manifest(
+            dataset=dataset,
+            image_root=image_root.resolve(),
+            images=_read_table(directory / "images.parquet", files),
+            captions=_read_table(directory / "captions.parquet", files),
+            _read_objects=partial(_read_table, directory / OBJECTS_FILE, files) if OBJECTS_FILE in files else None,
+        )
+
+
+def _read_table(file: Path, digests: Mapping[str, str]) -> pd.DataFrame:
+    if not file.is_file():
+        raise UserError("part of the data manifest is missing", where=file, remedy=f"{_REMEDY} again")
+    if sha256_file(file) != digests[file.name]:
+        what = "the file is not the one that manifest.json seals"
+        raise UserError(what, where=file, remedy=f"{_REMEDY} again")
+    table = read_frame(file, SCHEMAS[file.name], "a table of a data manifest", _REMEDY)
+    return table.assign(words=table["words"].map(list)) if "words" in table else table
 
 
 def _check_split(split: str) -> None:
@@ -256,11 +236,7 @@ def _check_images(images: pd.DataFrame) -> None:
 def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
     if repeated := captions["caption_id"][captions["caption_id"].duplicated()].tolist():
         raise ValueError(f"caption_id '{repeated[0]}' occurs twice")
-    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(captions["image_id"]))
-    if (rows < 0).any():
-        raise ValueError(f"caption '{captions['caption_id'].iloc[int(np.argmin(rows))]}' has no image")
-    if (np.diff(rows) < 0).any():
-        raise ValueError("captions are not in the order of the images")
+    rows = _rows_in_order(images, captions, "caption")
     if (images["split"].to_numpy()[rows] != captions["split"].to_numpy()).any():
         raise ValueError("a caption is not in the split of its image")
     if captions["text"].str.strip().eq("").any():
@@ -268,14 +244,20 @@ def _check_captions(images: pd.DataFrame, captions: pd.DataFrame) -> None:
 
 
 def _check_objects(images: pd.DataFrame, objects: pd.DataFrame) -> None:
-    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(objects["image_id"]))
-    if (rows < 0).any():
-        raise ValueError("an object has no image")
-    if (np.diff(rows) < 0).any():
-        raise ValueError("objects are not in the order of the images")
+    _rows_in_order(images, objects, "object")
     if objects.duplicated(["image_id", "object_id"]).any():
         raise ValueError("an object occurs twice")
     _check_relative(objects["mask"].drop_duplicates())
+
+
+def _rows_in_order(images: pd.DataFrame, table: pd.DataFrame, item: str) -> np.ndarray:
+    """The row of the image of each row of ``table``."""
+    rows = pd.Index(images["image_id"]).get_indexer(pd.Index(table["image_id"]))
+    if (rows < 0).any():
+        raise ValueError(f"{item} '{table[f'{item}_id'].iloc[int(np.argmin(rows))]}' has no image")
+    if (np.diff(rows) < 0).any():
+        raise ValueError(f"{item}s are not in the order of the images")
+    return np.asarray(rows)
 
 
 def is_relative(path: str) -> bool:
@@ -309,16 +291,3 @@ def _csv(rejected: Sequence[tuple[str, str]]) -> str:
     writer.writerows(rejected)
     # A file name need not be UTF-8: its odd bytes are shown as escapes.
     return stream.getvalue().encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-class _Content(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    format: Literal["vitcapr-manifest-1"]
-    dataset: str
-    image_root: str
-    files: dict[str, str]
-    counts: dict[str, Any]
-
-
-_CONTENT = TypeAdapter(_Content)

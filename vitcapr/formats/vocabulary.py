@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_json
-from vitcapr.formats.containers import read_array, read_record, write_array
+from vitcapr.formats.containers import read_array, read_format, reading, write_array
 
 FORMAT = "vitcapr-vocabulary-1"
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
@@ -100,14 +99,13 @@ class Vocabulary:
         """Raises:
         UserError: the file is missing or is not a vocabulary.
         """
-        content = read_record(path, _CONTENT, f"a vocabulary of format {FORMAT}", _REMEDY)
-        try:
-            found = cls(content.words, content.counts, content.signature, content.rare, content.recipe)
-            if _digest(found._content()) != content.sha256:
-                raise ValueError("its content has changed since it was written")
-        except ValueError as error:
-            raise UserError(f"damaged vocabulary: {error}", where=path, remedy=f"{_REMEDY} again") from error
-        return found
+        content = read_format(path, FORMAT, "a vocabulary", _REMEDY)
+        with reading(path, "a vocabulary", _REMEDY):
+            if content.pop("sha256") != _digest(content):
+                raise ValueError("damaged: its content has changed since it was written")
+            rare = {int(count): words for count, words in content["rare"].items()}
+            words, counts = tuple(content["words"]), tuple(content["counts"])
+            return cls(words, counts, content["signature"], rare, content["recipe"])
 
     def write(self, path: Path) -> None:
         content = self._content()
@@ -182,28 +180,6 @@ def _digest(content: Mapping[str, Any]) -> str:
     return sha256_bytes(canonical_json(content).encode())
 
 
-_Count = Annotated[int, Field(ge=0)]
-
-
-class _Content(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    format: Literal["vitcapr-vocabulary-1"]
-    words: tuple[str, ...]
-    counts: tuple[_Count, ...]
-    rare: dict[_Count, _Count]
-    recipe: dict[str, Any]
-    signature: str
-    sha256: str
-    """Of the canonical JSON of everything else."""
-
-
-_CONTENT = TypeAdapter(_Content)
-
-
-_VECTORS, _VECTORS_REMEDY = "an embedding of words", "run the stage word_vectors"
-
-
 def write_word_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
     """Write a row for each word of a vocabulary."""
     write_array(path, vectors)
@@ -213,13 +189,14 @@ def read_word_vectors(path: Path) -> NDArray[np.float32]:
     """(V, D) float32.
 
     Raises:
-        UserError: the file is missing, is no such array, or a number is not finite.
+        UserError: the file is missing or is no such array.
     """
-    vectors = read_array(path, np.float32, _VECTORS, _VECTORS_REMEDY)
-    if vectors.ndim != 2 or not np.isfinite(vectors).all():
-        reason = "a number is not finite" if vectors.ndim == 2 else f"its shape is {vectors.shape}"
-        raise UserError(f"not {_VECTORS}: {reason}", where=path, remedy=f"{_VECTORS_REMEDY} again")
-    return vectors
+    what, remedy = "an embedding of words", "run the stage word_vectors"
+    vectors = read_array(path, np.float32, what, remedy)
+    with reading(path, what, remedy):
+        if vectors.ndim != 2:
+            raise ValueError(f"its shape is {vectors.shape}")
+        return vectors
 
 
 def write_coverage(path: Path, coverage: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import CocoResult
+from vitcapr.formats.captions import CocoCaption
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
@@ -79,7 +79,7 @@ def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[st
             raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")
 
 
-def is_oracle(results: Iterable[CocoResult]) -> bool:
+def is_oracle(results: Iterable[CocoCaption]) -> bool:
     """Whether the references chose a caption."""
     return any(result.oracle is not None for result in results)
 

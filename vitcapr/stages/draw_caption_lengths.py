@@ -31,7 +31,7 @@ def draw_caption_lengths(
     from vitcapr.report.figures.text import caption_lengths
 
     data = read_manifest(manifest)
-    table = TokenTable.read_of(tokens, data)
+    table = TokenTable.read(tokens, data)
     split_of = data.images["split"].to_numpy()[table.image_row]
     # The token counts include the start and end tokens, which are not words.
     figure = caption_lengths({split: table.lengths[split_of == split] - 2 for split in SPLITS})

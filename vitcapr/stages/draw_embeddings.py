@@ -68,14 +68,14 @@ def draw_embeddings(
 ) -> None:
     """Draw the embedding space as PCA, t-SNE and a histogram of cosines. With features, the PCA figure also shows the
     space before training."""
-    from vitcapr.formats.embeddings import read_embeddings_of
+    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.layer import of_layer
     from vitcapr.store.reader import open_features
 
-    embedded = read_embeddings_of(embeddings, read_manifest(manifest))
+    embedded = read_embeddings(embeddings, read_manifest(manifest))
     if (image_features is None) != (text_features is None):
         raise UserError("only one of the features of images and captions is given", remedy="give both, or none")
     before = None

@@ -41,7 +41,7 @@ def draw_retrieved(
 ) -> None:
     """Draw randomly selected queries whose first match is wrong, in both directions."""
     from vitcapr.data.images import ImageSource
-    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_ranks_of
     from vitcapr.report.figures.examples import read_picture
@@ -50,7 +50,7 @@ def draw_retrieved(
     from vitcapr.report.figures.style import save_pictures
 
     data, shown = read_manifest(manifest), settings.figures
-    embedded = read_split_embeddings(embeddings, data, split)
+    embedded = read_embeddings(embeddings, data, split)
     true = read_ranks_of(ranks, embedded)
     text = data.captions["text"].iloc[embedded.caption_row].tolist()
     with ImageSource(data.image_root) as source:

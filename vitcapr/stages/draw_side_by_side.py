@@ -65,7 +65,7 @@ def draw_side_by_side(
 
     from vitcapr.data.images import ImageSource
     from vitcapr.files import write_text
-    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import spaces
     from vitcapr.report.figures.examples import read_picture
@@ -80,7 +80,7 @@ def draw_side_by_side(
     from vitcapr.report.figures.style import save_pictures
 
     data, seed = read_manifest(manifest), settings.figures.seed
-    systems = {name: read_split_embeddings(path, data, split) for name, path in embeddings.items()}
+    systems = {name: read_embeddings(path, data, split) for name, path in embeddings.items()}
     check_same_rows(systems)
     first = next(iter(systems.values()))
     image, caption = random_queries(first, seed)

@@ -93,7 +93,7 @@ def first_page(
     from vitcapr.data.images import ImageSource
     from vitcapr.files import write_text
     from vitcapr.formats.captions import read_captions
-    from vitcapr.formats.embeddings import read_split_embeddings
+    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_ranks_of, read_summary
     from vitcapr.formats.training import read_history
@@ -123,7 +123,7 @@ def first_page(
             )
         if embeddings and ranks:
             name = highest_recall(scores, list(embeddings), split)
-            embedded = read_split_embeddings(embeddings[name], data, split)
+            embedded = read_embeddings(embeddings[name], data, split)
             parts["retrieved"] = retrieved(data, embedded, read_ranks_of(ranks[name], embedded), read)
             parts["retrieved_note"] = note_on_model(name, split, len(embeddings))
     drawings = {

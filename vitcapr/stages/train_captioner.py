@@ -72,7 +72,7 @@ def train_captioner(
     dtype = resolve_dtype(training.precision, device)
     images, store = read_manifest(manifest), of_layer(open_features(features), wanted.layer)
     words = Vocabulary.read(vocabulary)
-    table = TokenTable.read_of(tokens, images, words)
+    table = TokenTable.read(tokens, images, words)
     inputs = {
         "features": store.fingerprint,
         "tokens": sha256_file(tokens),

@@ -70,7 +70,7 @@ def train_retriever(
     stores = open_augmented_views(data, wanted.augmented_views, features, augmented_views, wanted.layer)
     store = stores[0]
     words = Vocabulary.read(vocabulary)
-    table = TokenTable.read_of(tokens, data, words)
+    table = TokenTable.read(tokens, data, words)
     sentences = open_text_features(text_features, data, wanted)
     inputs = {
         "features": store.fingerprint,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attention, read_captions, read_results
-from vitcapr.formats.embeddings import Embeddings, read_split_embeddings
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image, read_ranks_of
 from vitcapr.metrics.inputs import is_oracle
@@ -151,7 +151,7 @@ def _scores(metrics: Path) -> dict[str, Score]:
 
 
 def _space(folder: Path, path: Path, data: Manifest, split: str) -> Space:
-    embedded, ranks = read_split_embeddings(path, data, split), _ranks_file(folder, path)
+    embedded, ranks = read_embeddings(path, data, split), _ranks_file(folder, path)
     return Space(path.parts[-3], embedded, read_ranks_of(ranks, embedded), _scores(ranks.parent))
 
 
