@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from tests.decoding.reference_beam import reference_beam_search
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.greedy import greedy
 from vitcapr.models.interface import Memory, State, Step
@@ -51,7 +51,7 @@ def captioner() -> EndingCaptioner:
     """Weights drawn large, so that the choices of words are about as sharp as those of a trained captioner."""
     torch.manual_seed(0)
     settings = {"embedding_dim": 256, "attention_dim": 256, "scoring": "tanh", "init_from_cls": False}
-    arguments = CaptionerConfig(backbone="vit", **settings).arguments()  # type: ignore[arg-type]
+    arguments = PatchAttentionConfig(backbone="vit", **settings).arguments()  # type: ignore[arg-type]
     model = EndingCaptioner(VOCABULARY, WIDTH, **arguments).eval()
     with torch.no_grad():
         model.words.weight.mul_(12)

@@ -25,7 +25,7 @@ import torch
 from benchmarks.loader import make, make_eight_bits
 from vitcapr.batches.loader import PAD, CaptionBatch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models import lstm_captioners
@@ -49,7 +49,7 @@ def captions(images: int) -> TokenTable:
 
 def architecture_of(**settings: Any) -> dict[str, Any]:
     """That of a patch attention with vectors of 256 numbers, as a card has it."""
-    captioner = CaptionerConfig(backbone="vit", embedding_dim=256, init_from_cls=False, **settings)
+    captioner = PatchAttentionConfig(backbone="vit", embedding_dim=256, init_from_cls=False, **settings)
     return {"kind": "patch_attention", "vocabulary": VOCABULARY, "feature_dim": 192, **captioner.arguments()}
 
 

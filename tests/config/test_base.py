@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.config.base import parse, parse_settings
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import BaselineConfig, PatchAttentionConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
@@ -144,7 +144,8 @@ def test_all_mistakes_are_listed_at_once() -> None:
     assert str(error.value).splitlines() == [
         "3 mistakes:",
         "  configuration key 'features.chunk': Input should be greater than or equal to 1 (x.yaml); it was 0",
-        "  configuration key 'captioners.a.backbone': Field required (x.yaml); it was {}",
+        "  configuration key 'captioners.a.backbone': Field required (x.yaml); "
+        'it was {"architecture": "patch_attention"}',
         "  unknown configuration key 'sed' (x.yaml); did you mean 'seed'?",
     ]
     values = {"run": {"captioners": ["no"], "rerankings": ["non"]}}
@@ -156,19 +157,25 @@ def test_a_key_of_another_architecture_is_a_mistake_that_names_this_architecture
     values = {"backbone": "vit", "architecture": "baseline", "heads": 8, "attention_dim": 999, "layers": 7}
     with pytest.raises(UserError) as error:
         parse(ExperimentConfig, {"captioners": {"a": values}}, "x.yaml")
-    assert [line.partition(" (x.yaml)")[0].strip() for line in str(error.value).splitlines()] == [
+    here = "(x.yaml); here, architecture is baseline"
+    assert str(error.value).splitlines() == [
         "3 mistakes:",
-        "configuration key 'captioners.a': layers needs architecture transformer, not baseline",
-        "configuration key 'captioners.a': heads needs architecture transformer, not baseline",
-        "configuration key 'captioners.a': attention_dim needs architecture patch_attention, not baseline",
+        f"  configuration key 'captioners.a.heads' needs architecture transformer {here}",
+        f"  configuration key 'captioners.a.attention_dim' needs architecture patch_attention {here}",
+        f"  configuration key 'captioners.a.layers' needs architecture transformer {here}",
     ]
+    with pytest.raises(UserError, match="'architecture' must be one of 'patch_attention', 'baseline', 'transformer'"):
+        parse(ExperimentConfig, {"captioners": {"a": {"backbone": "vit", "architecture": "bas"}}}, "x.yaml")
+    with pytest.raises(UserError, match=r"key 'captioners.a.training.phases\[0\].epochs': it must be a whole number"):
+        values = {"architecture": "transformer", "backbone": "vit", "training": {"phases": {"epochs": "a"}}}
+        parse(ExperimentConfig, {"captioners": {"a": values}}, "x.yaml")
 
 
 def test_the_settings_of_a_job_have_only_the_keys_of_the_choices() -> None:
-    captioner = CaptionerConfig(backbone="vit", architecture="baseline").canonical()
+    captioner = BaselineConfig(backbone="vit").canonical()
     assert not captioner.keys() & {"heads", "layers", "attention_dim", "scoring", "output_dim"}
     assert not captioner["training"]["phases"][0].keys() & {"samples", "temperature"}
-    assert parse(CaptionerConfig, captioner, "x.yaml").canonical() == captioner
+    assert parse(BaselineConfig, captioner, "x.yaml").canonical() == captioner
     sampling = DecodingConfig(sampling=SamplingConfig()).canonical()
     assert "beam_size" not in sampling
     assert "temperature" in sampling["sampling"]
@@ -176,7 +183,7 @@ def test_the_settings_of_a_job_have_only_the_keys_of_the_choices() -> None:
 
 def test_one_phase_needs_no_list() -> None:
     one, listed = (
-        parse(CaptionerConfig, {"backbone": "vit", "training": {"phases": phases}}, "x.yaml")
+        parse(PatchAttentionConfig, {"backbone": "vit", "training": {"phases": phases}}, "x.yaml")
         for phases in ({"epochs": 3}, [{"epochs": 3}])
     )
     assert one == listed

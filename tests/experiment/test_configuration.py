@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from vitcapr.config.base import Section, parse
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
@@ -30,7 +30,7 @@ def test_the_values_of_config_yaml_are_the_defaults() -> None:
     default = ExperimentConfig().canonical()
     named = ("captioners", "decodings", "retrievers", "rerankings", "run")
     assert {k: v for k, v in shown.items() if k not in named} == {k: v for k, v in default.items() if k not in named}
-    assert shown["captioners"]["default"] == CaptionerConfig(backbone="vit").canonical()
+    assert shown["captioners"]["default"] == PatchAttentionConfig(backbone="vit").canonical()
     assert shown["decodings"]["default"] == DecodingConfig().canonical()
     assert shown["retrievers"]["default"] == RetrieverConfig(backbone="vit").canonical()
     assert shown["rerankings"]["reranked"] == RerankingConfig(decoding="beam", retriever="recommended").canonical()

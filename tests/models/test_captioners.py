@@ -1,13 +1,14 @@
 """The captioners: one word at a time equals all at once, and nothing leaks from padding or from the future."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from tests.models.untrained import untrained
-from vitcapr.config.captioner import CaptionerConfig
+from tests.models.untrained import configured, untrained
+from vitcapr.config.captioner import AnyCaptionerConfig
+from vitcapr.config.mistakes import choices_of, sections_in
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
@@ -45,7 +46,7 @@ IMAGES = torch.tensor([0, 0, 1])
 
 
 def test_every_architecture_is_configured_built_and_tested() -> None:
-    names = set(get_args(CaptionerConfig.model_fields["architecture"].annotation))
+    names = choices_of(sections_in(AnyCaptionerConfig)).keys()
     assert names == CAPTIONERS.keys() == {each["kind"] for each in ARCHITECTURES}
 
 
@@ -53,7 +54,7 @@ def test_every_architecture_is_configured_built_and_tested() -> None:
 @torch.no_grad()
 def test_the_configuration_says_what_the_model_takes_and_gives(kind: Any, features: dict[str, Tensor]) -> None:
     """Else a captioner that attends would be decoded without a figure of its attention."""
-    chosen = CaptionerConfig(backbone="vit", architecture=kind)
+    chosen = configured(kind)
     model = untrained(kind, VOCABULARY, FEATURES)
     memory = model.eval().encode(features)
     attention = model.step(memory, model.initial_state(memory), torch.full((2, 1), 1)).attention

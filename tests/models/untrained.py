@@ -3,10 +3,19 @@
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
+
+
+def configured(kind: Any, **settings: Any) -> AnyCaptionerConfig:
+    """The section of a captioner."""
+    config: AnyCaptionerConfig = TypeAdapter(AnyCaptionerConfig).validate_python(
+        {"backbone": "vit", "architecture": kind, **settings}
+    )
+    return config
 
 
 def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) -> dict[str, Any]:
@@ -14,7 +23,7 @@ def architecture(kind: Any, vocabulary: int, feature_dim: int, **settings: Any) 
     if kind == "patch_attention":
         settings = {"attention_dim": 256, "scoring": "tanh", "init_from_cls": False, **settings}
     sizes = {"kind": kind, "vocabulary": vocabulary, "feature_dim": feature_dim}
-    return sizes | CaptionerConfig(backbone="vit", architecture=kind, **settings).arguments()
+    return sizes | configured(kind, **settings).arguments()
 
 
 def untrained(kind: Any, vocabulary: int, feature_dim: int, seed: int = 0, **settings: Any) -> Captioner:

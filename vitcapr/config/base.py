@@ -1,12 +1,14 @@
 """Base classes and parser of the configuration: unknown keys are errors, and values are immutable."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -37,6 +39,11 @@ class Only:
         return " ".join([self.key, " or ".join("null" if value is None else str(value) for value in self.values)])
 
 
+def with_default(key: str, value: str) -> BeforeValidator:
+    """For a union of sections that ``key`` discriminates: the value of the key where it is left out."""
+    return BeforeValidator(lambda section: {key: value, **section} if isinstance(section, Mapping) else section)
+
+
 def conditions(section: type["Section"]) -> dict[str, list[Only]]:
     """The conditions of each key that has some."""
     marks = {
@@ -51,6 +58,9 @@ class Section(BaseModel):
 
     A key whose condition (:class:`Only`) does not hold is an error, and is not part of the serialised section.
     """
+
+    chosen_by: ClassVar[str | None] = None
+    """For a section of a union: the key whose value tells which section it is."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

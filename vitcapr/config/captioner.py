@@ -1,16 +1,11 @@
 """Configuration of a captioner and of its training."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Only, conditions
+from vitcapr.config.base import Only, with_default
 from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
-
-_SIZES = ("embedding_dim", "hidden_dim", "dropout")
-"""The keys that the models of all architectures take."""
-_ATTENTION = Only("architecture", "patch_attention")
-_TRANSFORMER = Only("architecture", "transformer")
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -54,50 +49,72 @@ class CaptionerTrainingConfig(SharedTrainingConfig):
 
 
 class CaptionerConfig(TrainedConfig):
+    """The keys that all architectures have."""
+
+    chosen_by = "architecture"
+    attends: ClassVar[bool] = True
+    """Whether the model attends to patches at every word. Attention figures, roll-out and grounding need this."""
+
+    architecture: str
+    """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
+    patches."""
     backbone: str
     """Name of an entry of backbones."""
     layer: Layer = None
     """Hidden layer of the backbone to read, one of its layers; null: the output of the backbone."""
     start_from: str | None = None
     """Name of another captioner of the same architecture; training starts from its weights."""
-    architecture: Literal["baseline", "patch_attention", "transformer"] = "patch_attention"
-    """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
-    patches."""
     embedding_dim: int = Field(128, ge=1)
     """Width of the word embedding; of a transformer, also of its layers."""
     word_vectors: str | None = None
     """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
     """Width of the LSTM state; of a transformer, the hidden width of its feed-forward sublayers."""
-    layers: Annotated[int, _TRANSFORMER] = Field(2, ge=1)
-    """Number of layers."""
-    heads: Annotated[int, _TRANSFORMER] = Field(4, ge=1)
-    """Number of attention heads. embedding_dim must be a multiple of it."""
-    attention_dim: Annotated[int, _ATTENTION] = Field(128, ge=1)
-    scoring: Annotated[Literal["tanh", "relu", "bilinear"], _ATTENTION] = "bilinear"
-    """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
-    section; bilinear: word times patch, a fraction of the arithmetic."""
-    init_from_cls: Annotated[bool, _ATTENTION] = True
-    """Start the LSTM from the CLS vector; false: from zeros."""
-    output_dim: Annotated[int | None, _ATTENTION] = Field(None, ge=1)
-    """Width of a hidden layer between [context, h] and the vocabulary; null: no hidden layer (ViTCap-R on MS COCO)."""
-    output_activation: Annotated[Literal["tanh", "relu"], _ATTENTION] = "tanh"
-    """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
     dropout: float = Field(0.2, ge=0, lt=1)
     training: CaptionerTrainingConfig = CaptionerTrainingConfig()
 
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of its model that come from the configuration, not from the data."""
+        sizes = {"embedding_dim", "hidden_dim", "dropout"}
+        return self.model_dump(include=sizes | (type(self).model_fields.keys() - CaptionerConfig.model_fields.keys()))
+
+
+class BaselineConfig(CaptionerConfig):
+    attends = False
+
+    architecture: Literal["baseline"] = "baseline"
+
+
+class PatchAttentionConfig(CaptionerConfig):
+    architecture: Literal["patch_attention"] = "patch_attention"
+    attention_dim: int = Field(128, ge=1)
+    scoring: Literal["tanh", "relu", "bilinear"] = "bilinear"
+    """Attention score. tanh: equation 2 of the ViTCap-R paper; relu: Linear - ReLU - Linear, as in the paper's training
+    section; bilinear: word times patch, a fraction of the arithmetic."""
+    init_from_cls: bool = True
+    """Start the LSTM from the CLS vector; false: from zeros."""
+    output_dim: int | None = Field(None, ge=1)
+    """Width of a hidden layer between [context, h] and the vocabulary; null: no hidden layer (ViTCap-R on MS COCO)."""
+    output_activation: Literal["tanh", "relu"] = "tanh"
+    """Activation of that hidden layer; relu: ViTCap-R on Flickr8k."""
+
+
+class TransformerConfig(CaptionerConfig):
+    architecture: Literal["transformer"] = "transformer"
+    layers: int = Field(2, ge=1)
+    """Number of layers."""
+    heads: int = Field(4, ge=1)
+    """Number of attention heads. embedding_dim must be a multiple of it."""
+
     @model_validator(mode="after")
     def _heads_share_the_width(self) -> Self:
-        if self.architecture == "transformer" and (self.embedding_dim % self.heads or self.embedding_dim % 2):
+        if self.embedding_dim % self.heads or self.embedding_dim % 2:
             raise ValueError(f"embedding_dim {self.embedding_dim} must be even and a multiple of heads, {self.heads}")
         return self
 
-    @property
-    def attends(self) -> bool:
-        """Whether it attends to patches at every word. Attention figures, roll-out and grounding need this."""
-        return self.architecture != "baseline"
 
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of its model that come from the configuration, not from the data."""
-        own = {name for name in type(self).model_fields if name in _SIZES or name in conditions(type(self))}
-        return self.model_dump(include=own)
+AnyCaptionerConfig = Annotated[
+    PatchAttentionConfig | BaselineConfig | TransformerConfig,
+    Field(discriminator="architecture"),
+    with_default("architecture", "patch_attention"),
+]

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from vitcapr.config.alignment import AlignmentConfig
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.complete import complete
 from vitcapr.config.consistency import contradictions
 from vitcapr.config.data import DataConfig
@@ -79,7 +79,7 @@ class ExperimentConfig(Section):
     features: FeaturesConfig = FeaturesConfig()
     pixels: PixelsConfig = PixelsConfig()
     tags: TagsConfig = TagsConfig()
-    captioners: dict[CaptionerName, CaptionerConfig] = {}
+    captioners: dict[CaptionerName, AnyCaptionerConfig] = {}
     decodings: dict[Name, DecodingConfig] = {}
     text_encoders: dict[Name, TextEncoderConfig] = {}
     retrievers: dict[ModelName, RetrieverConfig] = {}

@@ -24,6 +24,7 @@ _PLAIN = {
     "string_type": "it must be a text",
     "bool_parsing": "it must be true or false",
     "bool_type": "it must be true or false",
+    "model_attributes_type": "it must be a section, with keys of its own",
 }
 """What pydantic says in terms of Python, by the type of its error."""
 
@@ -37,16 +38,22 @@ def mistakes(model: type[BaseModel], values: Any, error: ValidationError) -> Ite
             f"give it one: {section}: {{NAME: {{{next(iter(values[section]))}: ..., ...}}}}",
         )
     for problem in error.errors():
-        location = tuple(part for part in problem["loc"] if part != _OF_A_KEY)
+        location, choices, choice = _place(model, tuple(part for part in problem["loc"] if part != _OF_A_KEY))
         if location and location[0] in unnamed:
             continue
         key = spelled(location)
         if problem["type"] == "extra_forbidden":
+            if owners := [value for value, section in choices.items() if location[-1] in section.model_fields]:
+                name = choices[owners[0]].chosen_by  # type: ignore[attr-defined]
+                yield f"configuration key '{key}' needs {name} {' or '.join(owners)}", f"here, {name} is {choice}"
+                continue
             meant = meant_key(model, values, location)
             remedy = f"did you mean '{spelled(meant)}'?" if meant else "`vitcapr config parameters` lists the keys"
             yield f"unknown configuration key '{key}'", remedy
             continue
         said = _PLAIN.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+        if problem["type"] == "union_tag_invalid":
+            said = f"{problem['ctx']['discriminator']} must be one of {problem['ctx']['expected_tags']}"
         for message in said.split("\n"):
             if key:
                 yield (
@@ -61,11 +68,59 @@ def _unnamed(model: type[BaseModel], values: Any) -> Iterator[str]:
     """The sections of named definitions that hold the keys of one definition instead."""
     for section, field in model.model_fields.items():
         given = values.get(section) if isinstance(values, Mapping) else None
-        definition = get_args(field.annotation)[1] if get_origin(field.annotation) is dict else None
-        if isinstance(given, Mapping) and isinstance(definition, type) and issubclass(definition, BaseModel):
-            is_definition = any(not isinstance(value, Mapping) for value in given.values())
-            if is_definition and given.keys() <= definition.model_fields.keys():
-                yield section
+        definitions = sections_in(get_args(field.annotation)[1]) if get_origin(field.annotation) is dict else []
+        if not isinstance(given, Mapping) or all(isinstance(value, Mapping) for value in given.values()):
+            continue
+        if any(given.keys() <= definition.model_fields.keys() for definition in definitions):
+            yield section
+
+
+def sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """The sections that a value may be: several for a union, none for a list or for names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (dict, list):
+        return []
+    return [section for part in get_args(annotation) for section in sections_in(part)]
+
+
+def choices_of(sections: Sequence[Any]) -> dict[str, type[BaseModel]]:
+    """The sections of a union by the value of the key that tells them apart, ``chosen_by``."""
+    return {
+        value: section for section in sections for value in get_args(section.model_fields[section.chosen_by].annotation)
+    }
+
+
+def _place(annotation: Any, location: Location) -> tuple[Location, dict[str, type[BaseModel]], object]:
+    """A location as the user writes it; and, if it is a key of a union's section, its choices and the chosen one.
+
+    pydantic adds the choice to the location, after the key of the section.
+    """
+    path: list[int | str] = []
+    choices: dict[str, type[BaseModel]] = {}
+    choice: object = None
+    for place, part in enumerate(location):
+        sections = sections_in(annotation)
+        if len(sections) > 1:
+            choices, choice = choices_of(sections), part
+            annotation = choices[str(part)]
+            continue
+        path.append(part)
+        if place < len(location) - 1:
+            choices = {}
+        if sections:
+            field = sections[0].model_fields.get(str(part))
+            annotation = None if field is None else field.annotation
+        else:
+            annotation = next(iter(_values_in(annotation)), None)
+    return tuple(path), choices, choice
+
+
+def _values_in(annotation: Any) -> list[Any]:
+    """What the values of a list, or of names, may be."""
+    if get_origin(annotation) in (dict, list):
+        return [get_args(annotation)[-1]]
+    return [inner for part in get_args(annotation) for inner in _values_in(part)]
 
 
 def spelled(location: Location) -> str:
@@ -118,11 +173,18 @@ def _is_mentioned(values: Any, section: Location) -> bool:
 def _keys(annotation: Any, values: Any, path: Location = ()) -> Iterator[Location]:
     """Every key of a configuration; of named definitions those that ``values`` name, of lists the first entry and those
     that ``values`` have."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for name, field in annotation.model_fields.items():
+    sections = sections_in(annotation)
+    if len(sections) > 1:
+        choices = choices_of(sections)
+        chosen = values.get(sections[0].chosen_by) if isinstance(values, Mapping) else None  # type: ignore[attr-defined]
+        sections = [choices[chosen]] if chosen in choices else sections
+    for section in sections:
+        for name, field in section.model_fields.items():
             yield (*path, name)
             yield from _keys(field.annotation, values.get(name) if isinstance(values, Mapping) else None, (*path, name))
-    elif get_origin(annotation) is dict:
+    if sections:
+        return
+    if get_origin(annotation) is dict:
         for name, value in values.items() if isinstance(values, Mapping) else ():
             yield from _keys(get_args(annotation)[1], value, (*path, name))
     elif get_origin(annotation) is list:

@@ -32,23 +32,49 @@ def parameters_text() -> str:
 def _sections(
     section: Mapping[str, Any], known: Mapping[str, Any], place: str
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every section below ``section``, itself first, with the path of its key."""
+    """Every section below ``section``, itself first, with the path of its key.
+
+    Of a union, the keys that all sections have come first, then those of each choice.
+    """
     yield place, section
     for key, field in section["properties"].items():
-        for path, name in _references(field, f"{place}.{key}" if place else key):
-            yield from _sections(known[name], known, path)
+        for path, names, chosen_by in _references(field, f"{place}.{key}" if place else key):
+            choices = [known[name] for name in names]
+            if chosen_by is None:
+                yield from _sections(choices[0], known, path)
+                continue
+            shared = dict(choices[0]["properties"])
+            for choice in choices[1:]:
+                shared = {key: value for key, value in shared.items() if choice["properties"].get(key) == value}
+            values = [choice["properties"][chosen_by] for choice in choices]
+            listed = [value for each in values for value in each.get("enum", [each.get("const")])]
+            names_it = {**values[0], "enum": listed}
+            yield from _sections({**choices[0], "properties": {chosen_by: names_it, **shared}}, known, path)
+            for value, choice in zip(values, choices, strict=True):
+                own = {key: each for key, each in choice["properties"].items() if key not in {chosen_by, *shared}}
+                if own:
+                    title = f"{path} with {chosen_by} {' or '.join(value.get('enum', [value.get('const')]))}"
+                    yield from _sections({"properties": own}, known, title)
 
 
-def _references(field: Mapping[str, Any], place: str) -> Iterator[tuple[str, str]]:
-    """The sections that a field holds: the path of each, and its name among the definitions."""
+def _references(field: Mapping[str, Any], place: str) -> Iterator[tuple[str, list[str], str | None]]:
+    """The sections that a field holds: the path of each, and its name among the definitions; of a union all names, and
+    the key that chooses."""
+    if "discriminator" in field:
+        yield place, [_name(choice) for choice in field["anyOf"]], field["discriminator"]["propertyName"]
+        return
     if "$ref" in field:
-        yield place, field["$ref"].rpartition("/")[2]
+        yield place, [_name(field)], None
     for choice in field.get("anyOf", []):
         yield from _references(choice, place)
     if isinstance(field.get("additionalProperties"), dict):
         yield from _references(field["additionalProperties"], f"{place}.NAME")
     if isinstance(field.get("items"), dict):
         yield from _references(field["items"], f"{place}[]")
+
+
+def _name(reference: Mapping[str, Any]) -> str:
+    return str(reference["$ref"].rpartition("/")[2])
 
 
 def _table(section: Mapping[str, Any], known: Mapping[str, Any]) -> Table:
@@ -65,7 +91,7 @@ def _table(section: Mapping[str, Any], known: Mapping[str, Any]) -> Table:
 def _type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """The type of a value, in words."""
     if "$ref" in field:
-        target = known[field["$ref"].rpartition("/")[2]]
+        target = known[_name(field)]
         return "section" if "properties" in target else _type(target, known)
     if "enum" in field or "const" in field:
         return ", ".join(f"`{value}`" for value in field.get("enum", [field.get("const")]))

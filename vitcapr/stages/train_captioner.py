@@ -5,7 +5,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.captioner import CaptionerConfig
+from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.formats.kinds import (
     FeaturesFile,
     ManifestFile,
@@ -20,7 +20,7 @@ from vitcapr.progress import Reporter
 
 
 class TrainCaptionerSettings(StageSettings):
-    captioner: CaptionerConfig
+    captioner: AnyCaptionerConfig
     seed: int = Field(0, ge=0)
     """The seed of the captioner, or that of the experiment if the captioner sets none."""
 

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from tests.models.untrained import configured
 from vitcapr.config.base import Section
-from vitcapr.config.captioner import CaptionerConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
@@ -21,7 +21,7 @@ def card(folder: Path, settings: Section, **score: float) -> Path:
 
 
 def captioner_card(folder: Path, **model: Any) -> Path:
-    captioner = CaptionerConfig.model_validate({"backbone": "vit", **model})
+    captioner = configured(**{"kind": "patch_attention", **model})
     return card(folder, TrainCaptionerSettings(captioner=captioner), validation_loss=2.5)
 
 
