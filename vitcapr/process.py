@@ -1,4 +1,4 @@
-"""How a process uses the cores and the memory of its machine. It is said before torch is imported."""
+"""How a process uses the cores and the memory of its machine, and which process of a training it is. Needs no torch."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The numbers of mallopt(3).
 
 
 def prepare_process() -> None:
-    """Let waiting threads sleep soon, and let freed memory stay with the process.
+    """Let waiting threads sleep soon, and let freed memory stay with the process. Call it before torch is imported.
 
     GNU's allocator gives a freed block of more than 32 MB back to the system. The next tensor of this size is new
     memory, and the system fills each of its pages with zeros. Here, blocks of up to a GiB stay and are used again.
@@ -23,3 +23,12 @@ def prepare_process() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # Other systems have none.
     if mallopt is not None and mallopt(_MMAP_THRESHOLD, _KEPT_BYTES):  # An older one may refuse, and nothing changes.
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def is_started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def is_first_process() -> bool:
+    """Whether this process reports and writes: the first that torchrun started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from tests.commands.conftest import write_backbones
-from vitcapr.commands import trial
+from vitcapr.commands import estimate
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import Experiment
 
@@ -19,7 +19,7 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr("tempfile.tempdir", None)
     (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(trial, "IMAGES", 8)
+    monkeypatch.setattr(estimate, "IMAGES", 8)
     write_backbones(tmp_path)
     (tmp_path / "images").mkdir()
     lines = ["image,caption,split"]
@@ -33,7 +33,7 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
         "backbones": {"noise": {"source": "noise-vit", "dtype": "float32"}},
         "captioners": {"mine": {"backbone": "noise", "hidden_dim": 4, "training": {"phases": phases}}},
     }
-    found = list(trial.trial_lines(Experiment.from_config(values), Counter(train=8, validation=8)))
+    found = list(estimate.trial_lines(Experiment.from_config(values), Counter(train=8, validation=8)))
     assert [line.split(": ")[0] for line in found[:-1]] == ["images read", "features of noise", "training of mine"]
     assert "by a trial on 8 images" in found[-1]
     assert list((tmp_path / "tmp").iterdir()) == []
@@ -43,4 +43,4 @@ def test_a_trial_takes_the_long_stages_in_turn_and_leaves_nothing(
 def test_the_demo_has_no_backbone_to_try() -> None:
     experiment = Experiment.from_config({"captioners": {"mine": {"backbone": "vit"}}})
     with pytest.raises(UserError, match="a trial needs a backbone that is trained already"):
-        list(trial.trial_lines(experiment, Counter(train=4000)))
+        list(estimate.trial_lines(experiment, Counter(train=4000)))

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.options import Log
-from vitcapr.commands.program import typed
+from vitcapr.commands.program import Log, typed
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.described import described
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 import yaml
 
-from vitcapr.commands.estimate import backbone_lines, sizes_of_splits
-from vitcapr.commands.options import Configfiles
+from vitcapr.commands.estimate import backbone_lines, sizes_of_splits, trial_lines
+from vitcapr.commands.program import Configfiles
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
@@ -53,8 +53,6 @@ def check(
         f"{len(selection.retrievers)} retriever(s), {runs} set(s) of captions"
     )
     if trial:
-        from vitcapr.commands.trial import trial_lines
-
         for line in trial_lines(experiment, sizes):
             print(line, flush=True)
 

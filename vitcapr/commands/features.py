@@ -1,6 +1,7 @@
 """Look at, check, convert, and move feature stores."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.commands.feature_import import import_store
-from vitcapr.commands.feature_stats import stats
 from vitcapr.commands.feature_transfer import pull, push
-from vitcapr.commands.options import Sealed
+from vitcapr.commands.program import Arrays, Sealed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ app = typer.Typer(
 app.command()(push)
 app.command()(pull)
 app.command("import")(import_store)
-app.command()(stats)
 
 
 class Format(StrEnum):
@@ -104,6 +103,37 @@ def export(
             write(store, output, tracker.advance)
 
 
+@app.command()
+def stats(
+    sealed: Sealed,
+    arrays: Arrays = None,
+    duplicates: Annotated[int, typer.Option(min=0, help="Number of nearest pairs to list; 0 for none.")] = 10,
+    scheduler: Annotated[
+        str, typer.Option(help="threads, synchronous, or the address of dask's scheduler: tcp://HOST:8786")
+    ] = "threads",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A JSON file for all numbers.")] = None,
+) -> None:
+    """Print mean, variance, principal components, dead dimensions, vector lengths and near duplicates of a store."""
+    from vitcapr.files import write_json
+    from vitcapr.store.reader import open_features
+
+    with open_features(sealed.resolve()) as store:
+        names = arrays.split(",") if arrays else list(store)
+        for name in names:
+            if name not in store.arrays:
+                raise UserError(f"the store has no array '{name}'", where=sealed, remedy=f"it has {', '.join(store)}")
+        from vitcapr.formats.terminal import print_listing
+        from vitcapr.store.statistics import statistics, statistics_tables
+
+        with _scheduler(scheduler):
+            found = {name: statistics(store, name, duplicates) for name in names}
+        if output is not None:
+            write_json(output, {"fingerprint": store.fingerprint, "arrays": found})
+        backbone = str(store.attributes["backbone"])
+    for table in statistics_tables({backbone: found}):
+        print_listing(table)
+
+
 def _of_network(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What computed the features; nothing for decoded pixels."""
     if "backbone" not in origin:
@@ -154,3 +184,28 @@ def _preprocessing(values: dict[str, object]) -> str:
     if values["crop"]:
         parts.append(f"crop {values['crop']}")
     return ", ".join([*parts, f"mean {values['mean']}", f"std {values['std']}"])
+
+
+@contextmanager
+def _scheduler(name: str) -> Iterator[None]:
+    if "://" not in name:
+        if name not in ("threads", "synchronous"):
+            raise UserError(
+                f"no scheduler '{name}'", remedy="threads, synchronous, or an address such as tcp://HOST:8786"
+            )
+        import dask
+        from dask.diagnostics import ProgressBar
+
+        with dask.config.set(scheduler=name), ProgressBar(minimum=2.0):
+            yield
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
+    try:
+        client = Client(name, timeout="10s")
+    except OSError as error:
+        raise UserError("no scheduler answers there", where=name) from error
+    with client:
+        yield

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.options import ManifestFile
 from vitcapr.data.pairs.export import export_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
@@ -22,7 +21,7 @@ def _commands() -> None:
 
 @app.command()
 def export(
-    manifest: ManifestFile,
+    manifest: Annotated[Path, typer.Option(help="manifest.json of the data set")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The table to write: .csv, .tsv or .jsonl.")],
     base64: Annotated[
         bool,

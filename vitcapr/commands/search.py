@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vitcapr.commands.options import AugmentedViews, Device, NamedBackbone, OwnVocabulary
-from vitcapr.commands.program import typed
+from vitcapr.commands.program import Device, NamedBackbone, OwnVocabulary, typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -36,7 +35,12 @@ def main(
     features: Annotated[
         Path | None, typer.Option(help="manifest.json of the image features, if not the experiment's own.")
     ] = None,
-    augmented_views: AugmentedViews = None,
+    augmented_views: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="manifest.json of the features of an augmented view, if not the experiment's own; once for each view."
+        ),
+    ] = None,
     vocabulary: OwnVocabulary = None,
     text_features: Annotated[
         Path | None, typer.Option(help="manifest.json of the text features, if not the experiment's own.")

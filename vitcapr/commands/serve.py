@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from PIL import Image
 
-from vitcapr.commands.options import Device, NamedBackbone
-from vitcapr.commands.program import typed
+from vitcapr.commands.program import Device, NamedBackbone, typed
 
 
 def main(

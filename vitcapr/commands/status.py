@@ -5,12 +5,12 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vitcapr.commands.options import Configfiles
-from vitcapr.commands.program import typed
+from vitcapr.commands.program import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.changes import code_changes, differences
 from vitcapr.pipeline.dry_run import dry_run
@@ -66,10 +66,38 @@ def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
     backbones = dict.fromkeys(job.name.split()[1].partition("/")[0] for job in jobs if job.rule == "extract")
     if not backbones or any(job.rule in ("data", "train_backbone") for job in jobs):
         return []
-    from vitcapr.commands.images_to_extract import images_to_extract  # It loads torch and transformers.
-
     counts = {name: images_to_extract(experiment, name) for name in backbones}
     return [f"{name}: {count}" for name, count in counts.items() if count is not None]
+
+
+def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
+    """``100 of 600 images to extract``; None if the backbone is not in a local folder.
+
+    The manifest of the data set has to be up to date.
+
+    Raises:
+        UserError: the manifest or the backbone is damaged.
+    """
+    from vitcapr.building.image_recipe import image_recipe
+    from vitcapr.encoders.precision import resolve_device
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.pipeline.code import code_hash, stage_code
+    from vitcapr.pipeline.paths import stores_root
+    from vitcapr.pipeline.records import CODE_DIGESTS
+    from vitcapr.store.known_rows import KnownRows
+
+    config, results = experiment.config, experiment.results
+    if not experiment.selection.is_trained(backbone) and not experiment.features.backbone_files(backbone):
+        return None
+    device = resolve_device(config.features.device)
+    recipe = image_recipe(config.backbones[backbone], experiment.features.source_of(backbone), device)
+    code = code_hash(stage_code("vitcapr.stages.extract", remembered=results / CODE_DIGESTS))
+    digests = read_manifest(Path(experiment.manifest)).images["sha256"].tolist()
+    known = KnownRows.none(len(digests), config.features.chunk)
+    if config.features.reuse:
+        wanted = {**recipe.attributes, "code": code}
+        known = KnownRows.find(stores_root(results), wanted, digests, config.features.chunk)
+    return f"{int((known.source < 0).sum())} of {len(digests)} images to extract"
 
 
 def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> list[str]:

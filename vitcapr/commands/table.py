@@ -1,11 +1,15 @@
 """The score table of a summary, on the terminal."""
 
-from vitcapr.commands.options import Summary
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
 
 
-def main(summary: Summary) -> None:
+def main(summary: Annotated[Path, typer.Argument(help="summary.csv")]) -> None:
     """Print the scores of an experiment, or of all."""
     if not summary.is_file():
         raise UserError("no such file", where=summary, remedy="run snakemake, or name a summary.csv")

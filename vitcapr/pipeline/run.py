@@ -27,8 +27,8 @@ from vitcapr.pipeline.intact import check_as_written
 from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, described, experiment_of_log, record_of_log
 from vitcapr.pipeline.result_cache import ResultCache, key_of, result_cache_of
 from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
+from vitcapr.process import is_first_process, is_started_by_torchrun
 from vitcapr.progress import Reporter
-from vitcapr.torchrun import is_first_process, is_started_by_torchrun
 
 
 @dataclass(frozen=True)

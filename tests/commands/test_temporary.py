@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.temporary import PREFIX, remove_abandoned, temporary_files
+from vitcapr.commands import program
+from vitcapr.commands.program import TEMPORARY, remove_abandoned, temporary_files
 
 HOLDING = """
 import sys, tempfile
-from vitcapr.temporary import temporary_files
+from vitcapr.commands.program import temporary_files
 with temporary_files():
     print(tempfile.mkdtemp(), flush=True)
     sys.stdin.read()
@@ -36,30 +37,21 @@ def test_temporary_files_lie_in_one_folder_and_go_with_it(system: Path) -> None:
     assert tempfile.gettempdir() == str(system)
 
 
-def test_only_the_folders_of_killed_commands_are_removed(system: Path) -> None:
+def test_only_the_folders_of_killed_commands_are_removed(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed, living = (
         subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     )
     folders = [Path(process.stdout.readline().strip()) for process in (killed, living) if process.stdout]
-    foreign = system / f"{PREFIX}of-a-person"
+    foreign = system / f"{TEMPORARY}of-a-person"
     foreign.mkdir()
     killed.send_signal(signal.SIGKILL)
     killed.wait()
+    remove_abandoned()
+    assert [folder.exists() for folder in folders] == [True, True]  # Within a moment, a new folder may have no lock.
+    monkeypatch.setattr(program, "_MOMENT", 0)
     remove_abandoned()
     assert [folder.exists() for folder in folders] == [False, True]
     assert foreign.exists()
     living.communicate("")
     assert not folders[1].parent.exists()
-
-
-def test_the_folder_of_a_command_that_was_killed_before_it_had_the_lock_is_removed(system: Path) -> None:
-    empty, full, new = (system / f"{PREFIX}{name}" for name in ("empty", "full", "new"))
-    for folder in (empty, full, new):
-        folder.mkdir()
-        (folder / ".lock").touch()
-    (full / "of a person").touch()
-    for folder in (empty, full):
-        os.utime(folder, (0, 0))
-    remove_abandoned()
-    assert [folder.exists() for folder in (empty, full, new)] == [False, True, True]
