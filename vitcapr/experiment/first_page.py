@@ -11,7 +11,7 @@ from vitcapr.experiment.finetuning import FinetuningStages
 from vitcapr.experiment.retrieval import RetrievalStages
 from vitcapr.experiment.selection import TEST, Selection
 from vitcapr.files import canonical_json
-from vitcapr.report.first_page.template import TEMPLATE
+from vitcapr.report.first_page import TEMPLATE
 from vitcapr.studies.papers.numbers import published_files
 
 

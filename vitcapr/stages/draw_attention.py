@@ -44,35 +44,23 @@ def draw_attention(
 ) -> None:
     """Draw the attention at each word of a caption, or at chosen words, for chosen images, or for images sampled from
     those with the longest captions."""
-    from vitcapr.data.images import ImageSource
     from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.report.figures.attended import check_words, choose_attended, shown_words
     from vitcapr.report.figures.attention import attended_words
-    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.examples import check_words, choose_attended, open_images, positions_of_words
     from vitcapr.report.figures.style import save_pictures
 
-    data, figures, wanted = read_manifest(manifest), {}, settings.figures
-    words = wanted.attended_words
+    data, table, figures, wanted = read_manifest(manifest), read_attention(attention), {}, settings.figures
+    words, count = wanted.attended_words, wanted.attended
     check_words(words, Vocabulary.read(vocabulary).words)
-    chosen = choose_attended(
-        data,
-        split,
-        captions,
-        read_attention(attention),
-        wanted.attended,
-        wanted.seed,
-        wanted.attended_images,
-        words,
-    )
-    with ImageSource(data.image_root) as source:
+    chosen = choose_attended(data, split, captions, table, count, wanted.seed, wanted.attended_images, words)
+    with open_images(data) as read:
         for number, (row, caption, weights) in enumerate(chosen, start=1):
             report.line(f"attention-{number}: image {caption.image_id}, {caption.caption}")
             if words and not set(words) & set(caption.tokens):
                 report.line(f"attention-{number}: the caption has none of {', '.join(words)}; all its words are drawn")
-            shown = shown_words(caption.tokens, words)
-            figures[f"attention-{number}"] = attended_words(
-                read_picture(data, source, row), [caption.tokens[place] for place in shown], weights[shown]
-            )
+            shown = positions_of_words(caption.tokens, words)
+            tokens = [caption.tokens[place] for place in shown]
+            figures[f"attention-{number}"] = attended_words(read(row), tokens, weights[shown])
     save_pictures(figures, pictures, report)

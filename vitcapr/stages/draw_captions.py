@@ -35,24 +35,19 @@ def draw_captions(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
-    from vitcapr.data.images import ImageSource
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.captions import Captioned, caption_sheet
-    from vitcapr.report.figures.examples import choose, read_picture, rows_of_split
+    from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
     from vitcapr.report.figures.style import save_pictures
 
     data = read_manifest(manifest)
     written = {name: read_captions(path) for name, path in captions.items()}
     rows = choose(rows_of_split(data, split, written), settings.figures.examples, settings.figures.seed)
-    references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
-    with ImageSource(data.image_root) as source:
+    ids, references = data.images["image_id"], first_references(data, split, language)
+    with open_images(data) as read:
         examples = [
-            Captioned(
-                picture=read_picture(data, source, row),
-                captions=[found[data.images["image_id"].iloc[row]].caption for found in written.values()],
-                reference=str(references.get(row, "")),
-            )
+            Captioned(read(row), [each[ids.iloc[row]].caption for each in written.values()], references.get(row, ""))
             for row in rows
         ]
     save_pictures({"captions": caption_sheet(examples, list(written))}, pictures, report)

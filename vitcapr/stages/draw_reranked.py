@@ -54,13 +54,12 @@ def draw_reranked(
     The images are sampled from those whose caption changed. Each caption is shown with its CIDEr, so that changes for
     the worse appear as often as they occur.
     """
-    from vitcapr.data.images import ImageSource
     from vitcapr.formats.captions import read_captions, read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.inputs import is_oracle
     from vitcapr.metrics.system_cider import system_ciders
-    from vitcapr.report.figures.examples import choose, read_picture, rows_of_split
-    from vitcapr.report.figures.reranked import Reranked, note_on_choice, reranked_sheet
+    from vitcapr.report.figures.captions import Reranked, note_on_choice, reranked_sheet
+    from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
     from vitcapr.report.figures.style import save_pictures
 
     data, old, new = read_manifest(manifest), read_captions(before), read_captions(after)
@@ -69,11 +68,11 @@ def draw_reranked(
     systems = [{image: found[image].caption for image in images} for found in (old, new)]
     ciders = system_ciders(data, split, language, images, systems, TOKENIZER_TIMEOUT)
     changed = [place for place, image in enumerate(images) if old[image].caption != new[image].caption]
-    references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
-    with ImageSource(data.image_root) as source:
+    references = first_references(data, split, language)
+    with open_images(data) as read:
         examples = [
             Reranked(
-                picture=read_picture(data, source, rows[place]),
+                picture=read(rows[place]),
                 before=old[images[place]].tokens,
                 after=new[images[place]].tokens,
                 scores=(float(ciders[0][place]), float(ciders[1][place])),

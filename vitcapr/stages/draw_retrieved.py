@@ -40,32 +40,26 @@ def draw_retrieved(
     pictures: list[Out[FigureFile]],
 ) -> None:
     """Draw randomly selected queries whose first match is wrong, in both directions."""
-    from vitcapr.data.images import ImageSource
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_ranks_of
-    from vitcapr.report.figures.examples import read_picture
-    from vitcapr.report.figures.failures import caption_failures, image_failures
-    from vitcapr.report.figures.retrieval import MissedCaption, MissedImage, image_to_text, text_to_image
+    from vitcapr.report import direction
+    from vitcapr.report.figures.examples import open_images
+    from vitcapr.report.figures.retrieval import failures, image_to_text, text_to_image
     from vitcapr.report.figures.style import save_pictures
 
-    data, shown = read_manifest(manifest), settings.figures
+    data, count, seed = read_manifest(manifest), settings.figures.failures, settings.figures.seed
     embedded = read_embeddings(embeddings, data, split)
     true = read_ranks_of(ranks, embedded)
-    text = data.captions["text"].iloc[embedded.caption_row].tolist()
-    with ImageSource(data.image_root) as source:
+    text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
+    to_text, to_image = direction.image_to_text(embedded), direction.text_to_image(embedded)
+    with open_images(data) as read:
 
-        def picture(position: int) -> "Image":
-            return read_picture(data, source, int(embedded.image_row[position]))
+        def image(position: int) -> "Image":
+            return read(int(embedded.image_row[position]))
 
-        images = [
-            MissedImage(picture(case.query), text[case.wrong], text[case.true], case)
-            for case in image_failures(embedded, true, shown.failures, shown.seed)
-        ]
-        captions = [
-            MissedCaption(text[case.query], picture(case.wrong), picture(case.true), case)
-            for case in caption_failures(embedded, true, shown.failures, shown.seed)
-        ]
+        images = failures(to_text, true.i2t, count, seed, image, text)
+        captions = failures(to_image, true.t2i, count, seed, text, image)
     missed_images, missed_captions = int((true.i2t > 1).sum()), int((true.t2i > 1).sum())
     report.line(f"the first match is wrong for {missed_images} of {len(true.i2t)} images")
     report.line(f"the first match is wrong for {missed_captions} of {len(true.t2i)} captions")

@@ -72,16 +72,14 @@ def draw_rollout(
     of draw_attention."""
     import torch
 
-    from vitcapr.data.images import ImageSource
     from vitcapr.encoders.checkpoints import locate
     from vitcapr.encoders.image_encoders import image_size_of
     from vitcapr.encoders.preprocess import read_preprocessing
     from vitcapr.encoders.rollout import AttendingBackbone
     from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.attended import choose_attended
-    from vitcapr.report.figures.examples import read_picture
-    from vitcapr.report.figures.rollout import Looked, check_grid, rank_correlation, rolled_out_and_attended
+    from vitcapr.report.figures.attention import Looked, check_grid, rank_correlation, rolled_out_and_attended
+    from vitcapr.report.figures.examples import choose_attended, open_images
     from vitcapr.report.figures.style import save_pictures
 
     wanted, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
@@ -91,22 +89,16 @@ def draw_rollout(
         report.line(note)
     model = AttendingBackbone(folder, preprocessing.size, torch.float32)
     check_grid(model.grid, table, attention)
-    cases = []
-    with ImageSource(data.image_root) as images:
-        for row, caption, weights in choose_attended(
-            data,
-            split,
-            captions,
-            table,
-            settings.figures.attended,
-            settings.figures.seed,
-            settings.figures.attended_images,
-            settings.figures.attended_words,
-        ):
-            picture = read_picture(data, images, row)
+    shown, cases = settings.figures, []
+    chosen = choose_attended(
+        data, split, captions, table, shown.attended, shown.seed, shown.attended_images, shown.attended_words
+    )
+    with open_images(data) as read:
+        for row, caption, weights in chosen:
+            picture = read(row)
             seen = torch.from_numpy(preprocessing.prepared(picture)[None])
             rolled = model.roll_out(preprocessing.normalise(seen, torch.float32))[0].numpy()
             cases.append(Looked(picture, caption.tokens, rolled, weights))
-            found = rank_correlation(rolled, weights.mean(axis=0)) if len(weights) else float("nan")
-            report.line(f"image {caption.image_id}: rank correlation of roll-out and attention {found:.2f}")
+            agreement = rank_correlation(rolled, weights.mean(axis=0)) if len(weights) else float("nan")
+            report.line(f"image {caption.image_id}: rank correlation of roll-out and attention {agreement:.2f}")
     save_pictures({"rollout": rolled_out_and_attended(cases)}, pictures, report)

@@ -61,46 +61,42 @@ def draw_side_by_side(
 
     The seed of the figures selects the image and the caption. All captions are in one language.
     """
-    import numpy as np
-
-    from vitcapr.data.images import ImageSource
     from vitcapr.files import write_text
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.direction import image_to_text, text_to_image
+    from vitcapr.report.figures import side_by_side as figures
     from vitcapr.report.figures.embeddings import spaces
-    from vitcapr.report.figures.examples import read_picture
-    from vitcapr.report.figures.random_queries import (
-        captions_found,
-        check_same_rows,
-        images_found,
-        notes_on_choice,
-        random_queries,
-    )
-    from vitcapr.report.figures.side_by_side import captions_side_by_side, found_table, images_side_by_side
+    from vitcapr.report.figures.examples import open_images
     from vitcapr.report.figures.style import save_pictures
 
     data, seed = read_manifest(manifest), settings.figures.seed
     systems = {name: read_embeddings(path, data, split) for name, path in embeddings.items()}
-    check_same_rows(systems)
+    figures.check_same_rows(systems)
     first = next(iter(systems.values()))
-    image, caption = random_queries(first, seed)
-    of_image, of_caption = notes_on_choice(data, first, split, seed)
+    image, caption = figures.random_queries(first, seed)
+    of_image, of_caption = figures.notes_on_choice(data, first, split, seed)
     text = data.captions["text"].iloc[first.caption_row].tolist()
     ids = data.images["image_id"].iloc[first.image_row].tolist()
-    references = [text[place] for place in np.flatnonzero(first.caption_image == image)]
-    captions = captions_found(systems, image, text.__getitem__)
-    with ImageSource(data.image_root) as source:
+    references = [each for each, owner in zip(text, first.caption_image, strict=True) if owner == image]
+    to_text = {name: image_to_text(embedded) for name, embedded in systems.items()}
+    to_image = {name: text_to_image(embedded) for name, embedded in systems.items()}
+    captions = figures.first_matches(to_text, image, text.__getitem__)
+    with open_images(data) as read:
 
         def picture(position: int) -> "Image":
-            return read_picture(data, source, int(first.image_row[position]))
+            return read(int(first.image_row[position]))
 
-        images = images_found(systems, caption, picture)
-        figures = {
-            "top_captions": captions_side_by_side(picture(image), references, captions, of_image),
-            "top_images": images_side_by_side(text[caption], images, of_caption),
+        images = figures.first_matches(to_image, caption, picture)
+        sheets = {
+            "top_captions": figures.captions_side_by_side(picture(image), references, captions, of_image),
+            "top_images": figures.images_side_by_side(text[caption], images, of_caption),
             "spaces": spaces(systems),
         }
-    named = images_found(systems, caption, ids.__getitem__)
-    tables = found_table(of_image, ids[image], captions), found_table(of_caption, text[caption], named)
+    named = figures.first_matches(to_image, caption, ids.__getitem__)
+    tables = (
+        figures.found_table(of_image, ids[image], captions),
+        figures.found_table(of_caption, text[caption], named),
+    )
     write_text(found, "\n".join(tables))
-    save_pictures(figures, pictures, report)
+    save_pictures(sheets, pictures, report)

@@ -1,6 +1,6 @@
 """index.html: what an experiment found, on one page."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.scored import ScoredModels
@@ -15,9 +15,6 @@ from vitcapr.formats.kinds import (
 )
 from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 
 class FirstPageSettings(StageSettings):
@@ -90,7 +87,6 @@ def first_page(
     from pathlib import Path
 
     import vitcapr
-    from vitcapr.data.images import ImageSource
     from vitcapr.files import write_text
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.embeddings import read_embeddings
@@ -99,7 +95,7 @@ def first_page(
     from vitcapr.formats.training import read_history
     from vitcapr.pipeline.commit import commit_of
     from vitcapr.report.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves
-    from vitcapr.report.figures.examples import read_picture
+    from vitcapr.report.figures.examples import open_images
     from vitcapr.report.first_page.content import FirstPage, data_line, to_html
     from vitcapr.report.first_page.cost import cost
     from vitcapr.report.first_page.pictures import captioned, curve
@@ -110,11 +106,7 @@ def first_page(
 
     data, scores = read_manifest(manifest), read_summary(summary)
     parts: dict[str, Any] = {}
-    with ImageSource(data.image_root) as source:
-
-        def read(row: int) -> "Image":
-            return read_picture(data, source, row)
-
+    with open_images(data) as read:
         if captions:
             written = {name: read_captions(path) for name, path in captions.items()}
             bases = {name: base for name, base in settings.bases.items() if {name, base} <= written.keys()}

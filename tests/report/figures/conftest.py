@@ -10,6 +10,26 @@ from vitcapr.pipeline.run import run_stage
 GRID = (3, 4)
 
 
+def check_layout(figure, slack=0.5):
+    """Nothing leaves the page, and no two of the figure's texts and axes with their labels overlap.
+
+    Args:
+        slack: pixels that two may overlap, or leave the page by.
+    """
+    renderer = figure.canvas.get_renderer()
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in figure.texts if text.get_text()]
+    boxes += [("axes", axes.get_tightbbox(renderer)) for axes in figure.axes]
+    boxes += [("legend", legend.get_window_extent(renderer)) for legend in figure.legends]
+    page = figure.bbox.padded(slack)
+    for number, (name, box) in enumerate(boxes):
+        assert page.x0 <= box.x0 <= box.x1 <= page.x1, name
+        assert page.y0 <= box.y0 <= box.y1 <= page.y1, name
+        for other, there in boxes[number + 1 :]:
+            across = min(box.x1, there.x1) - max(box.x0, there.x0)
+            up = min(box.y1, there.y1) - max(box.y0, there.y0)
+            assert across <= 2 * slack or up <= 2 * slack, (name, other)
+
+
 def candidate(words):
     """A caption of these words, each with a log-probability of -1."""
     log_probs = (-1.0,) * (len(words) + 1)

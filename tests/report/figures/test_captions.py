@@ -3,7 +3,7 @@ import itertools
 from PIL import Image
 
 from vitcapr.report.figures.captions import Captioned, caption_sheet
-from vitcapr.report.figures.pictures import print_size
+from vitcapr.report.figures.layout import print_size
 
 LONG = "a man in a red shirt and a woman with a blue umbrella stand in front of a very tall building " * 3
 AWKWARD = [

@@ -1,10 +1,9 @@
 import pytest
 
-from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.report.figures.examples import choose, choose_long, read_picture, rows_of_split
+from vitcapr.report.figures.examples import choose, choose_long, open_images, rows_of_split
 
 
 def test_the_choice_is_a_seeded_sample_without_repetition():
@@ -37,7 +36,7 @@ def test_images_that_every_model_captioned(dataset):
 def test_a_picture_that_has_gone_is_a_users_mistake(dataset, tmp_path):
     manifest = read_manifest(dataset)
     (tmp_path / "i3.png").unlink()
-    with ImageSource(manifest.image_root) as source:
-        assert read_picture(manifest, source, 2).size == (64, 16)
+    with open_images(manifest) as read:
+        assert read(2).size == (64, 16)
         with pytest.raises(UserError, match=r"cannot draw i3\.png: no such file"):
-            read_picture(manifest, source, 3)
+            read(3)

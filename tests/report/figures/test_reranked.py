@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 from PIL import Image
 
 from vitcapr.metrics import java
-from vitcapr.report.figures.reranked import Reranked, changes, reranked_sheet
+from vitcapr.report.figures.captions import Reranked, changes, reranked_sheet
 from vitcapr.stages.draw_reranked import draw_reranked
 
 BEFORE = ("a", "dog", "lying", "on", "the", "road")

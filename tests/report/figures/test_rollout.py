@@ -6,7 +6,7 @@ from PIL import Image
 from transformers import ViTConfig, ViTModel
 
 from vitcapr.errors import UserError
-from vitcapr.report.figures.rollout import Looked, concentrated, rank_correlation, rolled_out_and_attended
+from vitcapr.report.figures.attention import Looked, concentrated, rank_correlation, rolled_out_and_attended
 from vitcapr.stages.draw_rollout import draw_rollout
 
 
@@ -59,11 +59,6 @@ def test_nothing_overlaps_or_leaves_the_page(size):
         assert box.y0 >= 0
         assert box.y1 <= figure.bbox.y1
         assert all(not box.padded(-1).overlaps(other.padded(-1)) for other in boxes[number + 1 :])
-
-
-def test_attention_on_another_grid_is_refused(picture):
-    with pytest.raises(ValueError, match="for 1 words"):
-        Looked(picture, ["a"], np.ones((2, 2)), np.ones((1, 3, 4)))
 
 
 @pytest.fixture

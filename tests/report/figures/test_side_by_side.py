@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 
+from tests.report.figures.conftest import check_layout
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.report.direction import image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
 from vitcapr.report.figures.side_by_side import (
     Found,
     captions_side_by_side,
-    first_captions,
-    first_images,
+    first_matches,
     found_table,
     images_side_by_side,
 )
@@ -23,13 +24,12 @@ def embedded():
 
 
 def test_the_first_matches_and_which_are_right(embedded):
-    order, cosines, right = first_captions(embedded, 0)
-    assert order.tolist() == [0, 1, 2, 3, 4]
-    assert right.tolist() == [True, True, False, False, False]
-    assert cosines[0] == pytest.approx(np.cos(np.radians(5)))
-    order, _, right = first_images(embedded, 2)
-    assert order.tolist() == [0, 1, 2]
-    assert right.tolist() == [False, True, False]
+    found = first_matches({"mlp": image_to_text(embedded)}, 0, str)["mlp"]
+    assert [match.shown for match in found] == ["0", "1", "2", "3", "4"]
+    assert [match.positive for match in found] == [True, True, False, False, False]
+    assert found[0].cosine == pytest.approx(np.cos(np.radians(5)))
+    found = first_matches({"mlp": text_to_image(embedded)}, 2, str)["mlp"]
+    assert [(match.shown, match.positive) for match in found] == [("0", False), ("1", True), ("2", False)]
 
 
 def test_every_model_is_shown_with_its_marks(picture):
@@ -70,10 +70,5 @@ def test_spaces_share_their_axes(embedded):
 def test_a_long_note_stays_on_the_page(picture):
     note = "The first captions in English and Chinese among 35,000 of the validation split, with cosines; " * 2
     found = {"mlp": [Found("text", 0.5, True)]}
-    for figure in (
-        captions_side_by_side(picture, ["own"], found, note),
-        images_side_by_side("asked", {"mlp": [Found(picture, 0.5, True)]}, note),
-    ):
-        boxes = [text.get_window_extent(figure.canvas.get_renderer()) for text in figure.texts if text.get_text()]
-        assert all(box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1 for box in boxes)
-        assert all(not box.padded(-1).overlaps(other.padded(-1)) for n, box in enumerate(boxes) for other in boxes[:n])
+    check_layout(captions_side_by_side(picture, ["own"], found, note), slack=1)
+    check_layout(images_side_by_side("asked", {"mlp": [Found(picture, 0.5, True)]}, note), slack=1)

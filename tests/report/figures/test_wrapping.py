@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.report.figures.wrapping import shorten, text_width, wrap
+from vitcapr.report.figures.layout import shorten, text_width, wrap
 
 letters = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30)
 

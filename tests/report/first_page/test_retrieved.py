@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.scores import Ranks
-from vitcapr.report.first_page.retrieved import best_and_worst, directions, highest_recall, margins, query
+from vitcapr.report.direction import image_to_text, text_to_image
+from vitcapr.report.first_page.retrieved import best_and_worst, highest_recall, margins, query
 
 
 @pytest.fixture
@@ -19,10 +19,7 @@ def embedded():
 
 @pytest.fixture
 def asked(embedded):
-    """Text to image and image to text, with the ranks that follow from the cosines."""
-    ranks = Ranks(np.array([1, 1, 4]), np.array([1, 1, 1, 3]), np.ones(3))
-    ranks = ranks._replace(i2t=np.array([1, 2, 4]))
-    return directions(embedded, ranks)
+    return text_to_image(embedded), image_to_text(embedded)
 
 
 def test_margins(asked):
@@ -34,17 +31,18 @@ def test_margins(asked):
 
 def test_best_and_worst_ask_for_an_image_once(asked):
     to_image, to_text = asked
-    assert best_and_worst(to_image) == ([0, 2], [3])
-    assert best_and_worst(to_text) == ([0], [2, 1])
+    # The ranks follow from the cosines.
+    assert best_and_worst(to_image, np.array([1, 1, 1, 3])) == ([0, 2], [3])
+    assert best_and_worst(to_text, np.array([1, 2, 4])) == ([0], [2, 1])
 
 
 def test_the_true_match_follows_if_it_is_not_among_the_first(asked):
     to_image, to_text = asked
-    found = query(3, to_image, str, str)
+    found = query(3, to_image, 3, str, str)
     assert [(match.shown, match.rank, match.right) for match in found.matches] == [
         *(("1", 1, False), ("0", 2, False), ("2", 3, True)),
     ]
-    found = query(2, to_text, str, str)
+    found = query(2, to_text, 4, str, str)
     assert [(match.shown, match.rank, match.right) for match in found.matches] == [
         *(("0", 1, False), ("1", 2, False), ("2", 3, False), ("3", 4, True)),
     ]

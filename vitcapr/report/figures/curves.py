@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from vitcapr.report.figures.layout import legend_columns
 from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
-from vitcapr.report.figures.wrapping import legend_columns
 
 _DASHES = (0, (3, 1.5))
 

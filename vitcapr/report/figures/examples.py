@@ -1,14 +1,53 @@
-"""Random selection of example images with a seed."""
+"""Choice of example images: at random with a seed, by name, or with long captions; and their images."""
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageSource
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import DecodedCaption
+from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_captions
 from vitcapr.formats.manifest import SPLITS, Manifest
+
+
+class Attended(NamedTuple):
+    """The caption of an image row, and the attention (L, h, w) behind its L words."""
+
+    row: int
+    caption: DecodedCaption
+    weights: NDArray[np.floating]
+
+
+@contextmanager
+def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
+    """A function from the row of an image to the image, upright RGB.
+
+    Raises:
+        UserError: an image has gone or changed since the manifest was made.
+    """
+    with ImageSource(manifest.image_root) as source:
+
+        def read(row: int) -> Image.Image:
+            image = manifest.images.iloc[row]
+            try:
+                return source.open(str(image["path"]), max_pixels=int(image["width"]) * int(image["height"]))
+            except BadImage as bad:
+                what = f"cannot draw {image['path']}: {bad}"
+                raise UserError(what, where=manifest.image_root, remedy="run the data stage again") from bad
+
+        yield read
+
+
+def first_references(manifest: Manifest, split: str, language: str) -> "pd.Series[str]":
+    """The first caption of each image in a language, by image row."""
+    return manifest.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
 
 
 def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
@@ -23,7 +62,7 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
     image_ids = manifest.images["image_id"].tolist()
-    rows = [int(row) for row in manifest.rows(split) if all(image_ids[row] in found for found in captions.values())]
+    rows = [int(row) for row in manifest.rows(split) if all(image_ids[row] in each for each in captions.values())]
     if not rows:
         raise UserError(
             f"no image of the split {split} has a caption by {' and '.join(captions)}",
@@ -34,8 +73,8 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
 
 def choose(rows: Sequence[int], count: int, seed: int) -> list[int]:
     """``count`` of ``rows`` at random, in increasing order; all of them if there are fewer."""
-    drawn = np.random.default_rng(seed).permutation(len(rows))[:count]
-    return sorted(rows[i] for i in drawn)
+    order = np.random.default_rng(seed).permutation(len(rows))[:count]
+    return sorted(rows[i] for i in order)
 
 
 def choose_long(lengths: Mapping[int, int], count: int, seed: int) -> list[int]:
@@ -48,16 +87,85 @@ def choose_long(lengths: Mapping[int, int], count: int, seed: int) -> list[int]:
     return choose(longest[: max(count, len(longest) // 4)], count, seed)
 
 
-def read_picture(manifest: Manifest, source: ImageSource, row: int) -> Image.Image:
-    """The picture of an image row, upright RGB.
+def choose_attended(
+    manifest: Manifest,
+    split: str,
+    captions: Path,
+    table: AttentionTable,
+    count: int,
+    seed: int,
+    images: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> list[Attended]:
+    """The named images of the split, then images at random up to ``count``, or to the number of named images if that is
+    larger.
+
+    The random images are from the quarter with the longest captions. With ``words``, they are those whose captions
+    hold the most of these words.
+
+    Args:
+        images: ids or file names; images of other splits are left out.
 
     Raises:
-        UserError: it has gone or changed since the manifest was made.
+        UserError: an image is not in the data set, or the captions and the attention are not of the same decoding.
     """
-    image = manifest.images.iloc[row]
-    try:
-        return source.open(str(image["path"]), max_pixels=int(image["width"]) * int(image["height"]))
-    except BadImage as bad:
+    written = read_captions(captions)
+    image_ids = manifest.images["image_id"].tolist()
+    rows = rows_of_split(manifest, split, {str(captions): written})
+    in_split = set(rows)
+    named = [row for row in named_rows(manifest, images) if row in in_split]
+    tokens = {row: written[image_ids[row]].tokens for row in rows if row not in named}
+    left = max(count, len(images)) - len(named)
+    if words:
+        shuffled = np.random.default_rng(seed).permutation(list(tokens)).tolist()
+        others = sorted(sorted(shuffled, key=lambda row: -len({*words} & {*tokens[row]}))[:left])
+    else:
+        others = choose_long({row: len(caption) for row, caption in tokens.items()}, left, seed)
+    return [_attended(row, written[image_ids[row]], table, captions) for row in [*named, *others]]
+
+
+def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
+    """The rows of images named by id or by file name, in the order of the names.
+
+    Raises:
+        UserError: an image is not in the data set.
+    """
+    rows = {PurePosixPath(str(path)).name: row for row, path in enumerate(manifest.images["path"])}
+    rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
+    for image in images:
+        if image not in rows:
+            what = f"figures.attended_images: the data set {manifest.dataset} has no image '{image}'"
+            raise UserError(what, remedy=_suggestion(image, rows) or "name an image by its id or by its file name")
+    return [rows[image] for image in images]
+
+
+def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
+    """Raises:
+    UserError: a word is not in the vocabulary.
+    """
+    for word in words:
+        if word not in vocabulary:
+            what = f"figures.attended_words: the vocabulary has no word '{word}'"
+            raise UserError(what, remedy=_suggestion(word, vocabulary) or "name a word of text/vocabulary.json")
+
+
+def positions_of_words(tokens: Sequence[str], words: Sequence[str]) -> list[int]:
+    """The positions of ``words`` in a caption; all positions if it holds none of them."""
+    return [place for place, token in enumerate(tokens) if token in words] or list(range(len(tokens)))
+
+
+def _suggestion(name: str, known: Collection[str]) -> str | None:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean '{close[0]}'?" if close else None
+
+
+def _attended(row: int, caption: DecodedCaption, table: AttentionTable, where: Path) -> Attended:
+    weights = table.of_row(row)
+    if weights is None or len(weights) != len(caption.tokens):
+        what = "no attention" if weights is None else f"attention for {len(weights)} words"
         raise UserError(
-            f"cannot draw {image['path']}: {bad}", where=manifest.image_root, remedy="run the data stage again"
-        ) from bad
+            f"{what} for the {len(caption.tokens)} words of image {caption.image_id}",
+            where=where,
+            remedy="give the captions and the attention of one decoding",
+        )
+    return Attended(row, caption, weights)

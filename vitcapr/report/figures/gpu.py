@@ -9,8 +9,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import GpuUse
+from vitcapr.report.figures.layout import LINE_SPACING, wrap
 from vitcapr.report.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, series, styled
-from vitcapr.report.figures.wrapping import LINE_SPACING, wrap
 
 _BINS = 300
 """Number of intervals per curve. A one-day training has 43,200 samples, so the figure shows mean and range per

@@ -12,8 +12,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
+from vitcapr.report.figures.layout import legend_columns
 from vitcapr.report.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
-from vitcapr.report.figures.wrapping import legend_columns
 
 _TITLES = {"i2t": "image to text", "t2i": "text to image"}
 _LEVEL, _ROTATION = 5, 45

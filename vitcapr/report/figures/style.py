@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path
 from vitcapr.progress import Reporter
-from vitcapr.report.figures.glyphs import families
+from vitcapr.report.figures.fonts import families
 
 COLUMN_WIDTH = 3.4
 """Inches: one column of a two-column page."""

@@ -8,7 +8,7 @@ import jinja2
 
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.tables import Table
-from vitcapr.report.first_page.template import TEMPLATE
+from vitcapr.report.first_page import TEMPLATE
 
 
 @dataclass(frozen=True)

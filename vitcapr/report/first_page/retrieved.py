@@ -1,7 +1,6 @@
 """The queries that a retrieval model answers best and worst, for the first page."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from PIL import Image
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import Ranks
+from vitcapr.report.direction import Direction, Show, image_to_text, text_to_image
 from vitcapr.report.first_page.content import Match, Picture, Query, Retrieved
 from vitcapr.report.first_page.pictures import small
 
@@ -18,72 +18,40 @@ QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
 _BLOCK = 512
-
-
-Show = Callable[[int], Picture | str]
-"""What is shown of the image or caption at a position of the embeddings."""
-
-
-class Direction(NamedTuple):
-    """One direction of retrieval.
-
-    Attributes:
-        queries: (Q, E); pool: (P, E). Unit vectors.
-        query_owner: (Q,), pool_owner: (P,). A match is a positive where both have the same owner.
-        ranks: (Q,), of the nearest positive.
-    """
-
-    queries: NDArray[np.float32]
-    pool: NDArray[np.float32]
-    query_owner: NDArray[np.integer]
-    pool_owner: NDArray[np.integer]
-    ranks: NDArray[np.integer]
-
-
-def directions(embedded: Embeddings, ranks: Ranks) -> tuple[Direction, Direction]:
-    """Text to image, and image to text."""
-    own = np.arange(len(embedded.images))
-    return (
-        Direction(embedded.captions, embedded.images, embedded.caption_image, own, ranks.t2i),
-        Direction(embedded.images, embedded.captions, own, embedded.caption_image, ranks.i2t),
-    )
+Shown = Picture | str
 
 
 def margins(asked: Direction) -> NDArray[np.float32]:
     """(Q,) the cosine of the nearest positive less that of the nearest negative; inf where there is no negative."""
-    found = []
+    blocks = []
     for first in range(0, len(asked.queries), _BLOCK):
         block = slice(first, first + _BLOCK)
         cosines = asked.queries[block] @ asked.pool.T
         own = asked.query_owner[block, None] == asked.pool_owner[None]
-        found.append(np.where(own, cosines, -np.inf).max(axis=1) - np.where(own, -np.inf, cosines).max(axis=1))
-    return np.concatenate(found)
+        blocks.append(np.where(own, cosines, -np.inf).max(axis=1) - np.where(own, -np.inf, cosines).max(axis=1))
+    return np.concatenate(blocks)
 
 
-def best_and_worst(asked: Direction) -> tuple[list[int], list[int]]:
+def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[int], list[int]]:
     """Positions of the queries with rank 1 and the largest margins, and of those with the largest ranks above 1.
 
     An image is asked for at most once.
+
+    Args:
+        ranks: (Q,), of the nearest positive.
     """
     margin = margins(asked)
-    order = np.lexsort((-margin, asked.ranks))
-    best = [int(query) for query in order if asked.ranks[query] == 1]
-    worst = [int(query) for query in np.lexsort((margin, -asked.ranks)) if asked.ranks[query] > 1]
+    best = [int(query) for query in np.lexsort((-margin, ranks)) if ranks[query] == 1]
+    worst = [int(query) for query in np.lexsort((margin, -ranks)) if ranks[query] > 1]
     return _different(best, asked), _different(worst, asked)
 
 
-def query(position: int, asked: Direction, show_query: Show, show_match: Show) -> Query:
-    """A query with its first matches, and with its nearest positive if that is not among them."""
-    cosines = asked.pool @ asked.queries[position]
-    own = asked.pool_owner == asked.query_owner[position]
-    order = np.argsort(-cosines, kind="stable")[:MATCHES]
-    matches = [
-        Match(show_match(int(place)), float(cosines[place]), rank, bool(own[place]))
-        for rank, place in enumerate(order, 1)
-    ]
-    if not own[order].any():
-        true = int(np.where(own, cosines, -np.inf).argmax())
-        matches.append(Match(show_match(true), float(cosines[true]), int(asked.ranks[position]), True))
+def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], show_match: Show[Shown]) -> Query:
+    """A query with its first matches, and with its nearest positive, of this rank, if that is not among them."""
+    ranked = list(enumerate(asked.first(position, MATCHES), 1))
+    if not any(match.positive for _, match in ranked):
+        ranked.append((rank, asked.nearest(position, positive=True)))
+    matches = [Match(show_match(each.position), each.cosine, place, each.positive) for place, each in ranked]
     return Query(show_query(position), matches)
 
 
@@ -102,16 +70,18 @@ def retrieved(
         row = int(embedded.image_row[position])
         return small(read(row), f"image {ids[row]}")
 
-    found = []
-    both = zip(("From text to image", "From image to text"), directions(embedded, ranks), strict=True)
-    shows: list[tuple[Show, Show]] = [(text, picture), (picture, text)]
-    for (title, asked), (show_query, show_match) in zip(both, shows, strict=True):
+    ways: list[tuple[str, Direction, NDArray[np.integer], Show[Shown], Show[Shown]]] = [
+        ("From text to image", text_to_image(embedded), ranks.t2i, text, picture),
+        ("From image to text", image_to_text(embedded), ranks.i2t, picture, text),
+    ]
+    sections = []
+    for title, asked, rank, show_query, show_match in ways:
         best, worst = (
-            [query(position, asked, show_query, show_match) for position in positions]
-            for positions in best_and_worst(asked)
+            [query(position, asked, int(rank[position]), show_query, show_match) for position in positions]
+            for positions in best_and_worst(asked, rank)
         )
-        found.append(Retrieved(title, best, worst))
-    return found
+        sections.append(Retrieved(title, best, worst))
+    return sections
 
 
 def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:

@@ -5,21 +5,21 @@ import numpy as np
 import pytest
 from matplotlib import font_manager
 
-from vitcapr.report.figures import glyphs
+from vitcapr.report.figures import fonts
 from vitcapr.report.figures.captions import Captioned, caption_sheet
-from vitcapr.report.figures.glyphs import NO_FONT, families, printable
-from vitcapr.report.figures.wrapping import shorten, wrap
+from vitcapr.report.figures.fonts import NO_FONT, families, printable
+from vitcapr.report.figures.layout import shorten, wrap
 
 CHINESE = "一只狗在草地上奔跑"
-CACHED = (families, glyphs._characters, glyphs._warn)
+CACHED = (families, fonts._characters, fonts._warn)
 
 
 @pytest.fixture(autouse=True)
 def without_cjk(monkeypatch):
     """A machine with the fonts of matplotlib alone, and nothing remembered."""
-    fonts = [font for font in font_manager.fontManager.ttflist if font.name not in glyphs.CJK]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
-    monkeypatch.setattr(glyphs, "PACKAGED", ("no_such_package", "font.otf"))
+    installed = [font for font in font_manager.fontManager.ttflist if font.name not in fonts.CJK]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", installed)
+    monkeypatch.setattr(fonts, "PACKAGED", ("no_such_package", "font.otf"))
     for function in CACHED:
         function.cache_clear()
     yield
@@ -62,10 +62,10 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
     (package / "__init__.py").write_text("raise ImportError('only its files are wanted')")
     shutil.copy(font_manager.findfont("DejaVu Serif"), package / "font.ttf")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(glyphs, "PACKAGED", ("with_a_font", "font.ttf"))
-    monkeypatch.setattr(glyphs, "CJK", ("DejaVu Serif",))
-    fonts = [font for font in font_manager.fontManager.ttflist if font.name != "DejaVu Serif"]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+    monkeypatch.setattr(fonts, "PACKAGED", ("with_a_font", "font.ttf"))
+    monkeypatch.setattr(fonts, "CJK", ("DejaVu Serif",))
+    installed = [font for font in font_manager.fontManager.ttflist if font.name != "DejaVu Serif"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", installed)
     assert families() == ("DejaVu Sans", "DejaVu Serif")
 
 

@@ -3,7 +3,6 @@
 import functools
 import importlib.util
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 
 from matplotlib import font_manager
@@ -39,25 +38,16 @@ logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 @functools.cache
 def families() -> tuple[str, ...]:
     """The fonts that figures are set in: the second one for what the first has no glyphs for."""
-    found = _installed()
-    if not found and (packaged := _packaged_font()) is not None:
-        font_manager.fontManager.addfont(packaged)
-        found = _installed()
-    return (LATIN, *found[:1])
+    fonts = _installed()
+    if not fonts and (spec := importlib.util.find_spec(PACKAGED[0])) is not None:
+        font_manager.fontManager.addfont(Path(str(spec.origin)).parent / PACKAGED[1])
+        fonts = _installed()
+    return (LATIN, *fonts[:1])
 
 
 def _installed() -> list[str]:
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return [name for name in CJK if name in installed]
-
-
-def _packaged_font() -> Path | None:
-    package, name = PACKAGED
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    path = Path(spec.submodule_search_locations[0], name)
-    return path if path.is_file() else None
 
 
 @functools.cache
@@ -68,14 +58,10 @@ def _characters() -> frozenset[int]:
 
 def printable(text: str) -> str:
     """``text``, or a note in its place where no font here has all its characters; the first time, a warning too."""
-    if _lacking(text):
-        _warn()
-        return NO_FONT
-    return text
-
-
-def _lacking(characters: Iterable[str]) -> bool:
-    return any(ord(character) not in _characters() and not character.isspace() for character in characters)
+    if all(ord(character) in _characters() or character.isspace() for character in text):
+        return text
+    _warn()
+    return NO_FONT
 
 
 @functools.cache

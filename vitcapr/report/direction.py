@@ -1,0 +1,58 @@
+"""One direction of retrieval: queries, and the first matches of each."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.formats.embeddings import Embeddings
+
+T = TypeVar("T")
+Show = Callable[[int], T]
+"""What a reader sees of the image or caption at a position of the embeddings."""
+
+
+class Match(NamedTuple):
+    """A match of a query: its position in the pool, its cosine, and whether it is a positive."""
+
+    position: int
+    cosine: float
+    positive: bool
+
+
+class Direction(NamedTuple):
+    """One direction of retrieval.
+
+    Attributes:
+        queries: (Q, E); pool: (P, E). Unit vectors.
+        query_owner: (Q,), pool_owner: (P,). A match is a positive where both have the same owner.
+    """
+
+    queries: NDArray[np.float32]
+    pool: NDArray[np.float32]
+    query_owner: NDArray[np.integer]
+    pool_owner: NDArray[np.integer]
+
+    def first(self, query: int, count: int) -> list[Match]:
+        """The nearest matches of a query, the nearest first; of equals the first in the pool."""
+        cosines, own = self._matches(query)
+        order = np.argsort(-cosines, kind="stable")[:count]
+        return [Match(int(place), float(cosines[place]), bool(own[place])) for place in order]
+
+    def nearest(self, query: int, positive: bool) -> Match:
+        """The nearest positive or the nearest negative of a query."""
+        cosines, own = self._matches(query)
+        place = int(np.where(own == positive, cosines, -np.inf).argmax())
+        return Match(place, float(cosines[place]), positive)
+
+    def _matches(self, query: int) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        return self.pool @ self.queries[query], self.pool_owner == self.query_owner[query]
+
+
+def image_to_text(embedded: Embeddings) -> Direction:
+    return Direction(embedded.images, embedded.captions, np.arange(len(embedded.images)), embedded.caption_image)
+
+
+def text_to_image(embedded: Embeddings) -> Direction:
+    return Direction(embedded.captions, embedded.images, embedded.caption_image, np.arange(len(embedded.images)))
