@@ -77,7 +77,7 @@ def test_nothing_is_counted_before_the_data_stage(experiment: Experiment) -> Non
 
 
 def test_without_an_extraction_torch_is_not_loaded(experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "vitcapr.encoders.precision", None)
     assert extractions(experiment, JOBS[1:]) == []
     with pytest.raises(ImportError):
         extractions(experiment, JOBS)

@@ -24,12 +24,12 @@ import yaml
 import vitcapr
 from tests.docs.blocks import PAGES, REPOSITORY, Block, blocks_of, commands_of
 from vitcapr.commands.main import COMMANDS
+from vitcapr.commands.stage import application
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.experiment.configuration import read_merged, read_yaml
 from vitcapr.metrics.base import TokenisedCaptions
-from vitcapr.pipeline.command_line import application
 from vitcapr.pipeline.stage import find_stage
 
 NOT_CODE = {"text": "output, a folder or a formula", "mermaid": "a diagram"}

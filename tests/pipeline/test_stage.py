@@ -7,10 +7,10 @@ from typing import Annotated
 
 import pytest
 
+from vitcapr.commands.stage import stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import Artefact
-from vitcapr.pipeline.docs import stages_page
 from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
