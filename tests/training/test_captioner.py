@@ -14,6 +14,7 @@ import torch
 from tests.models.untrained import untrained
 from vitcapr.batches.loader import CaptionBatch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
@@ -21,9 +22,8 @@ from vitcapr.models.interface import Captioner
 from vitcapr.progress import Reporter
 from vitcapr.training.captioner import CaptionerTask, SelfCriticalBatch
 from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Position, Recipe, Trainer
+from vitcapr.training.loop import Position, Trainer
 from vitcapr.training.reward import CiderReward
-from vitcapr.training.schedule import Phase
 from vitcapr.training.self_critical import SelfCritical
 from vitcapr.training.validation import GreedyCider
 
@@ -162,10 +162,13 @@ def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
 
 
 def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, torch.Tensor]]:
-    phases = (Phase(1, 0.01), Phase(2, 0.01))
+    phases = (
+        PhaseConfig(epochs=1, learning_rate=0.01),
+        PhaseConfig(epochs=2, learning_rate=0.01),
+    )
     trainer = Trainer(
         task,
-        Recipe(phases=phases, select_by="validation_cider"),
+        TrainingConfig(phases=phases, select_by="cider"),
         device=torch.device("cpu"),
         dtype=torch.float32,
         folder=folder,

@@ -20,6 +20,8 @@ import torch._dynamo  # the optimiser's first step imports it, which every forke
 from tests.models.untrained import untrained
 from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import build_dual_encoder
@@ -29,15 +31,15 @@ from vitcapr.training.captioner import CaptionerTask
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.distributed import joined
 from vitcapr.training.hard_negatives import MomentumQueue
-from vitcapr.training.loop import Recipe, Trainer
+from vitcapr.training.loop import Trainer
 from vitcapr.training.outcome import train_from
-from vitcapr.training.retriever import PairPhase, RetrieverTask
-from vitcapr.training.schedule import Phase
+from vitcapr.training.retriever_task import RetrieverTask
 
 IMAGES, WIDTH, SPACE, WORDS = 14, 6, 4, 9
 TRAIN, VALIDATION = np.arange(9), np.arange(9, IMAGES)
 CPU = torch.device("cpu")
-RECIPE = Recipe(phases=(Phase(3, 0.02, "cosine", warmup_steps=2),), ema_decay=0.9, save_every_steps=2)
+PHASE = PhaseConfig(epochs=3, learning_rate=0.02, schedule="cosine", warmup_steps=2)
+RECIPE = TrainingConfig(phases=[PHASE], ema_decay=0.9, save_every_steps=2)
 
 DEADLINE = 90
 
@@ -123,7 +125,7 @@ def retriever(image_head: str = "linear", **phase: Any) -> RetrieverTask:
         texts,
         train=TRAIN,
         validation=VALIDATION,
-        phases=[PairPhase(batch_images=4, **phase)],
+        phases=[RetrieverPhaseConfig(epochs=1, batch_images=4, **phase)],
         seed=0,
         device=CPU,
         queue=MomentumQueue(encoder.text, SPACE, 6, 0.9) if mined else None,
@@ -141,7 +143,7 @@ TASKS = {
 }
 
 
-def train(task: Any, folder: Path, recipe: Recipe = RECIPE) -> None:
+def train(task: Any, folder: Path, recipe: TrainingConfig = RECIPE) -> None:
     trainer: Trainer[Any] = Trainer(
         task,
         recipe,

@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -11,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Position, Recipe, Trainer
-from vitcapr.training.schedule import Phase
+from vitcapr.training.loop import Position, Trainer
 
 BATCHES = 5
 
@@ -51,10 +50,14 @@ class Line:
         return {"validation_loss": float(self.loss(batch)[0])}
 
 
-RECIPE = Recipe(phases=(Phase(2, 0.05, "cosine", warmup_steps=2), Phase(2, 0.01)), ema_decay=0.9, save_every_steps=3)
+PHASES = [
+    PhaseConfig(epochs=2, learning_rate=0.05, schedule="cosine", warmup_steps=2),
+    PhaseConfig(epochs=2, learning_rate=0.01),
+]
+RECIPE = TrainingConfig(phases=PHASES, ema_decay=0.9, save_every_steps=3)
 
 
-def trainer(task: Line, folder: Path, recipe: Recipe = RECIPE, identity: str = "same") -> Trainer[Tensor]:
+def trainer(task: Line, folder: Path, recipe: TrainingConfig = RECIPE, identity: str = "same") -> Trainer[Tensor]:
     return Trainer(
         task,
         recipe,
@@ -85,7 +88,8 @@ def test_it_learns_and_tells(tmp_path: Path) -> None:
     assert [row["epoch"] for row in end.history] == [1, 2, 3, 4]
     assert [row["phase"] for row in end.history] == [1, 1, 2, 2]
     assert end.best_score == min(row["validation_loss"] for row in end.history)
-    longer = trainer(Line(), tmp_path / "longer", Recipe(phases=(Phase(30, 0.05),))).run()
+    long = TrainingConfig(phases=[PhaseConfig(epochs=30, learning_rate=0.05)])
+    longer = trainer(Line(), tmp_path / "longer", long).run()
     assert longer.history[-1]["validation_loss"] < 0.2 * longer.history[0]["validation_loss"]
 
 
@@ -99,8 +103,10 @@ def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before:
     assert_same((whole, best(tmp_path / "whole")), (continued, best(tmp_path / "parts")))
 
 
-@pytest.mark.parametrize("recipe", [RECIPE, replace(RECIPE, save_every_steps=100)], ids=["steps", "epochs"])
-def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: Recipe) -> None:
+@pytest.mark.parametrize(
+    "recipe", [RECIPE, RECIPE.model_copy(update={"save_every_steps": 100})], ids=["steps", "epochs"]
+)
+def test_killed_between_saves_repeats_the_lost_steps(tmp_path: Path, recipe: TrainingConfig) -> None:
     whole = trainer(Line(), tmp_path / "whole", recipe).run()
 
     class Killed(Line):
@@ -122,7 +128,7 @@ def test_the_state_is_saved_after_an_epoch_if_it_is_old(
     written = []
     monkeypatch.setattr("vitcapr.training.loop._SECONDS", seconds)
     monkeypatch.setattr(Trainer, "_write", lambda self, _: written.append(self.position.epoch))
-    trainer(Line(), tmp_path, replace(RECIPE, save_every_steps=100)).run()
+    trainer(Line(), tmp_path, RECIPE.model_copy(update={"save_every_steps": 100})).run()
     assert len(written) == saves
 
 
@@ -141,12 +147,12 @@ def test_a_state_of_another_identity_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_patience_and_the_best_epoch(tmp_path: Path) -> None:
-    recipe = replace(RECIPE, patience=2)
+    recipe = RECIPE.model_copy(update={"patience": 2})
     task = Line(scores=[3.0, 1.0, 2.0, 1.5])
     end = trainer(task, tmp_path, recipe).run()
     assert end.best_epoch == 2
     assert len(end.history) == 4
-    recipe = replace(recipe, patience=1)
+    recipe = recipe.model_copy(update={"patience": 1})
     end = trainer(Line(scores=[3.0, 1.0, 2.0]), tmp_path / "early", recipe).run()
     assert len(end.history) == 3
     resumed = Line()

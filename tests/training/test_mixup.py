@@ -3,7 +3,7 @@
 import torch
 
 from vitcapr.batches.pairs import PairBatch
-from vitcapr.training.mixup import mix
+from vitcapr.training.retriever_task import mix
 
 COUNTS = torch.tensor([2, 1, 3])
 INDEX = torch.repeat_interleave(torch.arange(3), COUNTS)

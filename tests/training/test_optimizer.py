@@ -1,13 +1,15 @@
-"""The optimisers against torch's classes, bit for bit."""
+"""The optimisers against torch's classes, bit for bit, and the learning rates."""
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from vitcapr.training.optimizer import Kind, Optimizer
+from vitcapr.config.training import PhaseConfig
+from vitcapr.training.optimizer import Kind, Optimizer, rate_at
 
 THEIRS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 
@@ -72,3 +74,21 @@ optimizer.step()
 sys.exit("torch._dynamo" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", step], check=False).returncode == 0
+
+
+def rates(steps: int, **phase: Any) -> list[float]:
+    return [rate_at(PhaseConfig(**phase), step, steps) for step in range(steps)]
+
+
+def test_learning_rates_by_hand() -> None:
+    assert rates(3, epochs=1, learning_rate=0.1) == [0.1, 0.1, 0.1]
+    linear = rates(7, epochs=1, learning_rate=1.0, schedule="linear", final_fraction=0.2, warmup_steps=2)
+    assert linear == pytest.approx([0.5, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
+    cosine = rates(5, epochs=1, learning_rate=2.0, schedule="cosine")
+    assert cosine == pytest.approx([2.0, 1.7071068, 1.0, 0.2928932, 0.0])
+
+
+def test_step_goes_down_by_whole_epochs() -> None:
+    """Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does."""
+    halved = rates(12, epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
+    assert halved == [0.4] * 4 + [0.2] * 4 + [0.1] * 4

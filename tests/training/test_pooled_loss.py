@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from vitcapr.training.pooled_loss import pooled_loss
+from vitcapr.training.contrastive import pooled_loss
 
 TAU = torch.tensor(0.1)
 

@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 import torch
 
-from vitcapr.batches.pairs import FeatureTexts, WordTexts
+from vitcapr.batches.pairs import FeatureTexts, PairBatch, WordTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
-from vitcapr.training.loop import Position, Recipe, Trainer
-from vitcapr.training.retriever import PairPhase, PhaseBatch, RetrieverTask
-from vitcapr.training.schedule import Phase
+from vitcapr.training.loop import Position, Trainer
+from vitcapr.training.retriever_task import Batch, RetrieverTask
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)
@@ -46,9 +47,11 @@ def encoder(**changes: object) -> DualEncoder:
 
 
 PHASES = [
-    PairPhase(batch_images=3, captions_per_image=1, hard_negatives="second", hard_negative_weight=0.5),
-    PairPhase(batch_images=4, objective="max_hinge", margin=0.3),
-    PairPhase(batch_images=5, hard_negatives="hardest", hard_negative_weight=2.0),
+    RetrieverPhaseConfig(
+        epochs=1, batch_images=3, captions_per_image=1, hard_negatives="second", hard_negative_weight=0.5
+    ),
+    RetrieverPhaseConfig(epochs=1, batch_images=4, objective="max_hinge", margin=0.3),
+    RetrieverPhaseConfig(epochs=1, batch_images=5, hard_negatives="hardest", hard_negative_weight=2.0),
 ]
 
 
@@ -58,7 +61,7 @@ class Stopped(RetrieverTask):
     stop_before: int | None = None
     seen = 0
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[PhaseBatch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
         for batch in super().batches(phase, epoch, start):
             if self.seen == self.stop_before:
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -66,7 +69,7 @@ class Stopped(RetrieverTask):
             yield batch
 
 
-def task_of(model: DualEncoder, queue: int = 0, phases: list[PairPhase] = PHASES, views: int = 1) -> Stopped:
+def task_of(model: DualEncoder, queue: int = 0, phases: list[RetrieverPhaseConfig] = PHASES, views: int = 1) -> Stopped:
     return Stopped(
         model,
         [store(seed) for seed in range(views)],
@@ -80,7 +83,7 @@ def task_of(model: DualEncoder, queue: int = 0, phases: list[PairPhase] = PHASES
     )
 
 
-def similarity_of(model: DualEncoder, batch: PhaseBatch) -> torch.Tensor:
+def similarity_of(model: DualEncoder, batch: PairBatch) -> torch.Tensor:
     return model.embed_images({"cls": batch.features["cls"].float()}) @ model.embed_texts(batch.texts).T
 
 
@@ -91,7 +94,7 @@ def test_each_phase_has_its_loss() -> None:
     for number, (phase, objective) in enumerate(zip(PHASES, ("info_nce", "max_hinge", "info_nce"), strict=True)):
         batch = next(iter(task.batches(number, number + 1, 0)))
         assert task.steps(number) == -(-8 // phase.batch_images)
-        similarity, index = similarity_of(model, batch), batch.image_index
+        similarity, index = similarity_of(model, batch[1]), batch[1].image_index
         assert len(index) == phase.batch_images * (phase.captions_per_image or 2)
         expected = (
             info_nce(similarity, index, temperature) if objective == "info_nce" else max_hinge(similarity, index, 0.3)
@@ -119,7 +122,11 @@ def test_members_have_their_own_losses() -> None:
 
 
 def test_members_are_trained_and_continued_together(tmp_path: Path) -> None:
-    phases = [PairPhase(batch_images=3), PairPhase(batch_images=4), PairPhase(batch_images=5)]
+    phases = [
+        RetrieverPhaseConfig(epochs=1, batch_images=3),
+        RetrieverPhaseConfig(epochs=1, batch_images=4),
+        RetrieverPhaseConfig(epochs=1, batch_images=5),
+    ]
     whole = train_in(tmp_path / "whole", task_of(encoder(members=2), phases=phases))
     stopped = task_of(encoder(members=2), phases=phases)
     stopped.stop_before = 4
@@ -136,11 +143,11 @@ def test_members_are_trained_and_continued_together(tmp_path: Path) -> None:
 
 def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
     model = encoder(image={"feature_dim": WIDTH, "head": "matrix"}).eval()
-    task = task_of(model, phases=[PairPhase(batch_images=8, objective="hinge_rank", margin=0.1)])
-    batch = next(iter(task.batches(0, 1, 0)))
+    task = task_of(model, phases=[RetrieverPhaseConfig(epochs=1, batch_images=8, objective="hinge_rank", margin=0.1)])
+    phase, batch = next(iter(task.batches(0, 1, 0)))
     mapped = batch.features["cls"].float() @ model.image.head.project.weight.T
     expected = hinge_rank(mapped @ model.embed_texts(batch.texts).T, batch.image_index, 0.1)
-    loss, pairs = task.loss(batch)
+    loss, pairs = task.loss((phase, batch))
     assert pairs == 16
     torch.testing.assert_close(loss, expected)
 
@@ -155,13 +162,15 @@ def test_the_queue_is_mined_from_the_second_batch_on() -> None:
     assert second[1] > second[0]
     held = queued.model.queue
     assert held is not None
-    assert set(held.rows.tolist()) <= set(batches[0].rows.tolist()) | set(batches[1].rows.tolist())
+    assert set(held.rows.tolist()) <= set(batches[0][1].rows.tolist()) | set(batches[1][1].rows.tolist())
 
 
 def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
     model = encoder().eval()
     with torch.no_grad():
-        scores = task_of(model, phases=[PairPhase(batch_images=3, objective="max_hinge")]).validate()
+        scores = task_of(
+            model, phases=[RetrieverPhaseConfig(epochs=1, batch_images=3, objective="max_hinge")]
+        ).validate()
         images = model.embed_images({"cls": torch.from_numpy(store()["cls"].values[8:]).float()})
         table = words().table
         captions = model.embed_texts(torch.from_numpy(table["ids"].reshape(-1, 4)[16:]).long())
@@ -179,7 +188,7 @@ def test_validation_is_the_loss_over_batches_and_the_recall_over_all() -> None:
 def test_validation_sees_all_views() -> None:
     """An image is embedded in the mean direction of its two views, as it will be in use."""
     model = encoder().eval()
-    phases = [PairPhase(batch_images=4)]
+    phases = [RetrieverPhaseConfig(epochs=1, batch_images=4)]
     task = task_of(model, phases=phases, views=2)
     with torch.no_grad():
         scores = task.validate()
@@ -204,10 +213,14 @@ def test_similarities_stay_float32_under_autocast() -> None:
 
 
 def train_in(folder: Path, task: RetrieverTask) -> tuple[Position, dict[str, torch.Tensor]]:
-    phases = (Phase(2, 0.02, "step", step_epochs=1), Phase(1, 0.01), Phase(1, 0.01))
+    phases = (
+        PhaseConfig(epochs=2, learning_rate=0.02, schedule="step", step_epochs=1),
+        PhaseConfig(epochs=1, learning_rate=0.01),
+        PhaseConfig(epochs=1, learning_rate=0.01),
+    )
     trainer = Trainer(
         task,
-        Recipe(phases=phases, select_by="validation_rsum", ema_decay=0.8, save_every_steps=2),
+        TrainingConfig(phases=phases, select_by="rsum", ema_decay=0.8, save_every_steps=2),
         device=torch.device("cpu"),
         dtype=torch.float32,
         folder=folder,
@@ -249,7 +262,11 @@ def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
         FeatureTexts(MemoryArray(vectors), np.arange(len(OWNER)), OWNER),
         train=np.arange(IMAGES),
         validation=np.arange(IMAGES),
-        phases=[PairPhase(batch_images=6), PairPhase(batch_images=6), PairPhase(batch_images=6)],
+        phases=[
+            RetrieverPhaseConfig(epochs=1, batch_images=6),
+            RetrieverPhaseConfig(epochs=1, batch_images=6),
+            RetrieverPhaseConfig(epochs=1, batch_images=6),
+        ],
         seed=0,
         device=torch.device("cpu"),
     )

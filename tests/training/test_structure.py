@@ -8,9 +8,10 @@ import torch
 
 from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.models.dual_encoder import build_dual_encoder
-from vitcapr.training.retriever import PairPhase, RetrieverTask
-from vitcapr.training.structure import structure_loss
+from vitcapr.training.contrastive import structure_loss
+from vitcapr.training.retriever_task import RetrieverTask
 
 ROWS = 5
 TEMPERATURE = torch.tensor(0.3)
@@ -83,7 +84,7 @@ def test_a_retriever_adds_it_for_images_and_captions() -> None:
             FeatureTexts(MemoryArray(texts), np.arange(16), np.repeat(np.arange(8), 2)),
             train=np.arange(8),
             validation=np.arange(8),
-            phases=[PairPhase(batch_images=8, **phase)],  # type: ignore[arg-type]
+            phases=[RetrieverPhaseConfig(epochs=1, batch_images=8, **phase)],  # type: ignore[arg-type]
             seed=0,
             device=torch.device("cpu"),
         )

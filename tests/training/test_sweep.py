@@ -12,19 +12,19 @@ import torch
 
 from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
 from vitcapr.formats.model import read_model
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.training import sweep as sweep_module
-from vitcapr.training.loop import Diverged, Recipe
-from vitcapr.training.outcome import train_from
-from vitcapr.training.retriever import PairPhase, RetrieverTask
-from vitcapr.training.schedule import Phase
-from vitcapr.training.sweep import leave_untrained, sweep_into, with_rate
+from vitcapr.training import outcome
+from vitcapr.training.loop import Diverged
+from vitcapr.training.outcome import train_from, train_into, with_rate
+from vitcapr.training.retriever_task import RetrieverTask
 
+CPU = torch.device("cpu")
 RATES = [0.00001, 0.03, 0.3]
-RECIPE = Recipe(phases=(Phase(2, 1.0),), select_by="validation_rsum")
 CARD: dict[str, Any] = {"architecture": {}, "settings": {}, "inputs": {}, "code": ""}
 
 
@@ -38,7 +38,7 @@ def make_task() -> Any:
     images = draw.normal(size=(IMAGES, WIDTH)).astype(np.float32)
     texts = (images @ draw.normal(size=(WIDTH, WIDTH)))[OWNER].astype(np.float32)
 
-    def make(encoder: DualEncoder | None = None, phases: list[PairPhase] | None = None) -> RetrieverTask:
+    def make(encoder: DualEncoder | None = None, phases: list[RetrieverPhaseConfig] | None = None) -> RetrieverTask:
         torch.manual_seed(0)
         if encoder is None:
             sides = {"image": {"feature_dim": WIDTH}, "text": {"kind": "features", "feature_dim": WIDTH}}
@@ -50,22 +50,22 @@ def make_task() -> Any:
             FeatureTexts(MemoryArray(texts), np.arange(len(OWNER)), OWNER),
             train=np.arange(IMAGES),
             validation=np.arange(IMAGES),
-            phases=[PairPhase(batch_images=4, mixup=0.2)] if phases is None else phases,
+            phases=[RetrieverPhaseConfig(epochs=1, batch_images=4, mixup=0.2)] if phases is None else phases,
             seed=0,
-            device=torch.device("cpu"),
+            device=CPU,
         )
 
     return make
 
 
-def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = "validation_rsum") -> None:
-    sweep_into(
+def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = "rsum") -> None:
+    train_into(
         folder,
         task,
-        Recipe(phases=RECIPE.phases, select_by=select_by),
-        rates,
+        TrainingConfig(phases=[PhaseConfig(epochs=2, learning_rate=1.0, schedule="cosine")], select_by=select_by),
+        sweep=rates,
         card=CARD,
-        device=torch.device("cpu"),
+        device=CPU,
         dtype=torch.float32,
         reporter=Reporter(stream=StringIO()),
         part="encoder",
@@ -73,18 +73,19 @@ def sweep(folder: Path, task: Any, rates: list[float] = RATES, select_by: str = 
 
 
 def test_other_phases_keep_their_ratio() -> None:
-    recipe = Recipe(phases=(Phase(1, 0.2), Phase(3, 0.1, "cosine")))
+    phases = [PhaseConfig(epochs=1, learning_rate=0.2), PhaseConfig(epochs=3, learning_rate=0.1, schedule="cosine")]
+    recipe = TrainingConfig(phases=phases)
     assert [phase.learning_rate for phase in with_rate(recipe, 0.02).phases] == pytest.approx([0.02, 0.01])
     assert with_rate(recipe, 0.02).phases[1].schedule == "cosine"
 
 
-@pytest.mark.parametrize("select_by", ["validation_rsum", "validation_loss"])
+@pytest.mark.parametrize("select_by", ["rsum", "loss"])
 def test_the_best_is_kept(tmp_path: Path, make_task: Any, select_by: str) -> None:
     sweep(tmp_path / "all", make_task, select_by=select_by)
     table = pd.read_csv(tmp_path / "all" / "sweep.csv")
     assert table["learning_rate"].tolist() == RATES
-    scores = table[select_by]
-    best = scores.idxmin() if select_by.endswith("loss") else scores.idxmax()
+    scores = table[f"validation_{select_by}"]
+    best = scores.idxmin() if select_by == "loss" else scores.idxmax()
     assert table["chosen"].tolist() == [int(row == best) for row in range(3)]
     assert scores.nunique() == 3
     sweep(tmp_path / "alone", make_task, [RATES[best]], select_by)
@@ -128,7 +129,7 @@ def test_where_every_rate_diverges_there_is_no_model(tmp_path: Path, make_task: 
 def test_where_another_process_keeps_the_weights_a_rate_may_diverge(
     tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep_module, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
+    monkeypatch.setattr(outcome, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
     sweep(tmp_path, diverging(make_task, 3))
     assert not (tmp_path / "best.safetensors").exists()
     with pytest.raises(Diverged):
@@ -172,7 +173,7 @@ def test_a_model_that_has_nothing_to_learn_leaves_all_its_files(tmp_path: Path, 
     }
     task = make_task(build_dual_encoder(architecture), phases=[])
     ending: dict[str, Any] = {"card": CARD, "dtype": torch.float32, "reporter": Reporter(stream=StringIO())}
-    leave_untrained(tmp_path, task, "validation_loss", part="encoder", **ending)
+    train_into(tmp_path, lambda: task, TrainingConfig(phases=[]), part="encoder", sweep=[], device=CPU, **ending)
     assert pd.read_csv(tmp_path / "history.csv").empty
     assert pd.read_csv(tmp_path / "sweep.csv").empty
     assert (tmp_path / "gpu.csv").read_text().startswith("# nothing was trained\n")

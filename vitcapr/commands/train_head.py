@@ -50,10 +50,10 @@ def main(
 
     from vitcapr.batches.pairing import pair_by_file, pair_by_id
     from vitcapr.batches.pairs import FeatureTexts
-    from vitcapr.building.retriever import architecture_of, train_dual_encoder
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.files import sha256_file
     from vitcapr.progress import Reporter
+    from vitcapr.training.retriever import architecture_of, train_dual_encoder
 
     with Reporter(log) as reporter:
         if pairs is None:

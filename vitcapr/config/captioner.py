@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Only, with_default
-from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, TrainedConfig, one_or_more
+from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
 
 
 class CaptionerPhaseConfig(PhaseConfig):
@@ -13,8 +13,7 @@ class CaptionerPhaseConfig(PhaseConfig):
     warmup_steps: int = Field(100, ge=0)
     batch_images: int = Field(32, ge=1)
     """Images per batch. Every image comes with all its captions: 32 images give about 160 captions."""
-    schedule: Literal["constant", "cosine", "linear"] = "cosine"
-    """Learning-rate schedule over the phase, from learning_rate down to final_fraction of it."""
+    schedule: Schedule = "cosine"
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
     objective: Literal["cross_entropy", "self_critical"] = "cross_entropy"
@@ -25,7 +24,7 @@ class CaptionerPhaseConfig(PhaseConfig):
     """Sampling temperature. Below 1, samples are closer to the captions of beam search."""
 
 
-class CaptionerTrainingConfig(SharedTrainingConfig):
+class CaptionerTrainingConfig(TrainingConfig):
     phases: Annotated[
         list[CaptionerPhaseConfig],
         BeforeValidator(one_or_more, json_schema_input_type=CaptionerPhaseConfig | list[CaptionerPhaseConfig]),

@@ -8,7 +8,7 @@ from vitcapr.config.base import Section, StageSettings
 from vitcapr.config.names import Name
 from vitcapr.config.paths import UserPath
 from vitcapr.config.pixels import AugmentationConfig
-from vitcapr.config.training import PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
+from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 
 class TokenizerConfig(Section):
@@ -76,7 +76,6 @@ class FinetuningPhaseConfig(PhaseConfig):
     """Captions sampled per image, over all languages together; null: all captions."""
     learning_rate: float = Field(1e-4, gt=0)
     """Learning rate of the projections; encoder_rate and layer_decay scale it for the encoders."""
-    schedule: Literal["constant", "cosine", "linear"] = "constant"
     objective: Literal["info_nce", "pooled"] = "info_nce"
     """info_nce: contrastive loss in both directions; pooled: equation 4 of the BERT-ViT paper."""
     shift: float | None = None
@@ -84,7 +83,7 @@ class FinetuningPhaseConfig(PhaseConfig):
     negative."""
 
 
-class FinetuningConfig(SharedTrainingConfig):
+class FinetuningConfig(TrainingConfig):
     phases: Annotated[
         list[FinetuningPhaseConfig],
         BeforeValidator(one_or_more, json_schema_input_type=FinetuningPhaseConfig | list[FinetuningPhaseConfig]),

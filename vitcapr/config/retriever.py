@@ -5,7 +5,15 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Section
-from vitcapr.config.training import Layer, PhaseConfig, SharedTrainingConfig, SweepConfig, TrainedConfig, one_or_more
+from vitcapr.config.training import (
+    Layer,
+    PhaseConfig,
+    Schedule,
+    SweepConfig,
+    TrainedConfig,
+    TrainingConfig,
+    one_or_more,
+)
 
 Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
@@ -102,16 +110,11 @@ class TextTowerConfig(Section):
 
 class RetrieverPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
+    schedule: Schedule = "cosine"
     batch_images: int = Field(64, ge=2)
     """Images per batch. Each image is compared with the captions of all images of the batch."""
     captions_per_image: int | None = Field(None, ge=1)
     """Captions sampled per image; null: all captions."""
-    schedule: Literal["constant", "cosine", "linear", "step"] = "cosine"
-    """Learning-rate schedule: cosine and linear go from learning_rate down to final_fraction of it; step multiplies it
-    by gamma."""
-    step_epochs: int = Field(5, ge=1)
-    """Number of epochs after which the learning rate is multiplied by gamma (step only)."""
-    gamma: float = Field(0.5, gt=0, le=1)
     objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
     """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
     binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
@@ -139,7 +142,7 @@ class RetrieverPhaseConfig(PhaseConfig):
         return self
 
 
-class RetrieverTrainingConfig(SharedTrainingConfig):
+class RetrieverTrainingConfig(TrainingConfig):
     phases: Annotated[
         list[RetrieverPhaseConfig],
         BeforeValidator(one_or_more, json_schema_input_type=RetrieverPhaseConfig | list[RetrieverPhaseConfig]),

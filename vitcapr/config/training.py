@@ -11,6 +11,9 @@ Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
 
 
+Schedule = Literal["constant", "cosine", "linear", "step"]
+
+
 class TrainedConfig(Section):
     """A model that is trained."""
 
@@ -30,9 +33,12 @@ class PhaseConfig(Section):
 
     epochs: int = Field(ge=1)
     learning_rate: float = Field(1e-3, gt=0)
-    schedule: Literal["constant", "cosine", "linear", "step"] = "cosine"
+    schedule: Schedule = "constant"
     """Learning-rate schedule over the phase: cosine and linear go from learning_rate down to final_fraction of it; step
     multiplies it by gamma after every step_epochs."""
+    step_epochs: Annotated[int, Only("schedule", "step")] = Field(5, ge=1)
+    """Number of epochs after which the learning rate is multiplied by gamma."""
+    gamma: Annotated[float, Only("schedule", "step")] = Field(0.5, gt=0, le=1)
     final_fraction: Annotated[float, Only("schedule", "cosine", "linear")] = Field(0.0, ge=0, le=1)
     """Final share of the learning rate."""
     warmup_steps: int = Field(0, ge=0)
@@ -47,7 +53,7 @@ def one_or_more(value: Any) -> Any:
 
 
 class TrainingConfig(Section):
-    """Subclasses define the phases of a model and may allow fewer optimisers."""
+    """Subclasses define the phases of a model, its scores to select by, and may allow fewer optimisers."""
 
     phases: Sequence[PhaseConfig]
     optimizer: Literal["adam", "adamw", "sgd"] = "adam"
@@ -65,6 +71,10 @@ class TrainingConfig(Section):
     """An interrupted training continues from its last checkpoint. One is written after every so many steps of an epoch,
     and at the end of an epoch if the last one is older than ten seconds."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    processes: int = Field(1, ge=1)
+    """Number of processes that share every batch (torchrun); on GPUs one process per GPU. Does not trigger a re-run."""
+    select_by: str = "loss"
+    """Select the best epoch by this score of the validation split."""
 
 
 class SweepConfig(Section):
@@ -79,10 +89,3 @@ class SweepConfig(Section):
         if min(rates) <= 0 or len(set(rates)) < len(rates):
             raise ValueError("learning rates must be above 0 and different")
         return rates
-
-
-class SharedTrainingConfig(TrainingConfig):
-    """A training that several processes can share."""
-
-    processes: int = Field(1, ge=1)
-    """Number of processes that share every batch (torchrun); on GPUs one process per GPU. Does not trigger a re-run."""

@@ -42,7 +42,6 @@ def finetune(
     from vitcapr.batches.augment import Augmentation
     from vitcapr.batches.pixel_batches import CaptionRows
     from vitcapr.batches.tokenised import TowerCaptions
-    from vitcapr.building.recipe import recipe_of
     from vitcapr.encoders.photographs import preprocessing_of
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
@@ -54,8 +53,8 @@ def finetune(
     from vitcapr.retrieval.finetuned_towers import untrained_finetuned
     from vitcapr.store.reader import open_features
     from vitcapr.training.distributed import is_first
-    from vitcapr.training.finetuning import FinetuningPhase, FinetuningTask
-    from vitcapr.training.sweep import sweep_into
+    from vitcapr.training.finetuning import FinetuningTask
+    from vitcapr.training.outcome import train_into
 
     wanted, training = settings.finetuned, settings.finetuned.training
     device = resolve_device(training.device)
@@ -86,7 +85,7 @@ def finetune(
             tokens,
             train=data.rows("train"),
             validation=data.rows("validation")[: training.validation_images],
-            phases=[phase.to(FinetuningPhase) for phase in training.phases],
+            phases=training.phases,
             augmentation=None if training.augmentation is None else training.augmentation.to(Augmentation),
             chunk=training.chunk,
             epoch_batches=training.epoch_batches,
@@ -104,11 +103,11 @@ def finetune(
         f"{len(rates_of(model))} learning rates, {dtype_name(dtype)} on {device}"
     )
     del model
-    sweep_into(
+    train_into(
         finetuned,
         make_task,
-        recipe_of(training, select_by=training.select_by),
-        [training.phases[0].learning_rate] if training.sweep is None else training.sweep.learning_rate,
+        training,
+        sweep=[] if training.sweep is None else training.sweep.learning_rate,
         card={
             "architecture": architecture,
             "backbone": wanted.image.backbone,

@@ -52,7 +52,6 @@ def train_captioner(
     import torch
 
     from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
-    from vitcapr.building.recipe import recipe_of
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
@@ -126,8 +125,8 @@ def train_captioner(
     )
     train_into(
         captioner,
-        task,
-        recipe_of(training, select_by=training.select_by),
+        lambda: task,
+        training,
         card={
             "architecture": architecture,
             "backbone": wanted.backbone,

@@ -51,8 +51,6 @@ def train_retriever(
     word_vectors: In[WordVectorsFile] | None = None,
 ) -> None:
     """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
-    from vitcapr.building.retriever import architecture_of, train_dual_encoder
-    from vitcapr.building.retriever_texts import describe_text_encoder, drawn_captions, open_text_features, texts_of
     from vitcapr.encoders.precision import resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
@@ -61,6 +59,14 @@ def train_retriever(
     from vitcapr.models.dual_encoder import DualEncoder
     from vitcapr.models.text_towers import FeatureTower
     from vitcapr.retrieval.augmented_views import open_augmented_views
+    from vitcapr.training.retriever import (
+        architecture_of,
+        describe_text_encoder,
+        drawn_captions,
+        open_text_features,
+        texts_of,
+        train_dual_encoder,
+    )
     from vitcapr.training.word_vectors import start_embedding
 
     wanted, training = settings.retriever, settings.retriever.training

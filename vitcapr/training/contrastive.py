@@ -1,14 +1,18 @@
 """Losses that bring an image and its captions together and keep other pairs apart.
 
-All take the similarities of a batch of B images and their M captions. Captions of the same image are not told apart:
-where one of them is the true caption, the others are left out of the comparison, never counted as wrong.
+The contrastive losses take the similarities of a batch of B images and their M captions. Captions of the same image are
+not compared: where one of them is the positive, the others are left out, never counted as negatives.
 """
+
+import math
 
 import torch
 from torch import Tensor
 
 _LOWEST = torch.finfo(torch.float32).min / 2
 """Replaces an excluded similarity. It is finite, so that the gradient is zero and not NaN."""
+_LEAST = 1e-12
+"""The logarithm of a smaller probability is that of this one."""
 
 
 def own_captions(image_index: Tensor, images: int) -> Tensor:
@@ -87,3 +91,88 @@ def hinge_rank(scores: Tensor, image_index: Tensor, margin: float) -> Tensor:
     own = own_captions(image_index, len(scores))[image_index]
     broken = torch.relu(margin - true[:, None] + scores[image_index]).masked_fill(own, 0.0)
     return broken.sum(1).mean()
+
+
+def pooled_loss(similarity: Tensor, image_index: Tensor, temperature: Tensor, shift: float | None = None) -> Tensor:
+    r"""``-ln(sum of exp(positives / tau) / sum of exp(negatives / tau)) + rho``: Peng 2025, equation 4.
+
+    It differs from InfoNCE in three points. Positives are added up *inside* the logarithm, so that the gradient goes to
+    those that already match best, in proportion to exp(sim / tau). Negatives are one pool: no caption chooses among
+    images, and no image among captions. And the positives are missing from the denominator, so that the value is
+    bounded not by 0 but by ``ln(N - 1) - 2 / tau`` for N pairs: rho only lifts it above 0 and has no gradient.
+
+    Args:
+        similarity: (B, M) float32, cosines.
+        image_index: (M,) int64, the image of each caption. Captions of the same image are no wrong pairs.
+        temperature: tau, a scalar.
+        shift: rho; None takes the least with which no batch of this size can be negative.
+
+    Returns:
+        A scalar; 0 for the captions of a single image, which has nothing to be told from.
+    """
+    logits = similarity / temperature
+    own = own_captions(image_index, len(logits))
+    if own.all():
+        return 0.0 * logits.sum()
+    true = true_pairs(logits, image_index).logsumexp(0)
+    wrong = logits[~own].logsumexp(0)
+    rho = torch.as_tensor(least_shift(own, float(temperature.detach())) if shift is None else shift)
+    return wrong - true + rho.to(logits)
+
+
+def least_shift(own: Tensor, temperature: float) -> float:
+    """rho such that every batch with these true pairs has a loss of at least 0: cosines reach from -1 to 1.
+
+    ``own: (B, M)`` bool. For N images with a caption each it is ``2 / tau - ln(N - 1)``: 17.06 for the paper's 20
+    pairs and tau of 0.1.
+    """
+    pairs, true = own.numel(), own.shape[1]
+    return 2 / temperature - math.log((pairs - true) / true)
+
+
+def structure_loss(original: Tensor, aligned: Tensor, temperature: Tensor, levels: int) -> Tensor:
+    """The STRUCTURE loss: items that are near one another in a frozen encoder's space stay so in the shared space.
+
+    Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You. X (n, D) are the
+    features of a batch from the frozen encoder, A (n, E) their vectors in the shared space. Rows are divided by their
+    lengths and centred. With the temperature t of the contrastive loss
+
+        P_X = softmax of the rows of X X' / t,    P_A = softmax of the rows of A A' / t
+
+    the loss compares L levels of neighbours, of which level l is the matrix power l:
+
+        R(X, A) = 1/L sum_l 1/l JS(P_X^l, P_A^l)
+
+    JS is the Jensen-Shannon divergence of two rows in nats, as the mean over the rows. The order of the steps and the
+    weights 1/l are those of public code of the method; the equations of the paper were not checked. Two points differ
+    from that code: it takes the two divergences of JS from the mean and not to it, and it raises the weight of the loss
+    over the first steps.
+
+    Args:
+        original, aligned: X and A, float32.
+        temperature: t; a scalar, through which no gradient flows.
+        levels: L, at least 1.
+
+    Returns:
+        A scalar of at least 0.
+    """
+    before, after = (_neighbours(rows, temperature.detach()) for rows in (original, aligned))
+    first, second = before, after
+    total = _jensen_shannon(first, second)
+    for level in range(2, levels + 1):
+        first, second = first @ before, second @ after
+        total = total + _jensen_shannon(first, second) / level
+    return total / levels
+
+
+def _neighbours(rows: Tensor, temperature: Tensor) -> Tensor:
+    """For each row, how near every row is: (n, n), rows that sum to 1."""
+    rows = torch.nn.functional.normalize(rows, dim=1)
+    rows = rows - rows.mean(0)
+    return torch.softmax(rows @ rows.T / temperature, dim=1)
+
+
+def _jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
+    mean = ((p + q) / 2).clamp(min=_LEAST).log()
+    each = (p * (p.clamp(min=_LEAST).log() - mean) + q * (q.clamp(min=_LEAST).log() - mean)) / 2
+    return each.sum(1).mean()

@@ -1,9 +1,7 @@
 """Fine-tuning of a dual encoder on pixels and captions (Peng 2025, section 2.4)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 import torch
@@ -12,45 +10,25 @@ from torch import Tensor
 from vitcapr.batches.augment import Augmentation
 from vitcapr.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
 from vitcapr.batches.tokenised import TowerCaptions
+from vitcapr.config.finetuned_dual_encoder import FinetuningPhaseConfig
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
 from vitcapr.retrieval.finetuned import embed_captions, embed_pixels
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.contrastive import info_nce
-from vitcapr.training.pooled_loss import pooled_loss
+from vitcapr.training.contrastive import info_nce, pooled_loss
 from vitcapr.training.recall import recalls
 
 _BLOCK = 64
 """Images of a validation batch, whose captions all come with them: no batch of training is so wide."""
 
 
-@dataclass(frozen=True)
-class FinetuningPhase:
-    """The settings of a phase that the task needs.
-
-    Attributes:
-        captions_per_image: drawn at random of each image; None takes all.
-        shift: rho of equation 4, ``pooled`` alone; None takes the least that keeps the loss from being negative.
-        batch_pairs: pairs in a batch, where an epoch is every pair once; None draws images.
-    """
-
-    batch_images: int
-    captions_per_image: int | None = 1
-    objective: Literal["info_nce", "pooled"] = "info_nce"
-    shift: float | None = None
-    batch_pairs: int | None = None
-
-    def loss(self, similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
-        if self.objective == "pooled":
-            return pooled_loss(similarity, image_index, temperature, self.shift)
-        return info_nce(similarity, image_index, temperature)
+Batch = tuple[FinetuningPhaseConfig, PixelBatch]
 
 
-@dataclass(frozen=True)
-class PixelPhaseBatch(PixelBatch):
-    """A batch and the phase it belongs to."""
-
-    phase: FinetuningPhase
+def _loss(phase: FinetuningPhaseConfig, similarity: Tensor, image_index: Tensor, temperature: Tensor) -> Tensor:
+    if phase.objective == "pooled":
+        return pooled_loss(similarity, image_index, temperature, phase.shift)
+    return info_nce(similarity, image_index, temperature)
 
 
 class FinetuningTask:
@@ -75,7 +53,7 @@ class FinetuningTask:
         *,
         train: np.ndarray,
         validation: np.ndarray,
-        phases: Sequence[FinetuningPhase],
+        phases: Sequence[FinetuningPhaseConfig],
         augmentation: Augmentation | None,
         chunk: int | None,
         epoch_batches: int | None,
@@ -87,7 +65,7 @@ class FinetuningTask:
         self._train, self._validation, self._augmentation = train, validation, augmentation
         self._chunk, self._epoch_batches, self._seed, self._device = chunk, epoch_batches, seed, device
 
-    def _open(self, phase: FinetuningPhase, epoch: int, start: int = 0) -> PixelBatches:
+    def _open(self, phase: FinetuningPhaseConfig, epoch: int, start: int = 0) -> PixelBatches:
         return PixelBatches(
             self._store,
             self._captions,
@@ -103,35 +81,31 @@ class FinetuningTask:
             device=self._device,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[PixelPhaseBatch]:
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
         settings = self._phases[phase]
         for batch in islice(self._open(settings, epoch, start), self.steps(phase) - start):
-            yield PixelPhaseBatch(**vars(batch), phase=settings)
+            yield settings, batch
 
     def steps(self, phase: int) -> int:
         whole = len(self._open(self._phases[phase], 0))
         return whole if self._epoch_batches is None else min(whole, self._epoch_batches)
 
-    def loss(self, batch: PixelPhaseBatch) -> tuple[Tensor, int]:
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
         """The phase's objective, and how many true pairs are this process's own.
 
         Among several processes it is the loss of the whole batch, whose embeddings all of them gather.
         """
-        images, captions = self._embed(batch) if len(batch.rows) else self._embedded_nothing()
+        phase, read = batch
+        if len(read.rows):
+            images = embed_pixels(self.model, read.pixels, self._chunk)
+            captions = embed_captions(self.model, self._tokens, read.caption_rows, self._device, self._chunk)
+        else:  # Gradients flow back through the embeddings of an empty share as through any other.
+            images = captions = distributed.nothing(self.model).expand(0, self.model.embedding_dim)
         pairs = len(captions)
-        index = distributed.gather(batch.image_index.to(self._device) + distributed.rows_before(len(images)))
+        index = distributed.gather(read.image_index.to(self._device) + distributed.rows_before(len(images)))
         images, captions = distributed.gather(images), distributed.gather(captions)
         with torch.autocast(self._device.type, enabled=False):
-            return batch.phase.loss(images @ captions.T, index, self.model.temperature()), pairs
-
-    def _embed(self, batch: PixelPhaseBatch) -> tuple[Tensor, Tensor]:
-        images = embed_pixels(self.model, batch.pixels, self._chunk)
-        return images, embed_captions(self.model, self._tokens, batch.caption_rows, self._device, self._chunk)
-
-    def _embedded_nothing(self) -> tuple[Tensor, Tensor]:
-        """The embeddings of an empty share, (0, E) twice; gradients flow back through them as through any other."""
-        nothing = distributed.nothing(self.model).expand(0, self.model.embedding_dim)
-        return nothing, nothing
+            return _loss(phase, images @ captions.T, index, self.model.temperature()), pairs
 
     def validate(self) -> dict[str, float]:
         """The last phase's objective, a mean over batches in the order of the rows with all captions; and Recall@K."""
@@ -156,7 +130,7 @@ class FinetuningTask:
             seen += len(of_images)
             index = batch.image_index.to(self._device)
             with torch.autocast(self._device.type, enabled=False):
-                loss = phase.loss(of_images @ of_captions.T, index, self.model.temperature())
+                loss = _loss(phase, of_images @ of_captions.T, index, self.model.temperature())
             total += float(loss) * len(of_images)
         scores = recalls(np.concatenate(images), np.concatenate(captions), np.concatenate(owners))
         return {"validation_loss": total / seen, **scores}

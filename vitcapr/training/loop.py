@@ -11,14 +11,14 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import autocast
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
 from vitcapr.training.average import WeightAverage
 from vitcapr.training.gpu_use import sample_gpu_use
-from vitcapr.training.optimizer import Kind, Optimizer
-from vitcapr.training.schedule import Phase
+from vitcapr.training.optimizer import Optimizer, rate_at
 from vitcapr.training.signals import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
@@ -61,21 +61,6 @@ class Diverged(UserError):
     """The loss, or the score that chooses the epoch, is no longer a number."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """How a model is trained; the fields are those of ``vitcapr.config.training.TrainingConfig``."""
-
-    phases: tuple[Phase, ...]
-    optimizer: Kind = "adam"
-    weight_decay: float = 0.0
-    clip_norm: float | None = 5.0
-    ema_decay: float = 0.0
-    patience: int | None = None
-    select_by: str = "validation_loss"
-    """The column of the history that chooses the best epoch; a loss is best when lowest, anything else when highest."""
-    save_every_steps: int = 200
-
-
 @dataclass
 class Position:
     """The position of the next step, and the statistics up to this step."""
@@ -105,7 +90,7 @@ class Trainer(Generic[Batch]):
     def __init__(
         self,
         task: Task[Batch],
-        recipe: Recipe,
+        training: TrainingConfig,
         *,
         device: torch.device,
         dtype: torch.dtype,
@@ -114,14 +99,15 @@ class Trainer(Generic[Batch]):
         reporter: Reporter,
         rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
     ) -> None:
-        self.task, self.recipe, self.device, self.dtype = task, recipe, device, dtype
+        self.task, self.training, self.device, self.dtype = task, training, device, dtype
         self.folder, self.identity, self.reporter = folder, identity, reporter
         self.model = task.model.to(device)
         groups = [(list(self.model.parameters()), 1.0)] if rates is None else rates
-        self.optimizer = Optimizer(recipe.optimizer, groups, recipe.weight_decay)
+        self.optimizer = Optimizer(training.optimizer, groups, training.weight_decay)
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
-        self.average = WeightAverage(self.model, recipe.ema_decay)
+        self.average = WeightAverage(self.model, training.ema_decay)
         self.position = Position()
+        self._select_by = f"validation_{training.select_by}"
         self._saved = time.monotonic()
 
     @property
@@ -156,8 +142,8 @@ class Trainer(Generic[Batch]):
         return self.position
 
     def _epochs(self, tracker: Tracker, stop: StopRequest) -> None:
-        for phase in range(self.position.phase, len(self.recipe.phases)):
-            for epoch in range(self.position.epoch, self.recipe.phases[phase].epochs):
+        for phase in range(self.position.phase, len(self.training.phases)):
+            for epoch in range(self.position.epoch, self.training.phases[phase].epochs):
                 if self._out_of_patience():
                     self.reporter.line(f"stopped early: no better epoch since epoch {self.position.best_epoch}")
                     return
@@ -167,29 +153,29 @@ class Trainer(Generic[Batch]):
             self.position.phase, self.position.epoch = phase + 1, 0
 
     def _steps_of_phases(self) -> list[int]:
-        return [phase.epochs * self.task.steps(number) for number, phase in enumerate(self.recipe.phases)]
+        return [phase.epochs * self.task.steps(number) for number, phase in enumerate(self.training.phases)]
 
     def _step_of_phase(self) -> int:
-        if self.position.phase == len(self.recipe.phases):
+        if self.position.phase == len(self.training.phases):
             return 0
         return self.position.epoch * self.task.steps(self.position.phase) + self.position.step
 
     def _epoch(self, phase: int, epoch: int, tracker: Tracker, stop: StopRequest) -> None:
-        position, settings = self.position, self.recipe.phases[phase]
+        position, settings = self.position, self.training.phases[phase]
         steps = self.task.steps(phase)
         number = len(position.history) + 1
         self.model.train()
         for batch in self.task.batches(phase, number, position.step):
-            self._step(batch, settings.rate_at(epoch * steps + position.step, settings.epochs * steps))
+            self._step(batch, rate_at(settings, epoch * steps + position.step, settings.epochs * steps))
             position.step += 1
             tracker.advance(note=f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}")
             if distributed.any_of(bool(stop)):
                 self._save()
                 asked = stop.name or "a signal to another process"
                 raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {asked}")
-            if position.step % self.recipe.save_every_steps == 0:
+            if position.step % self.training.save_every_steps == 0:
                 self._save()
-        self._validate(number, phase, settings.rate_at((epoch + 1) * steps - 1, settings.epochs * steps))
+        self._validate(number, phase, rate_at(settings, (epoch + 1) * steps - 1, settings.epochs * steps))
         position.epoch, position.step, position.loss_sum, position.loss_items = epoch + 1, 0, 0.0, 0
 
     def _step(self, batch: Batch, rate: float) -> None:
@@ -206,9 +192,9 @@ class Trainer(Generic[Batch]):
         self.optimizer.zero_grad()
         self.scaler.scale(loss * (items / counted)).backward()
         distributed.add_up_gradients(self.model)
-        if self.recipe.clip_norm is not None:
+        if self.training.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip_norm)
         self.scaler.step(self.optimizer)  # type: ignore[arg-type]
         self.scaler.update()
         self.average.update()
@@ -220,15 +206,15 @@ class Trainer(Generic[Batch]):
         self.model.eval()
         with self.average.applied(), torch.inference_mode(), autocast(self.device, self.dtype):
             scores = distributed.of_first(self.task.validate())
-        score = scores[self.recipe.select_by]
+        score = scores[self._select_by]
         if math.isnan(score):
             raise Diverged(
-                f"{self.recipe.select_by} is not a number at epoch {number}",
+                f"{self._select_by} is not a number at epoch {number}",
                 remedy="lower the learning rate, or train in float32",
             )
         row = {"epoch": number, "phase": phase + 1, "train_loss": position.loss_sum / position.loss_items}
         position.history.append({**row, **scores, "learning_rate": rate})
-        lower_is_better = self.recipe.select_by.endswith("loss")
+        lower_is_better = self._select_by.endswith("loss")
         best = position.best_score
         if best is None or (score < best if lower_is_better else score > best):
             position.best_score, position.best_epoch = score, number
@@ -238,7 +224,7 @@ class Trainer(Generic[Batch]):
         self.reporter.line(f"epoch {number}: {told}{', best so far' if position.best_epoch == number else ''}")
 
     def _out_of_patience(self) -> bool:
-        patience = self.recipe.patience
+        patience = self.training.patience
         return patience is not None and len(self.position.history) - self.position.best_epoch >= patience
 
     def _save(self) -> None:

@@ -1,9 +1,10 @@
-"""Adam, AdamW and SGD by torch's functions.
+"""Adam, AdamW and SGD by torch's functions, and their learning rate over a phase.
 
 ``torch.optim.Adam`` and the other classes compute the same. They import ``torch._dynamo``, which nothing here compiles
 with and which takes as long as the rest of torch.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -11,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
+
+from vitcapr.config.training import PhaseConfig
 
 Kind = Literal["adam", "adamw", "sgd"]
 
@@ -81,3 +84,21 @@ class Optimizer:
             number, _, key = name.partition(".")
             weight = self._parameters[int(number)]
             self._state.setdefault(weight, {})[key] = tensor.to(weight.device)
+
+
+def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
+    """The learning rate of step ``step`` of a phase's ``steps``, counted from 0.
+
+    A linear warm-up, then from ``learning_rate`` to ``final_fraction`` of it along the schedule; ``step`` goes down by
+    whole epochs of the phase (PyTorch's StepLR) and has no end of its own.
+    """
+    if step < phase.warmup_steps:
+        return phase.learning_rate * (step + 1) / phase.warmup_steps
+    if phase.schedule == "constant":
+        return phase.learning_rate
+    if phase.schedule == "step":
+        epoch = step * phase.epochs // steps
+        return float(phase.learning_rate * phase.gamma ** (epoch // phase.step_epochs))
+    done = (step - phase.warmup_steps) / max(1, steps - phase.warmup_steps - 1)
+    left = 0.5 * (1 + math.cos(math.pi * done)) if phase.schedule == "cosine" else 1 - done
+    return phase.learning_rate * (phase.final_fraction + (1 - phase.final_fraction) * left)

@@ -1,7 +1,7 @@
-"""Runs a training and writes its files: weights, card, history and GPU use."""
+"""Runs a training, or one for each learning rate of a sweep, and writes its files: weights, card, history, GPU use."""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -10,17 +10,19 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_text
 from vitcapr.formats.model import write_model
-from vitcapr.formats.training import History, write_history
+from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
 from vitcapr.training.checkpoints import below, read_tensors
-from vitcapr.training.loop import Position, Recipe, Task, Trainer
+from vitcapr.training.loop import Diverged, Position, Task, Trainer
 
 Batch = TypeVar("Batch")
+Rates = Iterable[tuple[list[nn.Parameter], float]]
 
 CHECKPOINT = "checkpoint"
 """The folder in a model's folder from which a stopped training continues."""
@@ -42,51 +44,126 @@ class Trained:
 
 def train_into(
     folder: Path,
-    task: Task[Batch],
-    recipe: Recipe,
+    make_task: Callable[[], Task[Batch]],
+    training: TrainingConfig,
     *,
     card: Mapping[str, Any],
     device: torch.device,
     dtype: torch.dtype,
     reporter: Reporter,
+    sweep: Sequence[float] | None = None,
+    part: str = "",
+    rates_of: Callable[[nn.Module], Rates] | None = None,
     rows: Callable[[History], History] = lambda history: history,
 ) -> None:
     """Train, or continue, and write ``best.safetensors``, ``card.json``, ``history.csv`` and ``gpu.csv``.
 
+    Without phases the model is left as it is.
+
     Args:
+        make_task: a task with an untrained model, the same every time.
         card: what the model is and what it is made from; ``settings``, ``inputs`` and ``code`` say which unfinished
             training in ``folder/checkpoint`` may be continued. The outcome is added to it.
+        sweep: learning rates of the first phase. One training for each; the best one on the validation split is left,
+            and ``sweep.csv`` has the best epoch of each, or none where training diverged. Empty: the rate of the
+            training; None: no ``sweep.csv``.
+        part: the name of the part of the task's model that is kept; all of it by default.
+        rates_of: of an untrained model, the ``rates`` of :class:`Trainer`.
         rows: those of ``history.csv``.
 
     Raises:
-        Preempted: a signal came; the state is saved and the same call continues it.
-        UserError: the loss is no longer a number, or the best weights are gone.
+        Preempted: a signal came; the state is saved, and the same call continues it. Trainings that have ended are not
+            repeated.
+        UserError: the loss is not a number at any rate, or the best weights are gone.
     """
-    trained = train_from(folder / CHECKPOINT, task, recipe, card=card, device=device, dtype=dtype, reporter=reporter)
-    if trained is not None:
-        leave(folder, trained, recipe.select_by, card=card, dtype=dtype, reporter=reporter, rows=rows)
+    shared: dict[str, Any] = {"card": card, "dtype": dtype, "reporter": reporter}
+    rates = sweep or [phase.learning_rate for phase in training.phases[:1]]
+    table: list[dict[str, Any]] = []
+    best = None if rates else _untrained(make_task(), training)
+    diverged, chosen = 0, -1
+    for rate in rates:
+        task, state = make_task(), folder / CHECKPOINT
+        if len(rates) > 1:
+            reporter.line(f"learning rate {rate:g}")
+            state /= f"{rate!r}"
+        groups = None if rates_of is None else rates_of(task.model)
+        try:
+            trained = train_from(state, task, with_rate(training, rate), device=device, rates=groups, **shared)
+        except Diverged as error:
+            diverged += 1
+            if diverged == len(rates):
+                raise
+            reporter.line(f"learning rate {rate:g}: {error.what}")
+            table.append({"learning_rate": rate})
+            continue
+        if trained is None:
+            continue
+        end = trained.end
+        table.append({**end.history[end.best_epoch - 1], "learning_rate": rate, "best_epoch": end.best_epoch})
+        if best is None or _is_better(end, best.end, training.select_by):
+            best, chosen = trained, len(table) - 1
+    if best is None:
+        return
+    if sweep is not None:
+        write_sweep(folder / SWEEP, [{**row, "chosen": int(number == chosen)} for number, row in enumerate(table)])
+    end, column = best.end, f"validation_{training.select_by}"
+    write_history(folder / "history.csv", rows(end.history))
+    write_text(folder / "gpu.csv", best.gpu_use)
+    outcome = {
+        "best_epoch": end.best_epoch,
+        "best_score": {column: end.best_score},
+        "precision": dtype_name(dtype),
+        "versions": {"python": platform.python_version(), "torch": version("torch")},
+    }
+    write_model(folder, below(part, best.weights) if part else best.weights, {**card, **outcome})
+    reporter.line(f"best epoch {end.best_epoch}: {column} {end.best_score:.4f}")
+
+
+def _is_better(one: Position, other: Position, select_by: str) -> bool:
+    assert one.best_score is not None
+    assert other.best_score is not None
+    return one.best_score < other.best_score if select_by == "loss" else one.best_score > other.best_score
+
+
+def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
+    """The training with ``rate`` in its first phase; those of the other phases keep their ratio to it."""
+    factor = rate / training.phases[0].learning_rate
+    rates = [rate, *(factor * phase.learning_rate for phase in training.phases[1:])]
+    phases = [
+        phase.model_copy(update={"learning_rate": scaled}) for phase, scaled in zip(training.phases, rates, strict=True)
+    ]
+    return training.model_copy(update={"phases": phases})
+
+
+def _untrained(task: Task[Any], training: TrainingConfig) -> Trained:
+    """A model that has nothing to learn: its weights as they are, and its scores on validation."""
+    model = task.model.eval()
+    with torch.inference_mode():
+        scores = task.validate()
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    end = Position(best_score=scores[f"validation_{training.select_by}"])
+    return Trained(end, weights, gpu_csv("nothing was trained"))
 
 
 def train_from(
     state: Path,
     task: Task[Batch],
-    recipe: Recipe,
+    training: TrainingConfig,
     *,
     card: Mapping[str, Any],
     device: torch.device,
     dtype: torch.dtype,
     reporter: Reporter,
-    rates: Iterable[tuple[list[nn.Parameter], float]] | None = None,
+    rates: Rates | None = None,
 ) -> Trained | None:
-    """Train, or continue from the folder ``state``; the arguments and errors are those of :func:`train_into`, and the
-    ``rates`` those of :class:`Trainer`.
+    """Train, or continue from the folder ``state``; the arguments are those of :func:`train_into` and :class:`Trainer`.
 
     None in all processes of a group but the first.
     """
     ingredients = [card["settings"], card["inputs"], card["code"], dtype_name(dtype), distributed.processes()]
     trainer = Trainer(
         task,
-        recipe,
+        training,
         device=device,
         dtype=dtype,
         folder=state,
@@ -102,32 +179,3 @@ def train_from(
         remedy = f"delete {CHECKPOINT}/ and train again"
         raise UserError("the best weights are gone", where=trainer.best_file, remedy=remedy)
     return Trained(end, best[0], trainer.gpu_file.read_text(encoding="utf-8"))
-
-
-def leave(
-    folder: Path,
-    trained: Trained,
-    select_by: str,
-    *,
-    card: Mapping[str, Any],
-    dtype: torch.dtype,
-    reporter: Reporter,
-    part: str = "",
-    rows: Callable[[History], History] = lambda history: history,
-) -> None:
-    """Write the files of a training; the arguments are those of :func:`train_into`.
-
-    Args:
-        part: the name of the part of the task's model that is kept; all of it by default.
-    """
-    end = trained.end
-    write_history(folder / "history.csv", rows(end.history))
-    write_text(folder / "gpu.csv", trained.gpu_use)
-    outcome = {
-        "best_epoch": end.best_epoch,
-        "best_score": {select_by: end.best_score},
-        "precision": dtype_name(dtype),
-        "versions": {"python": platform.python_version(), "torch": version("torch")},
-    }
-    write_model(folder, below(part, trained.weights) if part else trained.weights, {**card, **outcome})
-    reporter.line(f"best epoch {end.best_epoch}: {select_by} {end.best_score:.4f}")

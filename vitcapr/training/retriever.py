@@ -1,239 +1,211 @@
-"""Training of a dual encoder: one objective per phase, optional hard negatives, and validation by Recall@K."""
+"""Trains a retriever from its configuration, for all commands that train one."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
-from vitcapr.batches.pairs import PairBatch, PairBatches, Texts
-from vitcapr.batches.sources import FeatureSource, draw_augmented_views
-from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, TextBatch, side_by_side
-from vitcapr.training import distributed
-from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid
-from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
-from vitcapr.training.mixup import mix
-from vitcapr.training.recall import recalls
-from vitcapr.training.structure import structure_loss
+from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
+from vitcapr.batches.sources import FeatureSource, with_mean_patch
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.encoders.precision import dtype_name
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.tokens import TokenTable
+from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
+from vitcapr.progress import Reporter
+from vitcapr.store.identity import check_captions
+from vitcapr.store.reader import FeatureStore, open_features
+from vitcapr.training.hard_negatives import MomentumQueue
+from vitcapr.training.outcome import train_into
+from vitcapr.training.retriever_task import RetrieverTask
 
-_VALIDATION_IMAGES = 64
-"""In a batch of the validation loss, where no phase of training says how many."""
-
-
-@dataclass(frozen=True)
-class PairPhase:
-    """The settings of a phase that the task needs.
-
-    Attributes:
-        captions_per_image: drawn at random of each image; None takes all.
-        margin: ``max_hinge`` and ``hinge_rank`` alone.
-        hard_negatives: the rule by which wrong captions are mined; None mines none.
-        hard_negative_weight: of the mined loss, which is added to the objective.
-        mixup: of the Beta distribution that pairs are mixed by; 0 mixes none.
-        structure: weight of the STRUCTURE loss; 0 leaves it out.
-        structure_levels: how many levels of neighbours it compares.
-        batch_pairs: pairs in a batch, where an epoch is every pair once; None draws images.
-    """
-
-    batch_images: int
-    captions_per_image: int | None = None
-    objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
-    margin: float = 0.2
-    hard_negatives: Rule | None = None
-    hard_negative_weight: float = 0.0
-    mixup: float = 0.0
-    structure: float = 0.0
-    structure_levels: int = 1
-    batch_pairs: int | None = None
+_BLOCK = 4096
+"""Rows measured at a time."""
 
 
-@dataclass(frozen=True)
-class PhaseBatch(PairBatch):
-    """A batch and the phase it belongs to."""
+def architecture_of(
+    retriever: RetrieverConfig, image_dim: int, *, text_dim: int | None = None, vocabulary: int = 0
+) -> dict[str, Any]:
+    """What rebuilds the model: see :func:`vitcapr.models.dual_encoder.build_dual_encoder`.
 
-    phase: PairPhase
-
-
-class Learner(nn.Module):
-    """What a training changes: the dual encoder and, where there is one, the queue of past captions."""
-
-    def __init__(self, encoder: DualEncoders, queue: MomentumQueue | None) -> None:
-        super().__init__()
-        self.encoder, self.queue = encoder, queue
-
-
-class RetrieverTask:
-    """Trains a dual encoder on the images and captions of a split (ViTCap-R, section III.D.3).
+    Raw features of one width keep it, whatever ``embedding_dim`` says.
 
     Args:
-        augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
-        train, validation: rows of the images of each split.
-        queue: mine hard negatives among its captions too; None mines in the batch alone.
+        text_dim: the width of the text features, for a text tower that reads them.
+        vocabulary: how many words, for a text tower that reads words.
     """
+    image, text = retriever.image, retriever.text
+    words = {"vocabulary": vocabulary, "word_dim": text.word_dim}
+    if text.has_head:
+        text_tower: dict[str, Any] = {
+            "kind": text.kind,
+            "head": text.head,
+            "hidden_dim": text.hidden_dim,
+            "dropout": text.dropout,
+            "depth": text.depth,
+        }
+        if text.reads_features:
+            text_tower |= {"feature_dim": text_dim, "standardise": text.standardise}
+        if text.kind != "features":
+            text_tower |= {**words, "word_dropout": text.word_dropout}
+    else:
+        text_tower = {
+            "kind": "words",
+            **words,
+            "hidden_dim": text.hidden_dim,
+            "bidirectional": text.kind == "bilstm",
+            "pool": text.pool,
+            "dropout": text.dropout,
+        }
+    raw = not retriever.learns and image_dim == text_dim
+    asks_every_pair = any(phase.objective == "sigmoid" for phase in retriever.training.phases)
+    return {
+        "members": retriever.members,
+        "embedding_dim": image_dim if raw else retriever.embedding_dim,
+        "temperature": retriever.temperature,
+        "learn_temperature": retriever.learn_temperature and retriever.learns,
+        **({"bias": retriever.bias} if asks_every_pair else {}),
+        "image": {"feature_dim": image_dim, **image.canonical()},
+        "text": text_tower,
+    }
 
-    def __init__(
-        self,
-        encoder: DualEncoders,
-        augmented_views: Sequence[FeatureSource],
-        texts: Texts,
-        *,
-        train: np.ndarray,
-        validation: np.ndarray,
-        phases: Sequence[PairPhase],
-        seed: int,
-        device: torch.device,
-        queue: MomentumQueue | None = None,
-    ) -> None:
-        self.model = Learner(encoder, queue)
-        self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
-        self._train, self._validation = train, validation
-        self._seed, self._device = seed, device
 
-    def _open(self, phase: PairPhase, epoch: int, start: int = 0) -> PairBatches:
-        return PairBatches(
-            draw_augmented_views(self._augmented_views, self._seed, epoch),
-            self._texts,
-            self._train,
-            phase.batch_images,
-            arrays=self.model.encoder.image_arrays,
-            captions_per_image=phase.captions_per_image,
-            batch_pairs=phase.batch_pairs,
-            seed=self._seed,
-            epoch=epoch,
-            start_batch=start,
-            share=distributed.share(),
+def train_dual_encoder(
+    output_dir: Path,
+    retriever: RetrieverConfig,
+    architecture: Mapping[str, Any],
+    augmented_views: Sequence[FeatureSource],
+    texts: Texts,
+    *,
+    train: np.ndarray,
+    validation: np.ndarray,
+    seed: int,
+    card: Mapping[str, Any],
+    device: torch.device,
+    dtype: torch.dtype,
+    reporter: Reporter,
+    begin: Callable[[DualEncoder], None] = lambda _: None,
+) -> None:
+    """Train a retriever, or every one of its sweep, and leave its files in ``output_dir``.
+
+    Args:
+        augmented_views: stores of the same images.
+        texts: all captions to train on and to validate with.
+        train, validation: rows of the images of each split.
+        card: as for ``train_into``.
+        begin: what is done to every untrained dual encoder before its first step.
+    """
+    training = retriever.training
+    if retriever.image.pool == "cls_mean":
+        augmented_views = [with_mean_patch(view) for view in augmented_views]
+
+    def make_task() -> RetrieverTask:
+        torch.manual_seed(seed)
+        encoder = build_dual_encoder(dict(architecture))
+        for member in encoder.members:
+            begin(member)
+            _measure(member, augmented_views, texts, train)
+        text = encoder.members[0].text
+        size = architecture["embedding_dim"]
+        queue = MomentumQueue(text, size, training.queue, training.queue_momentum) if training.queue else None
+        return RetrieverTask(
+            encoder,
+            augmented_views,
+            texts,
+            train=train,
+            validation=validation,
+            phases=training.phases,
+            seed=seed,
+            device=device,
+            queue=queue,
         )
 
-    def batches(self, phase: int, epoch: int, start: int) -> Iterator[PhaseBatch]:
-        settings = self._phases[phase]
-        for batch in self._open(settings, epoch, start):
-            yield PhaseBatch(**vars(batch), phase=settings)
+    weights = sum(parameter.numel() for parameter in build_dual_encoder(dict(architecture)).parameters())
+    reporter.line(
+        f"{retriever.image.pool} and {retriever.text.kind}: {weights:,} weights, {architecture['embedding_dim']} "
+        f"dimensions, {dtype_name(dtype)} on {device}"
+    )
+    train_into(
+        output_dir,
+        make_task,
+        training,
+        card=card,
+        device=device,
+        dtype=dtype,
+        reporter=reporter,
+        sweep=[] if training.sweep is None else training.sweep.learning_rate,
+        part="encoder",
+    )
 
-    def steps(self, phase: int) -> int:
-        return len(self._open(self._phases[phase], 0))
 
-    def _embed(self, encoder: DualEncoder, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
-        """Images (B, E) and captions (M, E) of length 1; for ``hinge_rank`` the images' vectors keep their length."""
-        if not len(batch.rows):
-            # Gradients flow back through the embeddings of an empty share as through any other.
-            nothing = distributed.nothing(self.model).expand(0, encoder.embedding_dim)
-            return nothing, nothing
-        hinge_ranked = batch.phase.objective == "hinge_rank"
-        images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
-        return images, encoder.embed_texts(batch.texts)
+def _measure(encoder: DualEncoder, augmented_views: Sequence[FeatureSource], texts: Texts, train: np.ndarray) -> None:
+    """What is standardised is so by the training rows that have a caption, and by these captions."""
+    images = texts.table["image_row"]
+    trained = np.isin(images, train)
+    if encoder.image.standardise is not None:
+        encoder.image.standardise.measure(
+            torch.from_numpy(view["cls"].gather(rows))
+            for rows in _blocks(np.unique(images[trained]))
+            for view in augmented_views
+        )
+    standardise = getattr(encoder.text, "standardise", None)
+    if standardise is not None and isinstance(texts, FeatureTexts | FeatureAndWordTexts):
+        standardise.measure(texts.features_of(captions) for captions in _blocks(np.flatnonzero(trained)))
 
-    def _features(self, batch: PairBatch) -> dict[str, Tensor]:
-        return {name: array.to(self._device) for name, array in batch.features.items()}
 
-    def _placed(self, texts: TextBatch) -> TextBatch:
-        if isinstance(texts, tuple):
-            features, words = texts
-            return features.to(self._device).float(), words.to(self._device)
-        texts = texts.to(self._device)
-        return texts.float() if texts.is_floating_point() else texts
+def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
+    for first in range(0, len(rows), _BLOCK):
+        yield rows[first : first + _BLOCK]
 
-    def loss(self, batch: PhaseBatch) -> tuple[Tensor, int]:
-        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
 
-        Of an ensemble: the mean over its members. Among several processes it is the loss of the whole batch, whose
-        embeddings all of them gather; counted are this process's own pairs.
-        """
-        index, pairs = batch.image_index.to(self._device), len(batch.image_index)
-        if batch.phase.mixup and len(batch.rows):
-            batch = mix(batch, batch.phase.mixup)
-        batch = replace(batch, features=self._features(batch), texts=self._placed(batch.texts))
-        index = distributed.gather(index + distributed.rows_before(len(batch.rows)))
-        losses = [self._loss_of(encoder, batch, index) for encoder in self.model.encoder.members]
-        return torch.stack(losses).mean(), pairs
+def drawn_captions(image_row: np.ndarray, train: np.ndarray, pairs: int | None, seed: int) -> np.ndarray | None:
+    """Which captions are used, where not all are.
 
-    def _loss_of(self, encoder: DualEncoder, batch: PhaseBatch, index: Tensor) -> Tensor:
-        phase = batch.phase
-        images, captions = map(distributed.gather, self._embed(encoder, batch))
-        with torch.autocast(self._device.type, enabled=False):
-            similarity = images @ captions.T
-            temperature = encoder.temperature()
-            if phase.objective == "info_nce":
-                loss = info_nce(similarity, index, temperature)
-            elif phase.objective == "max_hinge":
-                loss = max_hinge(similarity, index, phase.margin)
-            elif phase.objective == "hinge_rank":
-                loss = hinge_rank(similarity, index, phase.margin)
-            else:
-                assert encoder.bias is not None
-                loss = sigmoid(similarity, index, temperature, encoder.bias)
-            if phase.hard_negatives is not None:
-                mined = self._mined(encoder, batch, similarity, images, index, temperature, phase.hard_negatives)
-                loss = loss + phase.hard_negative_weight * mined
-            if phase.structure:
-                frozen = map(distributed.gather, self._frozen(batch))
-                pairs_of_spaces = zip(frozen, (images, captions), strict=True)
-                moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
-                loss = loss + phase.structure * (moved[0] + moved[1]) / 2
-        return loss
+    Raises:
+        UserError: the training split has fewer captions than are to be drawn.
+    """
+    if pairs is None:
+        return None
+    try:
+        return draw_pairs(image_row, train, pairs, seed)
+    except ValueError as error:
+        raise UserError(str(error), where="training.pairs", remedy="ask for fewer, or null for all") from error
 
-    def _frozen(self, batch: PhaseBatch) -> tuple[Tensor, Tensor]:
-        """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
 
-        Of an image: CLS and, if the tower reads patches, their mean.
-        """
-        arrays = [array.float() for array in batch.features.values()]
-        images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
-        texts = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
-        return torch.cat(images, dim=1), texts.float()
+def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
+    """The store of text features, if the text tower reads one.
 
-    def _mined(
-        self,
-        encoder: DualEncoder,
-        batch: PhaseBatch,
-        similarity: Tensor,
-        images: Tensor,
-        index: Tensor,
-        temperature: Tensor,
-        rule: Rule,
-    ) -> Tensor:
-        candidates, wrong = similarity, ~own_captions(index, len(images))
-        queue = self.model.queue
-        if queue is not None:
-            rows = distributed.gather(batch.rows.to(self._device))
-            queue.follow(encoder.text)
-            # A copy: the backward pass still needs what the push writes over.
-            candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
-            wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
-            queue.push(distributed.gather(queue.see(batch.texts)), rows[index])
-        return mined_loss(similarity, index, candidates, wrong, temperature, rule)
+    Raises:
+        UserError: one is given and not read, or read and not given, or it is of other captions.
+    """
+    kind = retriever.text.kind
+    if not retriever.text.reads_features:
+        if path is not None:
+            raise UserError(f"a text tower of kind {kind} reads no text features", remedy="leave out --text-features")
+        return None
+    if path is None:
+        raise UserError(f"a text tower of kind {kind} needs --text-features", remedy="run extract_text and give them")
+    store = open_features(path)
+    check_captions(store, data, path)
+    return store
 
-    def validate(self) -> dict[str, float]:
-        """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
 
-        The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
-        The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
-        """
-        total, seen = 0.0, 0
-        images, captions, caption_image = [], [], []
-        size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
-        members = self.model.encoder.members
-        arrays = members[0].image_arrays
-        augmented_views = [
-            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
-            for view in self._augmented_views
-        ]
-        for seen_batches in zip(*augmented_views, strict=True):
-            batch = seen_batches[0]
-            index = batch.image_index.to(self._device)
-            views = [self._features(seen_batch) for seen_batch in seen_batches]
-            placed = self._placed(batch.texts)
-            of_images = [encoder.embed_augmented_views(views) for encoder in members]
-            of_captions = [encoder.embed_texts(placed) for encoder in members]
-            with torch.autocast(self._device.type, enabled=False):
-                for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
-                    loss = info_nce(mine @ its.T, index, encoder.temperature())
-                    total += float(loss) * len(index) / len(members)
-            images.append(side_by_side(of_images).cpu().numpy())
-            captions.append(side_by_side(of_captions).cpu().numpy())
-            caption_image.append(batch.image_index.numpy() + seen)
-            seen += len(batch.rows)
-        owner = np.concatenate(caption_image)
-        scores = recalls(np.concatenate(images), np.concatenate(captions), owner)
-        return {"validation_loss": total / len(owner), **scores}
+def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
+    """What a new sentence needs to be embedded as the stored ones were."""
+    made = store.attributes
+    return {"source": made["backbone"], "output": made.get("output", "hidden")} | {
+        name: made[name] for name in ("revision", "weights_sha256", "pool", "max_length", "dtype")
+    }
+
+
+def texts_of(retriever: RetrieverConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
+    """The captions of the token table, whichever form the text tower takes."""
+    arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
+    if sentences is not None and retriever.text.kind == "features_and_words":
+        return FeatureAndWordTexts(sentences["text"], table.caption_row, arrays, retriever.text.max_length)
+    if sentences is not None:
+        return FeatureTexts(sentences["text"], table.caption_row, table.image_row)
+    return WordTexts(arrays, retriever.text.max_length)

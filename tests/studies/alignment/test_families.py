@@ -9,7 +9,6 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.cross_decomposition import CCA
 from sklearn.linear_model import Ridge
 
-from vitcapr.building.retriever import architecture_of
 from vitcapr.config.alignment import FAMILIES as NAMES
 from vitcapr.models.dual_encoder import build_dual_encoder
 from vitcapr.studies.alignment.closed_forms import (
@@ -28,6 +27,7 @@ from vitcapr.studies.alignment.heads import HEADS, configured, start_from_cca
 from vitcapr.studies.alignment.interface import Pairs
 from vitcapr.studies.alignment.similarity import linear_cka, local_cka, mutual_neighbours, similarity
 from vitcapr.studies.alignment.study import FAMILIES, choose, embedded, measures_of
+from vitcapr.training.retriever import architecture_of
 
 Array = np.ndarray
 

@@ -3,7 +3,7 @@
 ``linear``, ``mlp`` and ``residual`` have that experiment's settings. ``fusemix`` is Vouitsis et al. 2024,
 Data-Efficient Multimodal Fusion on a Single GPU: deeper residual perceptrons, trained on pairs that are mixed in both
 spaces by the same share, ``(x, y) = s (x_k, y_k) + (1 - s) (x_l, y_l)`` with s from Beta(1, 1)
-(:mod:`vitcapr.training.mixup`).
+(:func:`vitcapr.training.retriever_task.mix`).
 
 ``sail`` is Zhang et al. 2025, Assessing and Learning Alignment of Unimodal Vision and Language Models: gated heads
 (:class:`vitcapr.models.heads.GatedHead`), the sigmoid loss (:func:`vitcapr.training.contrastive.sigmoid`) with a
@@ -13,8 +13,8 @@ and have dropout, and a batch has 256 images with all their captions: with 5,000
 too few steps, and the validation pairs prefer these settings.
 
 ``structure`` is Gröger et al. 2025, With Limited Data for Multimodal Alignment, Let the STRUCTURE Guide You: the linear
-head with their loss (:mod:`vitcapr.training.structure`) added to InfoNCE. Its weight is 100: with 10, the default of
-their code, the validation pairs show no difference to the linear head.
+head with their loss (:func:`vitcapr.training.contrastive.structure_loss`) added to InfoNCE. Its weight is 100: with 10,
+the default of their code, the validation pairs show no difference to the linear head.
 
 ``cca_head`` is ours: residual perceptrons whose linear layers start as the solution of regularised CCA
 (:func:`vitcapr.studies.alignment.closed_forms.canonical`) and whose perceptrons start at 0, trained by InfoNCE with
@@ -37,7 +37,6 @@ import torch
 
 from vitcapr.batches.pairs import FeatureTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.building.retriever import architecture_of, train_dual_encoder
 from vitcapr.config.base import parse
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.formats.model import read_model
@@ -47,6 +46,7 @@ from vitcapr.progress import Reporter
 from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
 from vitcapr.studies.alignment.closed_forms import canonical
 from vitcapr.studies.alignment.interface import Alignment, Fit, Fitted, Pairs
+from vitcapr.training.retriever import architecture_of, train_dual_encoder
 
 _CPU = torch.device("cpu")
 _CCA_RIDGE = 1.0

@@ -1,0 +1,234 @@
+"""Training of a dual encoder: one objective per phase, optional hard negatives, and validation by Recall@K."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vitcapr.batches.pairs import PairBatch, PairBatches, Texts
+from vitcapr.batches.sources import FeatureSource, draw_augmented_views
+from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
+from vitcapr.retrieval.embedder import to_device
+from vitcapr.training import distributed
+from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid, structure_loss
+from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
+from vitcapr.training.recall import recalls
+
+_VALIDATION_IMAGES = 64
+"""In a batch of the validation loss, where no phase of training says how many."""
+
+
+Batch = tuple[RetrieverPhaseConfig, PairBatch]
+
+
+class Learner(nn.Module):
+    """What a training changes: the dual encoder and, where there is one, the queue of past captions."""
+
+    def __init__(self, encoder: DualEncoders, queue: MomentumQueue | None) -> None:
+        super().__init__()
+        self.encoder, self.queue = encoder, queue
+
+
+class RetrieverTask:
+    """Trains a dual encoder on the images and captions of a split (ViTCap-R, section III.D.3).
+
+    Args:
+        augmented_views: stores of the same images; one view of every image of a batch is drawn, validation takes all.
+        train, validation: rows of the images of each split.
+        queue: mine hard negatives among its captions too; None mines in the batch alone.
+    """
+
+    def __init__(
+        self,
+        encoder: DualEncoders,
+        augmented_views: Sequence[FeatureSource],
+        texts: Texts,
+        *,
+        train: np.ndarray,
+        validation: np.ndarray,
+        phases: Sequence[RetrieverPhaseConfig],
+        seed: int,
+        device: torch.device,
+        queue: MomentumQueue | None = None,
+    ) -> None:
+        self.model = Learner(encoder, queue)
+        self._augmented_views, self._texts, self._phases = augmented_views, texts, phases
+        self._train, self._validation = train, validation
+        self._seed, self._device = seed, device
+
+    def _open(self, phase: RetrieverPhaseConfig, epoch: int, start: int = 0) -> PairBatches:
+        return PairBatches(
+            draw_augmented_views(self._augmented_views, self._seed, epoch),
+            self._texts,
+            self._train,
+            phase.batch_images,
+            arrays=self.model.encoder.image_arrays,
+            captions_per_image=phase.captions_per_image,
+            batch_pairs=phase.batch_pairs,
+            seed=self._seed,
+            epoch=epoch,
+            start_batch=start,
+            share=distributed.share(),
+        )
+
+    def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
+        settings = self._phases[phase]
+        for batch in self._open(settings, epoch, start):
+            yield settings, batch
+
+    def steps(self, phase: int) -> int:
+        return len(self._open(self._phases[phase], 0))
+
+    def _embed(self, encoder: DualEncoder, batch: PairBatch, hinge_ranked: bool) -> tuple[Tensor, Tensor]:
+        """Images (B, E) and captions (M, E) of length 1; ``hinge_ranked`` images keep their length."""
+        if not len(batch.rows):
+            # Gradients flow back through the embeddings of an empty share as through any other.
+            nothing = distributed.nothing(self.model).expand(0, encoder.embedding_dim)
+            return nothing, nothing
+        images = encoder.image(batch.features).float() if hinge_ranked else encoder.embed_images(batch.features)
+        return images, encoder.embed_texts(batch.texts)
+
+    def _features(self, batch: PairBatch) -> dict[str, Tensor]:
+        return {name: array.to(self._device) for name, array in batch.features.items()}
+
+    def loss(self, batch: Batch) -> tuple[Tensor, int]:
+        """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
+
+        Of an ensemble: the mean over its members. Among several processes it is the loss of the whole batch, whose
+        embeddings all of them gather; counted are this process's own pairs.
+        """
+        phase, pairs = batch
+        index = pairs.image_index.to(self._device)
+        if phase.mixup and len(pairs.rows):
+            pairs = mix(pairs, phase.mixup)
+        pairs = replace(pairs, features=self._features(pairs), texts=to_device(pairs.texts, self._device))
+        index = distributed.gather(index + distributed.rows_before(len(pairs.rows)))
+        losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.encoder.members]
+        return torch.stack(losses).mean(), len(pairs.image_index)
+
+    def _member_loss(
+        self, encoder: DualEncoder, phase: RetrieverPhaseConfig, batch: PairBatch, index: Tensor
+    ) -> Tensor:
+        embedded = self._embed(encoder, batch, phase.objective == "hinge_rank")
+        images, captions = map(distributed.gather, embedded)
+        with torch.autocast(self._device.type, enabled=False):
+            similarity = images @ captions.T
+            temperature = encoder.temperature()
+            if phase.objective == "info_nce":
+                loss = info_nce(similarity, index, temperature)
+            elif phase.objective == "max_hinge":
+                loss = max_hinge(similarity, index, phase.margin)
+            elif phase.objective == "hinge_rank":
+                loss = hinge_rank(similarity, index, phase.margin)
+            else:
+                assert encoder.bias is not None
+                loss = sigmoid(similarity, index, temperature, encoder.bias)
+            if phase.hard_negatives is not None:
+                mined = self._mined(encoder, batch, similarity, images, index, temperature, phase.hard_negatives)
+                loss = loss + phase.hard_negative_weight * mined
+            if phase.structure:
+                frozen = map(distributed.gather, _frozen(batch))
+                pairs_of_spaces = zip(frozen, (images, captions), strict=True)
+                moved = [structure_loss(*each, temperature, phase.structure_levels) for each in pairs_of_spaces]
+                loss = loss + phase.structure * (moved[0] + moved[1]) / 2
+        return loss
+
+    def _mined(
+        self,
+        encoder: DualEncoder,
+        batch: PairBatch,
+        similarity: Tensor,
+        images: Tensor,
+        index: Tensor,
+        temperature: Tensor,
+        rule: Rule,
+    ) -> Tensor:
+        candidates, wrong = similarity, ~own_captions(index, len(images))
+        queue = self.model.queue
+        if queue is not None:
+            rows = distributed.gather(batch.rows.to(self._device))
+            queue.follow(encoder.text)
+            # A copy: the backward pass still needs what the push writes over.
+            candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
+            wrong = torch.cat([wrong, queue.wrong_for(rows)], dim=1)
+            queue.push(distributed.gather(queue.see(batch.texts)), rows[index])
+        return mined_loss(similarity, index, candidates, wrong, temperature, rule)
+
+    def validate(self) -> dict[str, float]:
+        """The mean InfoNCE a pair over batches as large as the last phase's, whatever its objective, and Recall@K.
+
+        The loss of an ensemble is the mean over its members; the recalls are those of their mean cosines.
+        The batches stand in the order of the rows, with all captions, so the loss is the same for the same weights.
+        """
+        total, seen = 0.0, 0
+        images, captions, caption_image = [], [], []
+        size = self._phases[-1].batch_images if self._phases else _VALIDATION_IMAGES
+        members = self.model.encoder.members
+        arrays = members[0].image_arrays
+        augmented_views = [
+            PairBatches(view, self._texts, self._validation, size, arrays=arrays, shuffle=False)
+            for view in self._augmented_views
+        ]
+        for seen_batches in zip(*augmented_views, strict=True):
+            batch = seen_batches[0]
+            index = batch.image_index.to(self._device)
+            views = [self._features(seen_batch) for seen_batch in seen_batches]
+            placed = to_device(batch.texts, self._device)
+            of_images = [encoder.embed_augmented_views(views) for encoder in members]
+            of_captions = [encoder.embed_texts(placed) for encoder in members]
+            with torch.autocast(self._device.type, enabled=False):
+                for encoder, mine, its in zip(members, of_images, of_captions, strict=True):
+                    loss = info_nce(mine @ its.T, index, encoder.temperature())
+                    total += float(loss) * len(index) / len(members)
+            images.append(side_by_side(of_images).cpu().numpy())
+            captions.append(side_by_side(of_captions).cpu().numpy())
+            caption_image.append(batch.image_index.numpy() + seen)
+            seen += len(batch.rows)
+        owner = np.concatenate(caption_image)
+        scores = recalls(np.concatenate(images), np.concatenate(captions), owner)
+        return {"validation_loss": total / len(owner), **scores}
+
+
+def _frozen(batch: PairBatch) -> tuple[Tensor, Tensor]:
+    """What the frozen encoders make of the images, (B, D), and of their captions, (M, D).
+
+    Of an image: CLS and, if the tower reads patches, their mean.
+    """
+    arrays = [array.float() for array in batch.features.values()]
+    images = [array if array.ndim == 2 else array.mean(1) for array in arrays]
+    texts = batch.texts[0] if isinstance(batch.texts, tuple) else batch.texts
+    return torch.cat(images, dim=1), texts.float()
+
+
+def mix(batch: PairBatch, alpha: float) -> PairBatch:
+    """Feature mixup: each image moved towards another one, and its captions by the same share towards that one's.
+
+    Zhang et al. 2018, on features instead of pixels. The share that stays is drawn once for the batch, from
+    Beta(alpha, alpha), and its larger side taken, so that a mixed pair still is the pair of its own image. Draws are
+    of torch's global generator, whose state a checkpoint keeps.
+
+    Args:
+        batch: its texts are features, not words. Captions are grouped by image; the j-th of an image meets the j-th of
+            the other one, counted round where that one has fewer.
+        alpha: above 0; small values mix little.
+    """
+    images, index = len(batch.rows), batch.image_index
+    share = float(torch.distributions.Beta(alpha, alpha).sample())
+    share = max(share, 1 - share)
+    partner = torch.randperm(images)
+    counts = torch.bincount(index, minlength=images)
+    begin = counts.cumsum(0) - counts
+    place = torch.arange(len(index)) - begin[index]
+    other = partner[index]
+    caption = begin[other] + place % counts[other]
+    assert isinstance(batch.texts, Tensor)
+    features = {name: _between(array, array[partner], share) for name, array in batch.features.items()}
+    return replace(batch, features=features, texts=_between(batch.texts, batch.texts[caption], share))
+
+
+def _between(one: Tensor, other: Tensor, share: float) -> Tensor:
+    """float32, whatever the store keeps: halves would round the mixture."""
+    return torch.lerp(other.float(), one.float(), share)
