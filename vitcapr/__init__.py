@@ -15,7 +15,7 @@ _HOMES = {
     "load_captioner": "vitcapr.api.captioner",
     "load_retriever": "vitcapr.api.retriever",
     "open_features": "vitcapr.store.reader",
-    "read_manifest": "vitcapr.api.manifest",
+    "read_manifest": "vitcapr.formats.manifest",
 }
 """Name -> module. A module is imported when its name is first used, and the code hash of no stage follows it."""
 

@@ -1,9 +1,9 @@
 from vitcapr.api.captioner import load_captioner as load_captioner
 from vitcapr.api.evaluation import evaluate as evaluate
 from vitcapr.api.evaluation import evaluate_retrieval as evaluate_retrieval
-from vitcapr.api.manifest import read_manifest as read_manifest
 from vitcapr.api.retriever import load_retriever as load_retriever
 from vitcapr.errors import UserError as UserError
+from vitcapr.formats.manifest import read_manifest as read_manifest
 from vitcapr.store.reader import open_features as open_features
 
 __version__: str

@@ -12,7 +12,7 @@ from PIL import Image
 from typer import Typer
 from typer.testing import CliRunner
 
-from vitcapr.api.decodings import choose_decoding
+from vitcapr.api.model_files import choose_decoding
 from vitcapr.commands import caption
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError

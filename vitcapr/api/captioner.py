@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcapr.api.decodings import choose_decoding
-from vitcapr.api.model_files import ModelFiles, find_model
+from vitcapr.api.model_files import ModelFiles, choose_decoding
+from vitcapr.api.published_model import find_model
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, layer_of, read_card
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-    from vitcapr.api.photographs import PhotographSource
+    from vitcapr.data.photographs import ImageLike
     from vitcapr.decoding.hypotheses import Hypothesis
     from vitcapr.encoders.photographs import PhotographEncoder
     from vitcapr.formats.captions import Candidate
@@ -81,9 +81,7 @@ class TrainedCaptioner:
         self.decoding_name, self.decoding = decoding_name, decoding
         self._attributes, self._backbone, self._device = attributes, backbone, device
 
-    def caption(
-        self, images: "PhotographSource | Sequence[PhotographSource]", *, attention: bool = False
-    ) -> list[CaptionedImage]:
+    def caption(self, images: "ImageLike | Sequence[ImageLike]", *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
 
         Args:
@@ -93,13 +91,13 @@ class TrainedCaptioner:
         Raises:
             UserError: a file is no usable picture, or the captioner does not attend to places of the picture.
         """
-        from vitcapr.api.photographs import as_list, name_of, open_picture
+        from vitcapr.data.photographs import as_list, name_of, open_image
 
         photographs = as_list(images)
         found: list[CaptionedImage] = []
         for first in range(0, len(photographs), BATCH):
             batch = photographs[first : first + BATCH]
-            hypotheses = self._generate([open_picture(photograph) for photograph in batch], attention)
+            hypotheses = self._generate([open_image(photograph) for photograph in batch], attention)
             found += [self._described(name_of(one), best) for one, best in zip(batch, hypotheses, strict=True)]
         return found
 

@@ -1,16 +1,17 @@
 """Finds the files that a trained model needs in its experiment: the model is ``results/<experiment>/<kind>/<name>``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from vitcapr.config.base import parse
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.model import CARD
+from vitcapr.formats.model import WEIGHTS
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.records import RUNS, read_run
 from vitcapr.store.layout import GROUP
@@ -139,37 +140,57 @@ def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if key not in ("fingerprint", "images_sha256", TERMS)}
 
 
-def find_model(given: str | Path | None, kind: str) -> Path:
-    """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
+def decoding_records(captioner: Path) -> Iterator[Path]:
+    """The run records of the captions that the experiment generated with this captioner, without damaged records.
 
     Args:
-        given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment.
-        kind: ``captioner`` or ``retriever``.
+        captioner: ``results/<experiment>/captioners/<name>``.
+    """
+    folder = captioner.resolve()
+    for path in sorted((folder.parent.parent / RUNS).glob("decode*/*.json")):
+        with suppress(UserError):
+            run = read_run(path)
+            if f"captioners/{folder.name}/{WEIGHTS}" in map(run.place, run.inputs):
+                yield path
+
+
+def _decodings(captioner: Path) -> dict[str, DecodingConfig]:
+    """The decodings of these captions, by name: ``beam`` of ``captions/attention/beam/test/captions.json``."""
+    decodings = {}
+    for path in decoding_records(captioner):
+        run = read_run(path)
+        with suppress(UserError):
+            name = PurePosixPath(next(iter(run.outputs))).parts[-3]
+            decodings[name] = parse(DecodingConfig, run.facts["settings"].get("decoding", {}), path)
+    return decodings
+
+
+def choose_decoding(captioner: Path, name: str | None, **changes: Any) -> tuple[str, DecodingConfig]:
+    """The decoding for new images, and its name.
+
+    Args:
+        captioner: the folder of the captioner.
+        name: None for the experiment's decoding with the widest beam, or the defaults if the experiment has none. A
+            decoding that samples is taken only where no other is.
+        changes: values that differ from that decoding; None for no change. More candidates widen the beam, unless its
+            size is given too. The size of a beam replaces sampling.
 
     Raises:
-        UserError: there is no model, or there are several; the message lists them.
+        UserError: the experiment has no such decoding, or the values do not agree.
     """
-    if isinstance(given, str) and "://" in given:
-        from vitcapr.api.published_model import cached_model
-
-        given = cached_model(given)
-    given = None if given is None else Path(given)
-    if given is None:
-        where, found = Path("results"), sorted(Path("results").glob(f"*/{kind}s/*/{CARD}"))
-    elif (given / f"{kind}s").is_dir():
-        where, found = given, sorted(given.glob(f"{kind}s/*/{CARD}"))
-    elif (given / CARD).is_file():
-        return given
+    known = _decodings(captioner)
+    if name is None:
+        name = max(sorted(known), key=lambda one: (known[one].sampling is None, known[one].beam_size), default="")
+    elif name not in known:
+        remedy = f"it has {', '.join(sorted(known))}" if known else "leave out --decoding"
+        raise UserError(f"the experiment has no decoding '{name}' of this captioner", where=captioner, remedy=remedy)
+    values = known.get(name, DecodingConfig()).canonical()
+    values |= {key: value for key, value in changes.items() if value is not None}
+    if changes.get("beam_size") is None:
+        if "beam_size" in values:
+            values["beam_size"] = max(values["beam_size"], values["n_best"])
     else:
-        raise UserError(f"no trained {kind} here", where=given, remedy=_other_models(given, kind))
-    if len(found) == 1:
-        return found[0].parent
-    folders = ", ".join(str(card.parent) for card in found)
-    remedy = f"name one with --{kind}" + (f": {folders}" if found else "")
-    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=where, remedy=remedy)
-
-
-def _other_models(given: Path, kind: str) -> str:
-    """The models beside a folder that holds none."""
-    there = sorted(card.parent.name for card in given.parent.glob(f"*/{CARD}"))
-    return f"there are {', '.join(there)}" if there else f"give the folder results/EXPERIMENT/{kind}s/NAME"
+        values["sampling"] = None
+        if changes.get("n_best") is None:
+            values["n_best"] = min(values["n_best"], values["beam_size"])
+    return name, parse(DecodingConfig, values, where=f"decoding {name}" if name else "decoding")

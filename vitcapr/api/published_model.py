@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from vitcapr.api.decodings import decoding_records
-from vitcapr.api.model_files import ModelFiles
+from vitcapr.api.model_files import ModelFiles, decoding_records
 from vitcapr.api.model_page import model_page
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
@@ -101,6 +100,40 @@ def cached_model(url: str) -> Path:
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = root / "vitcapr" / "models" / sha256_bytes(url.encode("utf-8"))[:16]
     return pull_model(RemoteFolder(url), folder, lambda _name, _size: None)
+
+
+def find_model(given: str | Path | None, kind: str) -> Path:
+    """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
+
+    Args:
+        given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment.
+        kind: ``captioner`` or ``retriever``.
+
+    Raises:
+        UserError: there is no model, or there are several; the message lists them.
+    """
+    if isinstance(given, str) and "://" in given:
+        given = cached_model(given)
+    given = None if given is None else Path(given)
+    if given is None:
+        where, found = Path("results"), sorted(Path("results").glob(f"*/{kind}s/*/{CARD}"))
+    elif (given / f"{kind}s").is_dir():
+        where, found = given, sorted(given.glob(f"{kind}s/*/{CARD}"))
+    elif (given / CARD).is_file():
+        return given
+    else:
+        raise UserError(f"no trained {kind} here", where=given, remedy=_other_models(given, kind))
+    if len(found) == 1:
+        return found[0].parent
+    folders = ", ".join(str(card.parent) for card in found)
+    remedy = f"name one with --{kind}" + (f": {folders}" if found else "")
+    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=where, remedy=remedy)
+
+
+def _other_models(given: Path, kind: str) -> str:
+    """The models beside a folder that holds none."""
+    there = sorted(card.parent.name for card in given.parent.glob(f"*/{CARD}"))
+    return f"there are {', '.join(there)}" if there else f"give the folder results/EXPERIMENT/{kind}s/NAME"
 
 
 def published_files(folder: Path) -> dict[str, bytes]:

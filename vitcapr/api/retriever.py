@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from vitcapr.api.model_files import ModelFiles, find_model
+from vitcapr.api.model_files import ModelFiles
+from vitcapr.api.published_model import find_model
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.model import CARD, read_card
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from vitcapr.api.kept_embeddings import KeptEmbeddings
-    from vitcapr.api.photographs import PhotographSource
+    from vitcapr.data.photographs import ImageLike
     from vitcapr.progress import Reporter
     from vitcapr.retrieval.embedder import Retriever
 
@@ -86,7 +87,7 @@ class TrainedRetriever:
         self._text_features, self._text_encoder, self._backbone = text_features, text_encoder, backbone
         self._reporter = reporter
 
-    def embed_images(self, images: "PhotographSource | Sequence[PhotographSource]") -> "np.ndarray":
+    def embed_images(self, images: "ImageLike | Sequence[ImageLike]") -> "np.ndarray":
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
 
         Args:
@@ -99,12 +100,12 @@ class TrainedRetriever:
         import torch
 
         from vitcapr.api.captioner import BATCH
-        from vitcapr.api.photographs import as_list, open_picture
+        from vitcapr.data.photographs import as_list, open_image
 
         photographs, model = as_list(images), self._opened.model
         found = [np.empty((0, model.embedding_dim), np.float32)]
         for first in range(0, len(photographs), BATCH):
-            pictures = [open_picture(one) for one in photographs[first : first + BATCH]]
+            pictures = [open_image(one) for one in photographs[first : first + BATCH]]
             seen = []
             for encoder in self._encoders:
                 features = encoder.encode(pictures)
@@ -121,7 +122,7 @@ class TrainedRetriever:
         self,
         text: str | None = None,
         *,
-        image: "PhotographSource | None" = None,
+        image: "ImageLike | None" = None,
         k: int = 10,
         split: str | None = None,
         index: IndexKind = "exact",
@@ -143,7 +144,7 @@ class TrainedRetriever:
         found = self.find_images(self.query(text, image), k, split, index)
         return pd.DataFrame([asdict(one) for one in found], columns=list(FoundImage.__dataclass_fields__))
 
-    def query(self, text: str | None, image: "PhotographSource | None") -> "np.ndarray":
+    def query(self, text: str | None, image: "ImageLike | None") -> "np.ndarray":
         """The embedding (1, E) of a sentence or of an image.
 
         Raises:

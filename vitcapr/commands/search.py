@@ -94,9 +94,8 @@ def _write_page(
     images: "Sequence[FoundImage]",
     captions: "Sequence[FoundCaption]",
 ) -> None:
-    from vitcapr.api.photographs import open_picture
     from vitcapr.data.images import BadImage, ImageSource
-    from vitcapr.data.photographs import MAX_PIXELS
+    from vitcapr.data.photographs import MAX_PIXELS, open_image
     from vitcapr.files import write_text
     from vitcapr.retrieval.page import ShownCaption, ShownImage, results_page, thumbnail
 
@@ -109,7 +108,7 @@ def _write_page(
                 picture = thumbnail(source.open(one.path, MAX_PIXELS))
             shown.append(ShownImage(one.cosine, one.path, one.caption, picture))
     sentences = [ShownCaption(one.cosine, one.text, one.path) for one in captions]
-    asked = None if image is None else thumbnail(open_picture(image))
+    asked = None if image is None else thumbnail(open_image(image))
     note = f"retriever {retriever.folder.name}; cosine"
     write_text(page, results_page(words or str(image and image.name), asked, shown, sentences, note))
 

@@ -1,13 +1,17 @@
-"""Photographs that a user names: files, folders, or patterns that the shell has left alone."""
+"""Photographs that a user names: files, folders, patterns that the shell has left alone, or images in memory."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
+from vitcapr.errors import UserError
 from vitcapr.files import read_file
 
 if TYPE_CHECKING:
     from PIL import Image
+
+ImageLike = Union[str, Path, "Image.Image"]
+"""The path of an image, or an image in memory."""
 
 FIGURE_SUFFIX = ".attention.png"
 """What is drawn beside a photograph ends so, and is not a photograph the next time its folder is read."""
@@ -60,6 +64,30 @@ def open_photograph(path: Path) -> "Image.Image":
     except OSError as error:
         raise BadImage(f"unreadable: {error.strerror}") from error
     return decode(content, MAX_PIXELS)
+
+
+def as_list(images: ImageLike | Sequence[ImageLike]) -> list[ImageLike]:
+    """One image or several, as a list."""
+    return list(images) if isinstance(images, Sequence) and not isinstance(images, str) else [images]
+
+
+def open_image(image: ImageLike) -> "Image.Image":
+    """The image upright and in RGB.
+
+    Raises:
+        UserError: the file is no usable image.
+    """
+    from vitcapr.data.images import BadImage, as_rgb
+
+    try:
+        return open_photograph(Path(image).expanduser()) if isinstance(image, str | Path) else as_rgb(image)
+    except BadImage as error:
+        raise UserError(f"this image cannot be used: {error.reason}", where=name_of(image) or None) from error
+
+
+def name_of(image: ImageLike) -> str:
+    """The path as it was given; empty for an image in memory."""
+    return str(image) if isinstance(image, str | Path) else ""
 
 
 def _is_picture(path: Path) -> bool:

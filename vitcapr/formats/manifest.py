@@ -176,12 +176,21 @@ def write_manifest(
     return manifest
 
 
-def read_manifest(path: Path) -> Manifest:
-    """The data set that ``manifest.json`` at ``path`` seals.
+def read_manifest(path: str | Path) -> Manifest:
+    """The data set of an experiment: its images and captions as data frames.
+
+    Examples:
+        >>> data = vitcapr.read_manifest("results/demo/data")  # doctest: +SKIP
+        >>> data.captions_of("test", "en")["text"]  # doctest: +SKIP
+
+    Args:
+        path: ``manifest.json``, or the folder that holds it.
 
     Raises:
         UserError: it is missing, not a manifest, or one of its tables is missing or was altered.
     """
+    path = Path(path)
+    path = path / "manifest.json" if path.is_dir() else path
     content = read_format(path, FORMAT, "a data manifest", _REMEDY)
     directory = path.parent.resolve()
     with reading(path, "a data manifest", _REMEDY):
