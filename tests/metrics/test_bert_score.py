@@ -19,7 +19,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, write_captions
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.formats.scores import read_metrics
-from vitcapr.metrics.bert_score import Tokens, bert_score, greedy_match, inverse_document_frequencies
+from vitcapr.metrics.similarity import Tokens, bert_score, greedy_match, inverse_document_frequencies
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_similarity import score_similarity
 

@@ -9,9 +9,8 @@ from pycocoevalcap.rouge.rouge import Rouge
 
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.metrics.captions.meteor import meteor, meteor_of
+from vitcapr.metrics.captions.meteor import measure_of, meteor_of
 from vitcapr.metrics.captions.rouge_l import rouge_l
-from vitcapr.metrics.java import MeteorResult
 
 Words = tuple[list[str], list[list[str]]]
 
@@ -79,22 +78,16 @@ def test_bleu_rouge_and_cider_equal_pycocoevalcap(words: Words) -> None:
         assert measure.per_image == pytest.approx(scores, abs=1e-12)
 
 
-def test_meteor_formula_equals_its_jar(meteor_result: MeteorResult) -> None:
-    """One segment is a copy of its reference, which the jar treats apart."""
-    measure = meteor(meteor_result)
-    assert measure.value == pytest.approx(meteor_result.score, abs=1e-12)
-    assert measure.per_image == pytest.approx(meteor_result.segments, abs=1e-12)
-
-
 @pytest.mark.usefixtures("java_on_path")
-def test_meteor_equals_pycocoevalcap(words: Words, meteor_result: MeteorResult) -> None:
-    """Ours ran on the Java of the wheel, theirs on the machine's own where it has one."""
-    references, candidates = as_coco(words)
+def test_meteor_equals_pycocoevalcap(more_words: Words, meteor_statistics: list[list[float]]) -> None:
+    """The jar's own scores. One caption is a copy of its reference, which the jar treats apart; the last has all six
+    words in three chunks: 1 - 0.60 * (3 / 6) ** 0.20."""
+    references, candidates = as_coco(more_words)
     score, segments = Meteor().compute_score(references, candidates)
-    ours = meteor_result.statistics[: len(segments)]
-    measure = meteor(MeteorResult(0, [], ours))
+    measure = measure_of(meteor_statistics)
     assert measure.value == pytest.approx(score, abs=1e-12)
-    assert meteor_result.segments[: len(segments)] == pytest.approx(segments, abs=1e-12)
+    assert measure.per_image == pytest.approx(segments, abs=1e-12)
+    assert segments[-2:] == pytest.approx([1, 0.47767], abs=1e-5)
 
 
 def test_meteor_of_no_match_at_all_is_zero() -> None:

@@ -11,11 +11,10 @@ from vitcapr.metrics.bootstrap import interval
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import dangling_share
-from vitcapr.metrics.captions.meteor import meteor
+from vitcapr.metrics.captions.meteor import find_paraphrases, meteor, write_paraphrases
 from vitcapr.metrics.captions.rouge_l import rouge_l
 from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import tokenize
-from vitcapr.metrics.paraphrases import find_paraphrases, write_paraphrases
 
 
 @pytest.fixture(scope="module")

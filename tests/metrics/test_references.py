@@ -6,8 +6,8 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics import java
-from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.references import references_of, tokenize_all
+from vitcapr.metrics.inputs import Caption, references_of
+from vitcapr.metrics.java import tokenize_all
 
 
 @pytest.fixture

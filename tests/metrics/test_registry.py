@@ -7,7 +7,7 @@ from vitcapr.config.metrics import ScoreSettings
 from vitcapr.errors import UserError
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.metrics.labels import COLUMNS
-from vitcapr.metrics.registry import caption_metrics
+from vitcapr.metrics.scoring import caption_metrics
 
 
 def test_the_scores_have_columns_in_the_order_of_the_metrics() -> None:

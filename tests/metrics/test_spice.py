@@ -15,47 +15,43 @@ ANSWER = """[{"image_id": 1, "scores": {"All": {"f": 0.5}}}, {"image_id": 0, "sc
 
 
 def test_missing_models_are_an_error_that_says_what_to_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(spice, "spice_folder", lambda: tmp_path)
+    monkeypatch.setattr(spice, "JARS", tmp_path)
     with pytest.raises(UserError, match=r"384 MB.*get_stanford_models"):
         spice.check_installed()
-    (tmp_path / "lib").mkdir()
+    (tmp_path / "spice/lib").mkdir(parents=True)
     for name in ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"):
-        (tmp_path / "lib" / name).touch()
+        (tmp_path / "spice/lib" / name).touch()
     spice.check_installed()
 
 
-def test_scores_go_to_their_images(
-    monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], tmp_path: Path
-) -> None:
+def test_scores_go_to_their_images(fake_java: Callable[[str], None], tmp_path: Path) -> None:
     """The request comes after the jar; the last file named is the one to answer in."""
     asked = tmp_path / "asked.json"
-    program = fake_java(
+    fake_java(
         'while [ "$1" != "-jar" ]; do shift; done\n'
         f'cp "$3" {asked}; shift 3\n'
         f'while [ "$1" != "-out" ]; do shift; done; echo \'{ANSWER}\' > "$2"'
     )
-    monkeypatch.setattr(java, "find_java", lambda: program)
     measure = spice.spice(CAPTIONS, REFERENCES, timeout=20)
     assert measure.per_image.tolist() == [0.25, 0.5]
     assert '"test": "a cat", "refs": ["the cat", "a kitten"]' in asked.read_text()
 
 
-def test_the_release_starts_on_the_java_that_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_release_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Its models are a download, so that it ends where it loads them; an older Stanford jar stands in for its classes.
 
     Without the opened packages it ends before, as its serializer is made: java.lang.ExceptionInInitializerError.
     """
-    package = java.spice_folder()
-    (tmp_path / "lib").mkdir()
-    shutil.copy(package / "spice-1.0.jar", tmp_path)  # Java looks for the other jars beside the real file
+    package, copy = java.JARS / "spice", tmp_path / "spice"
+    (copy / "lib").mkdir(parents=True)
+    shutil.copy(package / "spice-1.0.jar", copy)  # Java looks for the other jars beside the real file
     for file in (package / "lib").glob("*.jar"):
-        (tmp_path / "lib" / file.name).symlink_to(file)
-    classes = package.parent / "tokenizer" / "stanford-corenlp-3.4.1.jar"
-    missing = tmp_path / "lib" / "stanford-corenlp-3.6.0.jar"
+        (copy / "lib" / file.name).symlink_to(file)
+    missing = copy / "lib" / "stanford-corenlp-3.6.0.jar"
     if missing.exists():
         pytest.skip("the models are here")
-    missing.symlink_to(classes)
-    monkeypatch.setattr(java, "spice_folder", lambda: tmp_path)
+    missing.symlink_to(java.JARS / "tokenizer" / "stanford-corenlp-3.4.1.jar")
+    monkeypatch.setattr(java, "JARS", tmp_path)
     with pytest.raises(UserError, match=r"SPICE .*it said 'Parsing reference captions'"):
         java.run_spice('[{"image_id": 0, "test": "a dog", "refs": ["the dog"]}]', CAPTIONS[0], timeout=120)
 
@@ -64,10 +60,7 @@ def test_the_release_starts_on_the_java_that_is_found(monkeypatch: pytest.Monkey
     ("script", "problem"),
     [("sleep 600 & wait", "gave no answer in 1 s"), ("exit 1", "failed with code 1"), ("exit 0", "wrote nothing")],
 )
-def test_a_scorer_that_misbehaves(
-    monkeypatch: pytest.MonkeyPatch, fake_java: Callable[[str], str], script: str, problem: str
-) -> None:
-    program = fake_java(script)
-    monkeypatch.setattr(java, "find_java", lambda: program)
+def test_a_scorer_that_misbehaves(fake_java: Callable[[str], None], script: str, problem: str) -> None:
+    fake_java(script)
     with pytest.raises(UserError, match=rf"SPICE {problem} \(image 7.jpg"):
         spice.spice(CAPTIONS, REFERENCES, timeout=1)

@@ -167,7 +167,7 @@ def evaluate_retrieval(
 
 
 def _known(metrics: Sequence[str]) -> Sequence[str]:
-    from vitcapr.metrics.registry import caption_metrics
+    from vitcapr.metrics.scoring import caption_metrics
 
     for name in metrics:
         if name not in caption_metrics():

@@ -17,8 +17,8 @@ from vitcapr.encoders.text_encoders import (
     locate_text_encoder,
 )
 from vitcapr.errors import UserError
-from vitcapr.metrics.bert_score import bert_score
 from vitcapr.metrics.bootstrap import Measure
+from vitcapr.metrics.similarity import bert_score
 from vitcapr.store.origin import source_name
 from vitcapr.store.reader import open_features
 

@@ -1,16 +1,17 @@
-"""The contribution of each candidate caption of an image to a score of the split."""
+"""Scores of several captions of each image: the candidates of a system, or those of several systems."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.captions.cider import cider
-from vitcapr.metrics.captions.meteor import meteor_by_java
-from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.references import tokenize_all
+from vitcapr.metrics.captions.meteor import meteor
+from vitcapr.metrics.inputs import Caption, references_of
+from vitcapr.metrics.java import tokenize_all
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"
 """How the oracle of a reranking chooses."""
@@ -56,7 +57,7 @@ def tokenize_candidates(
         candidates, references: by image.
 
     Raises:
-        UserError: as for :func:`~vitcapr.metrics.references.tokenize_all`.
+        UserError: as for :func:`~vitcapr.metrics.java.tokenize_all`.
     """
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
     words, reference_words = tokenize_all(flat, references, timeout)
@@ -67,5 +68,28 @@ def tokenize_candidates(
 def scorer_of(name: str, references: Mapping[str, Sequence[str]], timeout: float) -> Callable[[Sequence[str]], Measure]:
     """The measure of one tokenised caption an image: ``cider`` or ``meteor``, against tokenised references."""
     if name == "meteor":
-        return lambda words: meteor_by_java(TokenisedCaptions(words, references, timeout=timeout))
+        return lambda words: meteor(TokenisedCaptions(words, references, timeout=timeout))
     return lambda words: cider(words, list(references.values()))
+
+
+def system_ciders(
+    data: Manifest,
+    split: str,
+    language: str,
+    images: Sequence[str],
+    systems: Sequence[Mapping[str, str]],
+    timeout: float,
+) -> list[Array]:
+    """CIDEr of each image for each system, (B,) each, as the stage ``score`` gives it for the same images.
+
+    Args:
+        images: the ids of B images of the split.
+        systems: each one's caption by image id.
+        timeout: seconds that the tokenizer may take.
+    """
+    references = references_of(data, split, language)
+    flat = [Caption(image, system[image]) for system in systems for image in images]
+    words, reference_words = tokenize_all(flat, {image: references[image] for image in images}, timeout)
+    others = list(reference_words.values())
+    parts = [words[start : start + len(images)] for start in range(0, len(words), len(images))]
+    return [cider(part, others).per_image for part in parts]

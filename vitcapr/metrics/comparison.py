@@ -12,7 +12,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.scores import read_metrics, read_per_image
 from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare, interval_protocol, mean_measure, verdict
 from vitcapr.metrics.labels import in_groups
-from vitcapr.metrics.registry import caption_metrics
+from vitcapr.metrics.scoring import caption_metrics
 
 _P_VALUE = "p:exchange,two-sided"
 _DECIMALS = 8

@@ -1,11 +1,14 @@
-"""Checks captions before scoring. Invalid captions would make a scorer hang or return wrong scores."""
+"""The captions to score and their references. Invalid captions would make a scorer hang or return wrong scores."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption
+from vitcapr.formats.manifest import Manifest
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
@@ -25,6 +28,44 @@ class Caption(NamedTuple):
 
     image_id: str
     text: str
+
+
+def references_of(data: Manifest, split: str, language: str) -> dict[str, list[str]]:
+    """The raw captions of each image of the split, in the manifest's order.
+
+    Raises:
+        UserError: the split has no image, or an image of it has no caption in ``language``, or that is not English.
+    """
+    if language != "en":
+        raise UserError(
+            f"captions in the language '{language}' cannot be scored",
+            where="text.language",
+            remedy="the tokenizer, METEOR and the list of function words are for English, 'en'",
+        )
+    table = data.captions_of(split, language)
+    references = {image: group["text"].tolist() for image, group in table.groupby("image_id", sort=False)}
+    images = data.images["image_id"].iloc[data.rows(split)].tolist()
+    if not images:
+        raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
+    for image in images:
+        if image not in references:
+            raise UserError(f"an image has no reference in the language '{language}'", where=f"image {image}")
+    return {image: references[image] for image in images}
+
+
+def sample_references(
+    references: Mapping[str, list[str]], count: int | None, seed: int
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The references of ``count`` images drawn with ``seed``, in the manifest's order, and the part of the protocol.
+
+    All images, and no part of the protocol, if ``count`` is None or not less than their number.
+    """
+    images = list(references)
+    if count is None or count >= len(images):
+        return dict(references), []
+    drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
+    sampled = {images[place]: references[images[place]] for place in drawn}
+    return sampled, [f"sample:{count}/{len(images)},seed={seed}"]
 
 
 def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:

@@ -1,6 +1,8 @@
-"""Scores the captions of a split against its references: scores, one row per image, and the protocol."""
+"""All caption metrics, and the scores of a split's captions against its references by them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,8 +12,19 @@ from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
 from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.references import tokenize_all
-from vitcapr.metrics.registry import caption_metrics
+from vitcapr.metrics.java import tokenize_all
+from vitcapr.modules import modules_in
+
+PACKAGE = "vitcapr.metrics.captions"
+_FIRST = ("bleu", "meteor", "rouge_l", "cider", "spice", "diversity")
+"""Others follow by name."""
+
+
+@cache
+def caption_metrics() -> dict[str, CaptionMetric]:
+    """Every module of ``vitcapr.metrics.captions`` by its name."""
+    names = sorted(modules_in(PACKAGE), key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    return {name: import_module(f"{PACKAGE}.{name}").METRIC for name in names}
 
 
 class ScoredCaptions(NamedTuple):

@@ -37,9 +37,14 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics import java
-    from vitcapr.metrics.inputs import ORACLE, check_candidates, check_oracle_name, is_oracle
-    from vitcapr.metrics.references import references_of, sample_references
+    from vitcapr.metrics.inputs import (
+        ORACLE,
+        check_candidates,
+        check_oracle_name,
+        is_oracle,
+        references_of,
+        sample_references,
+    )
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
@@ -54,10 +59,7 @@ def score(
     by_oracle = is_oracle(results.values())
     if by_oracle:
         check_oracle_name(decoding, captions)
-    report.line(
-        f"score: {len(written)} captions against {sum(map(len, references.values()))} references "
-        f"with {java.find_java()}"
-    )
+    report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")
     scored = score_captions(
         wanted,
         written,

@@ -57,8 +57,7 @@ def score_similarity(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.bootstrap import Measure, interval_protocol, score_of
-    from vitcapr.metrics.inputs import check_candidates
-    from vitcapr.metrics.references import references_of, sample_references
+    from vitcapr.metrics.inputs import check_candidates, references_of, sample_references
     from vitcapr.metrics.similarity import WEIGHT, clip_scores, sentence_similarity
 
     options = settings.metrics

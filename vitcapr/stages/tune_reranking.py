@@ -55,7 +55,7 @@ def tune_reranking(
     from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
-    from vitcapr.metrics.references import references_of
+    from vitcapr.metrics.inputs import references_of
 
     weighing, timeout = settings.weighing, settings.metrics.scorer_timeout
     data = read_manifest(manifest)

@@ -1,24 +1,41 @@
-"""METEOR 1.5 for English, computed from the counts of its jar."""
+"""METEOR 1.5 for English, computed from the counts of its jar, and its paraphrases.
+
+Reading METEOR's whole table of paraphrases (62 MB, 5.6 million entries) is three quarters of the work of scoring 500
+captions. METEOR comes with a program that keeps the entries one side of which occurs in given references. A match needs
+the one side in the reference and the other in the caption, so the scores are the same. (The program reads references
+without their punctuation; no entry has a token of punctuation.)
+"""
+
+import gzip
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
-from vitcapr.metrics import java
+from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, sha256_bytes, sha256_file
+from vitcapr.formats.scores import PARAPHRASES_CARD as CARD
+from vitcapr.formats.scores import PARAPHRASES_TABLE as TABLE
+from vitcapr.formats.scores import ParaphrasesCard
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.java import MeteorResult
-from vitcapr.metrics.paraphrases import find_paraphrases
+from vitcapr.metrics.java import filter_paraphrases, meteor_statistics
+
+_LINES = 3
+"""Of an entry of the table of paraphrases."""
 
 
-def meteor_by_java(captions: TokenisedCaptions) -> Measure:
-    """METEOR of captions, by Java's program."""
+def meteor(captions: TokenisedCaptions) -> Measure:
+    """METEOR 1.5 of captions."""
     folder = captions.paraphrases
     table = None if folder is None else find_paraphrases(folder, captions.references)
-    return meteor(java.meteor(captions.named, captions.reference_words, captions.timeout, paraphrases=table))
+    return measure_of(meteor_statistics(captions.named, captions.reference_words, captions.timeout, table))
 
 
-def meteor(result: MeteorResult) -> Measure:
-    """METEOR 1.5 from what its jar counted in each segment."""
-    statistics = np.array(result.statistics, dtype=np.float64)
+def measure_of(counts: Sequence[Sequence[float]]) -> Measure:
+    """METEOR 1.5 from what its jar counted in each segment, (N, 23)."""
+    statistics = np.array(counts, dtype=np.float64)
     length, other_length, chunks, matched, other_matched = statistics[:, [0, 1, 20, 21, 22]].T
     # A caption that is a reference word for word is one chunk, which METEOR does not count.
     statistics[(matched == length) & (other_matched == other_length) & (chunks == 1), 20] = 0
@@ -58,8 +75,56 @@ def _divide(numerator: Array, denominator: Array) -> Array:
     return np.divide(numerator, denominator, out=np.zeros(np.shape(numerator)), where=denominator != 0)
 
 
+def write_paraphrases(directory: Path, references: Mapping[str, Sequence[str]], timeout: float) -> int:
+    """Write METEOR's paraphrases of ``references`` (tokenised, by image), and a card of what they are of.
+
+    Returns:
+        The number of entries kept.
+
+    Raises:
+        UserError: METEOR's program failed, took longer than ``timeout`` seconds, or left half a table.
+    """
+    table = directory / TABLE
+    with atomic_path(table) as temporary:
+        filter_paraphrases([text for texts in references.values() for text in texts], temporary, timeout)
+        # Java's writer keeps a full disk to itself.
+        try:
+            with gzip.open(temporary) as lines:
+                count, rest = divmod(sum(1 for _ in lines), _LINES)
+        except (EOFError, OSError, zlib.error):
+            rest = 1
+        if rest:
+            raise UserError("METEOR's program wrote half a table", where=table, remedy="is the disk full?")
+    ParaphrasesCard(count, _digest(references), sha256_file(table)).write(directory / CARD)
+    return count
+
+
+def find_paraphrases(directory: Path, references: Mapping[str, Sequence[str]]) -> Path:
+    """The table in ``directory``, which must have been made of these references.
+
+    Raises:
+        UserError: it is another file, or of other references, or the table is not the one that was written with it.
+    """
+    card = ParaphrasesCard.read(directory / CARD)
+    if card.references != _digest(references):
+        raise UserError(
+            "the paraphrases are of other references",
+            where=directory / CARD,
+            remedy="write them again (vitcapr stage paraphrases) from the same manifest, split and language",
+        )
+    table = directory / TABLE
+    if not table.is_file() or card.table != sha256_file(table):
+        raise UserError("the paraphrases are missing or damaged", where=table, remedy="delete them and run again")
+    return table
+
+
+def _digest(references: Mapping[str, Sequence[str]]) -> str:
+    lines = "".join(f"{text}\n" for texts in references.values() for text in texts)
+    return sha256_bytes(lines.encode("utf-8"))
+
+
 METRIC = CaptionMetric(
-    measure=lambda captions: {"meteor": meteor_by_java(captions)},
+    measure=lambda captions: {"meteor": meteor(captions)},
     protocol="meteor:1.5",
     corpus={"meteor": ("meteor_statistics", meteor_of)},
 )

@@ -7,14 +7,14 @@ from vitcapr.errors import UserError
 from vitcapr.metrics.base import CaptionMetric
 from vitcapr.metrics.bootstrap import Measure, mean_measure
 from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.java import run_spice, spice_folder
+from vitcapr.metrics.java import JARS, run_spice
 
 
 def check_installed() -> None:
     """Raises:
     UserError: the language models that SPICE parses with are not there; says how to get them.
     """
-    library = spice_folder() / "lib"
+    library = JARS / "spice" / "lib"
     needed = ("stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar")
     if missing := [name for name in needed if not (library / name).is_file()]:
         raise UserError(
