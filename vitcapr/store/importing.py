@@ -10,7 +10,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.store_manifest import FORMAT
-from vitcapr.store.claims import claimed
+from vitcapr.store.writer import claimed
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.seal import write_sealed

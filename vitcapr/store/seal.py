@@ -9,7 +9,6 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats import store_manifest
 from vitcapr.formats.store_manifest import FORMAT, FeaturePart
-from vitcapr.store.claims import alone
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, encode_ids
 from vitcapr.store.writer import (
     StoreWriter,
@@ -19,7 +18,6 @@ from vitcapr.store.writer import (
     remove_partials,
     store_folder,
 )
-from vitcapr.store.zarr_check import check_with_zarr
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
 
@@ -85,8 +83,7 @@ def write_sealed(
     identity: str,
     output: Path,
 ) -> dict[str, Any]:
-    """Write the sealed manifest of a finished store that zarr reads as this program does, and clear away what killed
-    processes left in it.
+    """Write the sealed manifest of a finished store, and remove what killed processes left in it.
 
     Args:
         checksums: of every chunk, for each array.
@@ -95,12 +92,9 @@ def write_sealed(
     Returns:
         What was written.
     """
-    with alone(writer.folder) as nobody_else_writes:
-        if nobody_else_writes:
-            remove_partials(writer.folder)
+    remove_partials(writer.folder)
     id_path = chunk_path(writer.group / identity, 0, 2)
     attributes = writer.attributes
-    check_with_zarr(writer.group, writer.layouts, attributes)
     id_layout = ArrayLayout.from_metadata(read_json(writer.group / identity / "zarr.json"))
     manifest = {
         "format": FORMAT,

@@ -22,7 +22,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, readable_json, sha256_bytes, sha256_file, write_bytes, write_json
 from vitcapr.formats.store_manifest import SCALE, read_sealed, write_sealed
-from vitcapr.store.claims import claimed
+from vitcapr.store.writer import claimed
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,

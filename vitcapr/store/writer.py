@@ -1,9 +1,11 @@
 """Filling a feature store chunk by chunk, so that it can be killed at any moment and continued."""
 
 import errno
+import fcntl
+import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +17,6 @@ from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
-    CHECKSUMS,
     GROUP,
     ArrayLayout,
     checksum_path,
@@ -25,6 +26,7 @@ from vitcapr.store.layout import (
 )
 
 STORE_NAME_LENGTH = 16
+LOCK = "writers.lock"
 TERMS = "terms"
 """The attribute with licences and sources. The fingerprint does not cover it: a store keeps that of its first
 writer."""
@@ -203,13 +205,60 @@ def copied_rows(folder: Path, chunks: Iterable[int]) -> dict[str, list[list[int]
     return copied
 
 
+@contextmanager
+def claimed(store: Path, chunks: range, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold ``chunks`` of the store in folder ``store`` against all other processes; wait for those before.
+
+    A claim is a lock on a range of bytes of one small file, a byte a chunk, so tasks that own different chunks work at
+    the same time. The system lets go of it when its process ends, however it ends. NFS locks ranges of bytes across
+    machines, and so does Lustre that is mounted with flock.
+
+    Args:
+        say: receives a line if this process has to wait.
+
+    Raises:
+        UserError: this user may not write there.
+    """
+    descriptor = _open_lock(store)
+    try:
+        if chunks:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, len(chunks), chunks.start)
+            except BlockingIOError:
+                say(f"another process is filling the same chunks; waiting for it ({store})")
+                fcntl.lockf(descriptor, fcntl.LOCK_EX, len(chunks), chunks.start)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open_lock(store: Path) -> int:
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        return os.open(store / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            remedy = "have someone fill it who may, or name a folder of your own in VITCAPR_STORES"
+            raise UserError(
+                "the feature store is not finished and you may not write to it", where=store, remedy=remedy
+            ) from error
+        raise
+
+
 def remove_partials(folder: Path) -> None:
-    """Remove the temporary files that killed processes left anywhere in a store; for when no task runs any more."""
-    metadata = [folder / GROUP, *(path for path in (folder / GROUP).glob("*") if path.is_dir())]
-    ids = [folder / GROUP / identity / "c" / "0" for identity in IDENTITIES]
-    for directory in [*metadata, folder / CHECKSUMS, *ids]:
-        for path in directory.glob(".*.partial"):
+    """Remove the temporary files that killed processes left in a store, if no process holds a claim on it."""
+    try:
+        descriptor = _open_lock(folder)
+    except UserError:
+        return
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for path in folder.rglob(".*.partial"):
             path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def _without_terms(attributes: Mapping[str, Any]) -> dict[str, Any]:

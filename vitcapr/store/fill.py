@@ -1,0 +1,262 @@
+"""Fills a store with the features of images or captions, or with decoded pixels: one loop for all.
+
+The caller's encoder computes batch after batch. This thread gathers the batches into chunks; one more thread digests
+and writes a chunk while the next one is computed.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from vitcapr.encoders.base import NO_GRID
+from vitcapr.encoders.checkpoints import stated_licence
+from vitcapr.encoders.precision import DTYPES
+from vitcapr.errors import UserError
+from vitcapr.files import canonical_json, sha256_bytes
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.store_manifest import FORMAT, SCALE
+from vitcapr.progress import Reporter
+from vitcapr.store.int8 import dtype_of, quantise
+from vitcapr.store.known_rows import KnownRows, write_row_digests
+from vitcapr.store.layout import ArrayLayout, rows_in
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, finished, fingerprint_of, read_layouts, store_folder
+
+_AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What the rows of a store describe, in order.
+
+    Attributes:
+        kind: ``image`` or ``caption``.
+        origins: for messages, the path of each image or the words of each caption.
+        digests: SHA-256 of each file or of the words of each caption; equal rows are copied from other stores.
+        sha256: of ids and contents of all rows.
+    """
+
+    kind: str
+    ids: list[str]
+    origins: list[str]
+    digests: list[str]
+    sha256: str
+
+    @classmethod
+    def of_images(cls, data: Manifest) -> "Rows":
+        columns = (data.images[name].tolist() for name in ("image_id", "path", "sha256"))
+        return cls("image", *columns, _digest(data.images[["image_id", "sha256"]]))
+
+    @classmethod
+    def of_captions(cls, data: Manifest) -> "Rows":
+        ids, texts = (data.captions[name].tolist() for name in ("caption_id", "text"))
+        digests = [sha256_bytes(text.encode("utf-8")) for text in texts]
+        return cls("caption", ids, texts, digests, _digest(data.captions[["caption_id", "text"]]))
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """A store that is to be filled.
+
+    Attributes:
+        stores: the folder of all stores.
+        recipe: attributes that decide, with ``code``, the features of a row; ``store_dtype`` among them.
+        chunk: rows in a chunk.
+        code: hash of the code that computes the features.
+        terms: licences and sources.
+    """
+
+    stores: Path
+    rows: Rows
+    recipe: Mapping[str, Any]
+    chunk: int
+    code: str
+    terms: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def _origin(self) -> dict[str, Any]:
+        return {**self.recipe, f"{self.rows.kind}s_sha256": self.rows.sha256}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint_of({**self._origin, "chunk": self.chunk, "format": FORMAT, "code": self.code})
+
+    @property
+    def folder(self) -> Path:
+        return store_folder(self.stores, self.fingerprint)
+
+    @property
+    def chunks(self) -> int:
+        return -(-len(self.rows.ids) // self.chunk)
+
+    def attributes(self, grid: tuple[int, int]) -> dict[str, Any]:
+        attributes = {**self._origin, "fingerprint": self.fingerprint, "code": self.code, TERMS: dict(self.terms)}
+        return attributes if grid == NO_GRID else {**attributes, "grid": list(grid)}
+
+    def known_rows(self, reuse: bool = True) -> KnownRows:
+        """The rows that other stores of the same recipe hold; none without ``reuse``."""
+        if not reuse:
+            return KnownRows.none(len(self.rows.ids), self.chunk)
+        recipe = {**self.recipe, "code": self.code}
+        return KnownRows.find(self.stores, recipe, self.rows.digests, self.chunk, except_for=self.folder)
+
+
+class RowEncoder(Protocol):
+    """Computes the arrays of a store.
+
+    Attributes:
+        shapes: the shape of a row of each array.
+        store_dtype: ``float16``, ``float32``, ``int8`` or ``uint8``.
+        grid: rows and columns of patches; (0, 0) if they have no position in the image.
+        summary: what a row becomes and how, for the log.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    store_dtype: str
+    grid: tuple[int, int]
+    summary: str
+
+    def compute(self, batches: Sequence[np.ndarray]) -> Generator[Mapping[str, Tensor], None, None]:
+        """The arrays of each batch of rows, in order."""
+        ...
+
+    def remarks(self) -> list[str]:
+        """Lines for the log after the last batch."""
+        ...
+
+
+def terms_of(data: Manifest, licence: str | None, source: str | None, checkpoint: Path | None) -> dict[str, Any]:
+    """Licences and sources of a store.
+
+    Args:
+        licence, source: of the data set; None if it is not known.
+        checkpoint: the folder of the network that computes the features; None if none does.
+    """
+    terms: dict[str, Any] = {"data": {"name": data.dataset, "licence": licence, "source": source}}
+    return terms if checkpoint is None else {**terms, "backbone": {"licence": stated_licence(checkpoint)}}
+
+
+def fill(
+    plan: StorePlan, chunks: range, load: Callable[[], RowEncoder], *, batch: int, reuse: bool, report: Reporter
+) -> StoreWriter:
+    """Write the chunks with the numbers ``chunks`` that are not finished, in order.
+
+    Args:
+        load: loads the encoder; not called if all chunks are finished.
+        batch: rows that are computed together. No batch crosses chunks, so that the numbers of a chunk do not depend
+            on the chunks that are computed in the same run.
+        reuse: copy rows that other stores of the same recipe hold.
+
+    Raises:
+        UserError: an image is damaged or changed, a feature is not finite, a row of another store is damaged, or the
+            disk is full. Chunks finished before stay finished.
+    """
+    layouts = read_layouts(plan.folder)
+    if layouts is not None and all(finished(plan.folder, layouts, index) for index in chunks):
+        report.line(f"all {len(chunks)} chunks are in {plan.folder}")
+        return StoreWriter(plan.folder, layouts)
+    known, encoder, kind = plan.known_rows(reuse), load(), plan.rows.kind
+    writer = StoreWriter(plan.folder, _layouts(plan, encoder))
+    with claimed(plan.folder, chunks, report.line):
+        writer.begin(plan.attributes(encoder.grid), plan.rows.ids, f"{kind}_id")
+        write_row_digests(plan.folder, plan.rows.digests)
+        pending = [index for index in chunks if writer.checksums(index) is None]
+        for index in pending:
+            writer.clear(index)
+        total, copied = rows_in(chunks, plan.chunk, len(plan.rows.ids)), known.count(pending)
+        left = rows_in(pending, plan.chunk, len(plan.rows.ids)) - copied
+        report.line(f"{encoder.summary}, {left} of {total} {kind}s to do; store {plan.folder}")
+        if copied:
+            names = ", ".join(source.folder.name for source in known.sources)
+            report.line(f"the features of {copied} {kind}s are copied from other stores ({names})")
+        pending = [index for index in pending if not known.copy_chunk(index, writer)]
+        # Check at the start, so that a long extraction does not fail at its end.
+        if warning := writer.space_warning(len(pending)):
+            report.line(warning)
+        with report.track("extract", total, f"{kind}s", total - left) as bar:
+            _compute(plan, pending, encoder, known, writer, batch, bar.advance)
+    for remark in encoder.remarks():
+        report.line(remark)
+    return writer
+
+
+def _layouts(plan: StorePlan, encoder: RowEncoder) -> dict[str, ArrayLayout]:
+    layouts, rows = {}, len(plan.rows.ids)
+    for name, shape in encoder.shapes.items():
+        dtype, axes = dtype_of(name, encoder.store_dtype), (plan.rows.kind, *_AXES[len(shape)])
+        layouts[name] = ArrayLayout((rows, *shape), plan.chunk, dtype, axes)
+        if dtype == "int8":
+            layouts[name + SCALE] = ArrayLayout((rows, shape[-1]), plan.chunk, "float16", (axes[0], axes[-1]))
+    return dict(sorted(layouts.items()))
+
+
+def batches_of(chunks: Sequence[int], known: KnownRows, batch: int) -> list[np.ndarray]:
+    """The rows that have to be computed, cut into batches, none of which crosses chunks."""
+    missing = [known.missing(index) for index in chunks]
+    return [rows[first : first + batch] for rows in missing for first in range(0, len(rows), batch)]
+
+
+def _compute(
+    plan: StorePlan,
+    chunks: Sequence[int],
+    encoder: RowEncoder,
+    known: KnownRows,
+    writer: StoreWriter,
+    batch: int,
+    advance: Callable[[int], None],
+) -> None:
+    batches = batches_of(chunks, known, batch)
+    written: Future[None] | None = None
+    buffers: dict[str, np.ndarray] = {}
+    with ThreadPoolExecutor(1, thread_name_prefix="write") as pool, closing(encoder.compute(batches)) as computed:
+        for rows, features in zip(batches, computed, strict=True):
+            index = int(rows[0]) // plan.chunk
+            buffers = buffers or known.fill(index, writer.layouts)
+            for name, values in features.items():
+                for array, stored in _as_stored(name, values, writer.layouts[name].dtype, rows, plan.rows).items():
+                    buffers[array][rows - index * plan.chunk] = stored.cpu().numpy()
+            advance(len(rows))
+            if rows[-1] == known.missing(index)[-1]:
+                if written is not None:
+                    written.result()
+                written = pool.submit(writer.write, index, buffers, known.copied(index))
+                buffers = {}
+        if written is not None:
+            written.result()
+
+
+def _as_stored(name: str, features: Tensor, dtype: str, rows: np.ndarray, table: Rows) -> dict[str, Tensor]:
+    """The arrays of a store for ``features`` of some rows.
+
+    Raises:
+        UserError: names the first row with a feature that is not finite.
+    """
+    if dtype == "uint8":
+        return {name: features}
+    readable = features.to(DTYPES.get(dtype, torch.float16))
+    # The extremes are not finite if any number is not, and are found ten times sooner than all such numbers.
+    if not bool(torch.isfinite(torch.stack(torch.aminmax(readable))).all()):
+        position = torch.isfinite(readable).flatten(1).all(dim=1).tolist().index(False)
+        overflow = bool(torch.isfinite(features[position]).all())
+        raise UserError(
+            f"the features of {table.kind} '{table.ids[rows[position]]}' are "
+            + ("too large for the store's dtype" if overflow else "not finite"),
+            where=table.origins[rows[position]],
+            remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
+        )
+    if dtype == "int8":
+        steps, scale = quantise(features)
+        return {name: steps, name + SCALE: scale}
+    return {name: readable}
+
+
+def _digest(table: pd.DataFrame) -> str:
+    return sha256_bytes(canonical_json(table.to_numpy().tolist()).encode("utf-8"))
