@@ -12,6 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -24,10 +25,9 @@ from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
-from vitcapr.store.fill_images import Photograph, extract_chunks, layouts_of
-from vitcapr.store.known_rows import KnownRows
+from vitcapr.store.fill import Rows, StorePlan, fill
+from vitcapr.store.image_rows import ImageFeatures, Pixels
 from vitcapr.store.seal import seal, write_part
-from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 
 def bare_forward(backbone: ImageEncoder, size: tuple[int, int], batch: int, batches: int) -> float:
@@ -44,36 +44,19 @@ def whole_extraction(
     data: Manifest, backbone: ImageEncoder, preprocessing: Preprocessing, images: int, batch: int, chunk: int
 ) -> float:
     """Images a second from files to a sealed store, the model already loaded."""
-    table = data.images.head(images)
-    photographs = [
-        Photograph(i, p, w * h, d) for i, p, w, h, d in table[["image_id", "path", "width", "height", "sha256"]].values
-    ]
-    layouts = layouts_of(backbone, images, chunk, "float16")
+    some = replace(data, images=data.images.head(images))
     with tempfile.TemporaryDirectory() as folder, ImageSource(data.image_root) as source:
         quiet = Reporter(Path(folder) / "log", interval=1e9)
         quiet.console.quiet = True
         start = time.perf_counter()
-        fingerprint = fingerprint_of({"benchmark": images})
-        writer = StoreWriter(store_folder(Path(folder), fingerprint), layouts)
-        ids = table["image_id"].tolist()
-        writer.begin({"fingerprint": fingerprint, "grid": list(backbone.grid)}, ids)
-        chunks = range(-(-images // chunk))
-        with quiet.track("extract", images, "images") as tracker:
-            extract_chunks(
-                chunks,
-                photographs,
-                source,
-                preprocessing,
-                backbone,
-                writer,
-                KnownRows.none(images, chunk),
-                batch,
-                torch.get_num_threads(),
-                tracker,
-            )
+        plan = StorePlan(Path(folder), Rows.of_images(some), {"benchmark": images}, chunk, code="")
+        pixels = Pixels(some.images, source, preprocessing)
+        features = ImageFeatures(pixels, preprocessing, backbone, "float16")
+        chunks = range(plan.chunks)
+        writer = fill(plan, chunks, lambda: features, batch=batch, reuse=False, report=quiet)
         part = Path(folder) / "part.json"
-        write_part(part, fingerprint, writer, chunks)
-        seal([part], Path(folder), ids, Path(folder) / "manifest.json")
+        write_part(part, plan.fingerprint, writer, chunks)
+        seal([part], Path(folder), plan.rows.ids, Path(folder) / "manifest.json")
         return images / (time.perf_counter() - start)
 
 

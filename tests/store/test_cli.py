@@ -40,7 +40,7 @@ def extract_captions(experiment: Any) -> FeatureStore:
     output = experiment.root / "results" / "a" / "text_features" / "bert" / "manifest.json"
     encoder = {"source": str(model), "device": "cpu", "max_length": 8}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vitcapr.store.fill_texts.CHUNK", 4)
+        patch.setattr("vitcapr.store.caption_rows.CHUNK", 4)
         run_stage(
             extract_text,
             experiment.root / "extract_text.log",

@@ -52,7 +52,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
     BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(backbones)
     monkeypatch.setenv("VITCAPR_BACKBONES", str(backbones.parent))
-    monkeypatch.setattr("vitcapr.store.fill_texts.CHUNK", 4)
+    monkeypatch.setattr("vitcapr.store.caption_rows.CHUNK", 4)
     return {"manifest": manifest, "root": tmp_path}
 
 

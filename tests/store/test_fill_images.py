@@ -17,7 +17,7 @@ from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPi
 
 from vitcapr.errors import UserError
 from vitcapr.store import writer
-from vitcapr.store.fill_images import spans_of
+from vitcapr.store.fill import batches_of
 from vitcapr.store.known_rows import KnownRows
 from vitcapr.store.layout import chunk_path, chunk_range
 from vitcapr.store.reader import open_features
@@ -54,12 +54,8 @@ def test_tasks_share_all_chunks_in_order(chunks: int, tasks: int) -> None:
 
 
 def test_a_forward_pass_never_crosses_chunks() -> None:
-    spans = spans_of([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
-    assert [(span.chunk, span.rows.tolist(), span.ends) for span in spans] == [
-        (0, [0, 1, 2], False),
-        (0, [3], True),
-        (2, [8, 9, 10], True),
-    ]
+    batches = batches_of([0, 2], KnownRows.none(rows=11, chunk=4), batch=3)
+    assert [rows.tolist() for rows in batches] == [[0, 1, 2], [3], [8, 9, 10]]
 
 
 def test_several_tasks_make_the_same_store_as_one(experiment: Any, snapshot: Snapshot) -> None:
@@ -200,10 +196,10 @@ def test_an_image_that_changed_or_vanished_is_named(experiment: Any) -> None:
     path = experiment.root / "data" / "pictures" / "bild_5_ä.png"
     content = path.read_bytes()
     path.write_bytes(content + b" ")
-    with pytest.raises(UserError, match="image '5_ä' is not the file it was"):
+    with pytest.raises(UserError, match="the image is not the file it was"):
         experiment.extract()
     path.unlink()
-    with pytest.raises(UserError, match="image '5_ä' cannot be read any more: no such file"):
+    with pytest.raises(UserError, match="the image cannot be read any more: no such file"):
         experiment.extract()
 
 
@@ -271,22 +267,4 @@ def test_a_store_of_other_images_is_not_sealed(experiment: Any) -> None:
     part = experiment.extract()
     chunk_path(stores(experiment) / "features.zarr" / "image_id", 0, 2).write_bytes(b"x")
     with pytest.raises(UserError, match="holds other images"):
-        experiment.seal([part])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"codecs": [{"name": "bytes", "configuration": {"endian": "big"}}]}, "zarr reads other values in chunk 0"),
-        ({"chunk_key_encoding": {"name": "v2"}}, "zarr reads other values in chunk 0"),
-        ({"codecs": [{"name": "nonsense"}]}, "zarr cannot open the store"),
-    ],
-)
-def test_a_store_that_zarr_reads_otherwise_is_not_sealed(
-    experiment: Any, change: dict[str, object], message: str
-) -> None:
-    part = experiment.extract()
-    metadata = stores(experiment) / "features.zarr" / "cls" / "zarr.json"
-    metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
-    with pytest.raises(UserError, match=message):
         experiment.seal([part])

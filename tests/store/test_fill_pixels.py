@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.draw_pixels import draw_pixels
 from vitcapr.stages.extract_pixels import extract_pixels
-from vitcapr.store.fill_images import Photograph, open_photograph
+from vitcapr.store.image_rows import read_image
 from vitcapr.store.reader import FeatureStore, open_features
 
 IMAGES = 11
@@ -70,11 +71,11 @@ def test_only_new_pictures_are_decoded(folder: Path, store: FeatureStore, monkey
     write_manifest(folder / "data", dataset="noise", image_root=more.image_root, rejected=[], **tables)
     opened: list[str] = []
 
-    def count(photograph: Photograph, source: ImageSource) -> Image.Image:
-        opened.append(photograph.path)
-        return open_photograph(photograph, source)
+    def count(source: ImageSource, path: str, *facts: Any) -> Image.Image:
+        opened.append(path)
+        return read_image(source, path, *facts)
 
-    monkeypatch.setattr("vitcapr.store.fill_pixels.open_photograph", count)
+    monkeypatch.setattr("vitcapr.store.image_rows.read_image", count)
     grown = open_features(run(folder))
     assert sorted(opened) == ["bild_12_ä.png", "bild_14_ä.png"]
     assert np.array_equal(grown["pixels"][1:-1], store["pixels"][:])
@@ -99,7 +100,7 @@ def test_only_the_chunks_that_a_killed_run_did_not_finish_are_written(folder: Pa
 def test_a_picture_that_changed_since_the_manifest_is_one_line(folder: Path) -> None:
     data = read_manifest(folder / "data" / "manifest.json")
     Image.new("RGB", (20, 18)).save(data.image_root / data.images["path"].iloc[5])
-    with pytest.raises(UserError, match="'5_ä' is not the file it was when the manifest was made"):
+    with pytest.raises(UserError, match="the image is not the file it was when the manifest was made"):
         run(folder)
 
 

@@ -40,7 +40,7 @@ def with_pictures(experiment: Any, order: list[int], name: str) -> Any:
 def to_do(experiment: Any) -> str:
     """What the last extraction said of its images."""
     lines = (experiment.root / "extract.log").read_text().splitlines()
-    return next(line for line in reversed(lines) if "images to do" in line).partition(", task ")[2].partition(";")[0]
+    return next(line for line in reversed(lines) if "images to do" in line).partition(";")[0]
 
 
 def files(store: Any, name: str) -> list[Path]:

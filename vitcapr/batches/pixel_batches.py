@@ -18,7 +18,7 @@ import torch
 from vitcapr.batches.augment import Augmentation, Draws, augment
 from vitcapr.batches.pairs import PairBatches
 from vitcapr.encoders.photographs import preprocessing_of
-from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 
 

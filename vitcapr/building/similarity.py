@@ -7,7 +7,7 @@ import numpy as np
 
 from vitcapr.config.metrics import BertScoreConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
-from vitcapr.encoders.checkpoints import weights_digest
+from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import (
     TextEncoder,
@@ -19,7 +19,6 @@ from vitcapr.encoders.text_encoders import (
 from vitcapr.errors import UserError
 from vitcapr.metrics.bootstrap import Measure
 from vitcapr.metrics.similarity import bert_score
-from vitcapr.store.origin import source_name
 from vitcapr.store.reader import open_features
 
 

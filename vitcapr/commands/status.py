@@ -78,7 +78,7 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     Raises:
         UserError: the manifest or the backbone is damaged.
     """
-    from vitcapr.building.image_recipe import image_recipe
+    from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.pipeline.code import code_hash, stage_code
@@ -89,8 +89,9 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     config, results = experiment.config, experiment.results
     if not experiment.selection.is_trained(backbone) and not experiment.features.backbone_files(backbone):
         return None
-    device = resolve_device(config.features.device)
-    recipe = image_recipe(config.backbones[backbone], experiment.features.source_of(backbone), device)
+    source, settings = experiment.features.source_of(backbone), config.backbones[backbone]
+    device, changes = resolve_device(config.features.device), settings.model_dump(exclude={"source"})
+    recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(stage_code("vitcapr.stages.extract", remembered=results / CODE_DIGESTS))
     digests = read_manifest(Path(experiment.manifest)).images["sha256"].tolist()
     known = KnownRows.none(len(digests), config.features.chunk)

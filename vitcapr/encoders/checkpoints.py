@@ -70,6 +70,11 @@ def locate(source: str, revision: str) -> Checkpoint:
     return Checkpoint(Path(folder).resolve(), Path(folder).name)
 
 
+def source_name(source: str) -> str:
+    """The name of a checkpoint: the same on every machine, so never an absolute path."""
+    return Path(source).name if Path(source).expanduser().is_absolute() else source
+
+
 def model_type(folder: Path) -> str:
     """``model_type`` of ``config.json``, empty if it has none."""
     try:

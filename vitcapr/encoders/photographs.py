@@ -1,6 +1,7 @@
-"""Features of photographs outside a data set, computed in the same steps as those of a store."""
+"""What decides the features of an image, as attributes of a store; and the same features of other photographs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,83 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vitcapr.encoders.base import ImageEncoder, Pool
-from vitcapr.encoders.checkpoints import locate, weights_digest
-from vitcapr.encoders.image_encoders import load_image_encoder
-from vitcapr.encoders.precision import DTYPES
-from vitcapr.encoders.preprocess import Preprocessing
+from vitcapr.encoders.base import ImageEncoder, Kind, Output, Pool
+from vitcapr.encoders.checkpoints import Checkpoint, locate, source_name, weights_digest
+from vitcapr.encoders.image_encoders import image_size_of, kind_of, load_image_encoder
+from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
+from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.errors import UserError
-from vitcapr.formats.store_manifest import arrays_of_layer
+from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
 from vitcapr.store.int8 import dequantise, dtype_of, quantise
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """How images become features.
+
+    Attributes:
+        note: a line for the log about the preprocessing, or None.
+        attributes: those of every store of this recipe, for any images.
+    """
+
+    checkpoint: Checkpoint
+    preprocessing: Preprocessing
+    note: str | None
+    dtype: torch.dtype
+    attributes: dict[str, Any]
+
+
+def image_recipe(
+    source: str,
+    device: torch.device,
+    *,
+    name: str,
+    revision: str,
+    kind: Kind,
+    output: Output,
+    pool: Pool,
+    dtype: str,
+    store_dtype: str,
+    layers: Sequence[int] | None,
+    image_size: int | None,
+    interpolation: str | None,
+    mirror: bool,
+) -> ImageRecipe:
+    """Find a backbone, and collect what decides the features that it computes.
+
+    Args:
+        source: where its checkpoint is.
+        name: its name in the attributes.
+        revision, kind, output, pool, dtype, store_dtype, layers, image_size, interpolation, mirror: as in the
+            configuration of a backbone.
+
+    Raises:
+        UserError: the backbone is not found, or cannot be used like this.
+    """
+    checkpoint = locate(source, revision)
+    kind_of(checkpoint.folder, kind, output)
+    size = image_size_of(checkpoint.folder)
+    preprocessing, note = read_preprocessing(checkpoint.folder, size, image_size, interpolation, mirror)
+    arithmetic = resolve_dtype(dtype, device)
+    attributes: dict[str, Any] = {
+        "backbone": source_name(name),
+        "revision": checkpoint.revision,
+        "weights_sha256": weights_digest(checkpoint.folder),
+        "preprocessing": preprocessing.describe(),
+        "output": output,
+        "query_pool": pool if output == "qformer" else None,
+        "dtype": dtype_name(arithmetic),
+        "store_dtype": store_dtype,
+    }
+    if layers:
+        attributes[LAYERS] = list(layers)
+        attributes["hidden_layers"] = (
+            "cls_K and patches_K are the output of layer K, counted from 1, before any final normalisation; "
+            "cls and patches are the output of the network"
+        )
+    if store_dtype == "int8":
+        attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
+    return ImageRecipe(checkpoint, preprocessing, note, arithmetic, attributes)
 
 
 class PhotographEncoder:

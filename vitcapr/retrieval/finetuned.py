@@ -20,7 +20,7 @@ from vitcapr.formats.pairs import read_pair_table
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
 from vitcapr.retrieval.embedder import Embedder
 from vitcapr.retrieval.finetuned_towers import build_finetuned
-from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 
 

@@ -19,7 +19,7 @@ from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.formats.tokens import TAGS, read_tokenizer
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedImageTower, FinetunedTextTower
-from vitcapr.store.fill_pixels import PIXELS
+from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 from vitcapr.text.wordpiece import PAD
 

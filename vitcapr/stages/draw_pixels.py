@@ -46,7 +46,7 @@ def draw_pixels(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.augmented import augmentation_sheet, encoded, encoding_sheet
     from vitcapr.report.figures.style import save_pictures
-    from vitcapr.store.fill_pixels import PIXELS
+    from vitcapr.store.layout import PIXELS
     from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)

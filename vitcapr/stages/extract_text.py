@@ -33,7 +33,8 @@ def extract_text(
     sealed: Out[TextFeaturesFile],
 ) -> None:
     """Extract features of every caption. After an interruption, the same command continues."""
-    from vitcapr.encoders.precision import dtype_name, memory_line, resolve_device, resolve_dtype
+    from vitcapr.encoders.checkpoints import source_name
+    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.encoders.text_encoders import (
         WordVectorEncoder,
         load_text_encoder,
@@ -41,78 +42,39 @@ def extract_text(
         text_encoder_digest,
     )
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.store_manifest import FORMAT
-    from vitcapr.store.claims import claimed
-    from vitcapr.store.fill_texts import CHUNK, TEXT, encode_captions, text_layout
-    from vitcapr.store.known_rows import KnownRows, write_row_digests
-    from vitcapr.store.layout import rows_in
-    from vitcapr.store.origin import caption_digests, captions_digest, source_name, terms_of
+    from vitcapr.store.caption_rows import CHUNK, CaptionFeatures
+    from vitcapr.store.fill import Rows, StorePlan, fill, terms_of
     from vitcapr.store.seal import write_sealed
-    from vitcapr.store.writer import TERMS, StoreWriter, fingerprint_of, finished, read_layouts, store_folder
 
-    wanted = settings.text_encoder
-    data = read_manifest(manifest)
-    captions = data.captions
-    device = resolve_device(wanted.device)
-    checkpoint = locate_text_encoder(wanted.source, wanted.revision, wanted.output)
-    hidden = wanted.output == "hidden"
-    dtype = WordVectorEncoder.dtype if wanted.output == "word_vectors" else resolve_dtype(wanted.dtype, device)
+    config, data = settings.text_encoder, read_manifest(manifest)
+    device = resolve_device(config.device)
+    checkpoint = locate_text_encoder(config.source, config.revision, config.output)
+    dtype = WordVectorEncoder.dtype if config.output == "word_vectors" else resolve_dtype(config.dtype, device)
     recipe = {
-        "backbone": source_name(wanted.source),
+        "backbone": source_name(config.source),
         "revision": checkpoint.revision,
         "weights_sha256": text_encoder_digest(checkpoint.folder),
-        "output": wanted.output,
-        "pool": wanted.pool if hidden else None,
-        "max_length": wanted.max_length,
+        "output": config.output,
+        "pool": config.pool if config.output == "hidden" else None,
+        "max_length": config.max_length,
         "dtype": dtype_name(dtype),
-        "store_dtype": wanted.store_dtype,
+        "store_dtype": config.store_dtype,
     }
-    origin = {**recipe, "captions_sha256": captions_digest(captions)}
-    fingerprint = fingerprint_of({**origin, "chunk": CHUNK, "format": FORMAT, "code": code})
     terms = terms_of(data, settings.terms.licence, settings.terms.source, checkpoint.folder)
-    attributes = {**origin, "fingerprint": fingerprint, "code": code, TERMS: terms}
-    folder = store_folder(Path(stores), fingerprint)
-    chunks = range(-(-len(captions) // CHUNK))
-    layouts = read_layouts(folder)
-    if layouts is not None and all(finished(folder, layouts, index) for index in chunks):
-        report.line(f"{wanted.source}: all {len(chunks)} chunks are in {folder}")
-    else:
+    plan = StorePlan(Path(stores), Rows.of_captions(data), recipe, CHUNK, code, terms)
+
+    def load() -> CaptionFeatures:
         encoder = load_text_encoder(
-            wanted.source,
-            revision=wanted.revision,
-            pool=wanted.pool,
-            dtype=wanted.dtype,
+            config.source,
+            revision=config.revision,
+            pool=config.pool,
+            dtype=config.dtype,
             device=device,
-            max_length=wanted.max_length,
-            output=wanted.output,
+            max_length=config.max_length,
+            output=config.output,
         )
-        digests = caption_digests(captions)
-        known = KnownRows.none(len(captions), CHUNK)
-        if settings.reuse:
-            known = KnownRows.find(Path(stores), {**recipe, "code": code}, digests, CHUNK, except_for=folder)
-        layouts = {TEXT: text_layout(len(captions), encoder.dim, wanted.store_dtype)}
-        writer = StoreWriter(folder, layouts)
-        with claimed(folder, chunks, report.line):
-            writer.begin(attributes, captions["caption_id"].tolist(), identity="caption_id")
-            write_row_digests(folder, digests)
-            pending = [index for index in chunks if writer.checksums(index) is None]
-            report.line(
-                f"{wanted.source}: vectors of {encoder.dim}, {f'pool {wanted.pool}' if hidden else wanted.output}, "
-                f"{dtype_name(encoder.dtype)}, {rows_in(pending, CHUNK, len(captions)) - known.count(pending)} of "
-                f"{len(captions)} captions to do; store {folder}"
-            )
-            pending = [index for index in pending if not known.copy_chunk(index, writer)]
-            encode_captions(
-                pending,
-                captions,
-                encoder,
-                writer,
-                known,
-                batch=wanted.batch,
-                max_length=wanted.max_length,
-                reporter=report,
-            )
-        report.line(memory_line(encoder.model, device))
-    writer = StoreWriter(folder, layouts)
-    checksums = [(writer.checksums(index) or {})[TEXT] for index in chunks]
-    write_sealed(writer, {TEXT: checksums}, "caption_id", sealed)
+        texts, length = plan.rows.origins, config.max_length
+        return CaptionFeatures(texts, encoder, config.store_dtype, batch=config.batch, max_length=length, device=device)
+
+    writer = fill(plan, range(plan.chunks), load, batch=CHUNK, reuse=settings.reuse, report=report)
+    write_sealed(writer, writer.all_checksums(range(plan.chunks)), "caption_id", sealed)

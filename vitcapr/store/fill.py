@@ -28,7 +28,7 @@ from vitcapr.progress import Reporter
 from vitcapr.store.int8 import dtype_of, quantise
 from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout, rows_in
-from vitcapr.store.writer import TERMS, StoreWriter, claimed, finished, fingerprint_of, read_layouts, store_folder
+from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, finished, read_layouts, store_folder
 
 _AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
 
@@ -52,8 +52,8 @@ class Rows:
 
     @classmethod
     def of_images(cls, data: Manifest) -> "Rows":
-        columns = (data.images[name].tolist() for name in ("image_id", "path", "sha256"))
-        return cls("image", *columns, _digest(data.images[["image_id", "sha256"]]))
+        ids, paths, digests = (data.images[name].tolist() for name in ("image_id", "path", "sha256"))
+        return cls("image", ids, paths, digests, _digest(data.images[["image_id", "sha256"]]))
 
     @classmethod
     def of_captions(cls, data: Manifest) -> "Rows":

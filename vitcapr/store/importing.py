@@ -10,11 +10,10 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, sha256_file
 from vitcapr.formats.store_manifest import FORMAT
-from vitcapr.store.writer import claimed
 from vitcapr.store.foreign_files import ForeignFeatures, Row
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.seal import write_sealed
-from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
+from vitcapr.store.writer import StoreWriter, claimed, fingerprint_of, store_folder
 
 _OURS = re.compile(r"(patches|cls)(_[1-9][0-9]*)?|text")
 """The names of our arrays; a number is that of a hidden layer."""
@@ -85,9 +84,8 @@ def import_features(
                     index, {array: _chunk(arrays[array], layouts[array], order, rows, named) for array in arrays}
                 )
             advance(len(rows))
-    checksums = {array: [(writer.checksums(index) or {})[array] for index in chunks] for array in arrays}
     sealed = folder / "manifest.json"
-    write_sealed(writer, checksums, identity, sealed)
+    write_sealed(writer, writer.all_checksums(chunks), identity, sealed)
     return sealed
 
 

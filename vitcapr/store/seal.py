@@ -24,14 +24,7 @@ _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing i
 
 def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range) -> None:
     """What one task did: its range of chunks, all finished, and their checksums."""
-    checksums: dict[str, list[str]] = {name: [] for name in writer.layouts}
-    for index in chunks:
-        recorded = writer.checksums(index)
-        if recorded is None:
-            raise RuntimeError(f"chunk {index} is not finished")
-        for name, digest in recorded.items():
-            checksums[name].append(digest)
-    FeaturePart(fingerprint, (chunks.start, chunks.stop), checksums).write(path)
+    FeaturePart(fingerprint, (chunks.start, chunks.stop), writer.all_checksums(chunks)).write(path)
 
 
 def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: Path) -> dict[str, Any]:

@@ -22,7 +22,6 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, readable_json, sha256_bytes, sha256_file, write_bytes, write_json
 from vitcapr.formats.store_manifest import SCALE, read_sealed, write_sealed
-from vitcapr.store.writer import claimed
 from vitcapr.store.layout import (
     CHECKSUMS,
     GROUP,
@@ -39,7 +38,7 @@ from vitcapr.store.remote import (
     name_in,
 )
 from vitcapr.store.remote_folder import RemoteFolder
-from vitcapr.store.writer import StoreWriter
+from vitcapr.store.writer import StoreWriter, claimed
 
 THREADS = 4
 """Chunks on their way at once; each is held in memory whole."""

@@ -97,6 +97,17 @@ class StoreWriter:
         """Array name -> sha256 of chunk ``index`` if it is finished and its files have their size, else None."""
         return finished(self.folder, self.layouts, index)
 
+    def all_checksums(self, chunks: range) -> dict[str, list[str]]:
+        """Array name -> sha256 of each of these chunks.
+
+        Raises:
+            RuntimeError: a chunk is not finished.
+        """
+        recorded = [self.checksums(index) for index in chunks]
+        if None in recorded:
+            raise RuntimeError(f"chunk {chunks[recorded.index(None)]} is not finished")
+        return {name: [digests[name] for digests in recorded if digests] for name in self.layouts}
+
     def clear(self, index: int) -> None:
         """Remove what a killed process left of chunk ``index``."""
         checksum = checksum_path(self.folder, index)

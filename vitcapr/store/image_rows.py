@@ -1,11 +1,11 @@
-"""From the rows of a data set to the arrays of a store: images through a backbone, decoded images, captions.
+"""From the images of a data set to the arrays of a store: features of a backbone, or decoded pixels.
 
 Threads decode and resize the next images while the model computes (Pillow lets go of the interpreter meanwhile).
 """
 
 import hashlib
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -18,11 +18,9 @@ from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.preprocess import Preprocessing
-from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder
 from vitcapr.errors import UserError
+from vitcapr.store.layout import PIXELS
 
-PIXELS, TEXT = "pixels", "text"
-"""The array of a store of decoded images, (N, S, S, 3) uint8, and of a store of captions, (M, D)."""
 _BATCHES_AHEAD = 2
 
 
@@ -58,10 +56,10 @@ class Pixels:
         """
         self._source, self._preprocessing = source, preprocessing
         self._images = list(zip(images["path"], images["width"] * images["height"], images["sha256"], strict=True))
-        self.shapes = {PIXELS: (*preprocessing.size, 3)}
+        self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"
 
-    def decoded(self, batches: Sequence[np.ndarray]) -> Iterator[Tensor]:
+    def decoded(self, batches: Sequence[np.ndarray]) -> Generator[Tensor, None, None]:
         """(B, H, W, 3) uint8 for each batch of B rows, in order; the next batches are decoded meanwhile.
 
         Raises:
@@ -75,7 +73,9 @@ class Pixels:
                 while left and len(ahead) <= _BATCHES_AHEAD:
                     rows = left.popleft()
                     pixels = np.empty((len(rows), *self._preprocessing.size, 3), np.uint8)
-                    ahead.append((pixels, [pool.submit(self._decode, *pair) for pair in zip(rows, pixels, strict=True)]))
+                    ahead.append(
+                        (pixels, [pool.submit(self._decode, *pair) for pair in zip(rows, pixels, strict=True)])
+                    )
                 pixels, decoding = ahead.popleft()
                 for future in decoding:
                     future.result()
@@ -122,46 +122,3 @@ def _describe(backbone: ImageEncoder) -> str:
     layers = [name.removeprefix("cls_") for name in backbone.shapes if name.startswith("cls_")]
     more = f" from the output and layers {', '.join(layers)}" if layers else ""
     return f"{backbone.grid[0]} x {backbone.grid[1]} patches of {width}{more}"
-
-
-class CaptionFeatures:
-    """Captions through a frozen text encoder.
-
-    Args:
-        batch: captions in one forward pass.
-        max_length: in tokens; it is reported how many captions reach it.
-        device: of the encoder.
-    """
-
-    grid = NO_GRID
-
-    def __init__(
-        self,
-        texts: Sequence[str],
-        encoder: TextEncoder | WordVectorEncoder,
-        store_dtype: str,
-        *,
-        batch: int,
-        max_length: int,
-        device: torch.device,
-    ) -> None:
-        self._texts, self._encoder, self._batch, self._max_length = texts, encoder, batch, max_length
-        self.store_dtype, self.shapes, self._device = store_dtype, {TEXT: (encoder.dim,)}, device
-        self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
-        self._cut = self._unknown = 0
-
-    def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
-        for rows in batches:
-            tokens = self._encoder.tokenize([self._texts[row] for row in rows])
-            self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
-            vectors = self._encoder.encode_tokens(tokens, self._batch)
-            self._unknown += int((vectors == 0).all(axis=1).sum())
-            yield {TEXT: torch.from_numpy(vectors)}
-
-    def remarks(self) -> list[str]:
-        lines = [memory_line(self._encoder.model, self._device)]
-        if self._cut:
-            lines.append(f"{self._cut} captions have max_length ({self._max_length}) tokens, or had more and were cut")
-        if self._unknown:
-            lines.append(f"{self._unknown} captions have no word with a vector; theirs is zero")
-        return lines

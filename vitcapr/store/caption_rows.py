@@ -1,0 +1,59 @@
+"""From captions to the array of a store: features of a frozen text encoder."""
+
+from collections.abc import Generator, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vitcapr.encoders.base import NO_GRID
+from vitcapr.encoders.precision import dtype_name, memory_line
+from vitcapr.encoders.text_encoders import TextEncoder, WordVectorEncoder
+from vitcapr.store.layout import TEXT
+
+CHUNK = 1024
+"""Captions in one chunk of the store: under a megabyte, and a killed run loses a second or two of work."""
+
+
+class CaptionFeatures:
+    """Captions through a frozen text encoder.
+
+    Args:
+        batch: captions in one forward pass.
+        max_length: in tokens; it is reported how many captions reach it.
+        device: of the encoder.
+    """
+
+    grid = NO_GRID
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        encoder: TextEncoder | WordVectorEncoder,
+        store_dtype: str,
+        *,
+        batch: int,
+        max_length: int,
+        device: torch.device,
+    ) -> None:
+        self._texts, self._encoder, self._batch, self._max_length = texts, encoder, batch, max_length
+        self.store_dtype, self._device = store_dtype, device
+        self.shapes: Mapping[str, tuple[int, ...]] = {TEXT: (encoder.dim,)}
+        self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
+        self._cut = self._unknown = 0
+
+    def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
+        for rows in batches:
+            tokens = self._encoder.tokenize([self._texts[row] for row in rows])
+            self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
+            vectors = self._encoder.encode_tokens(tokens, self._batch)
+            self._unknown += int((vectors == 0).all(axis=1).sum())
+            yield {TEXT: torch.from_numpy(vectors)}
+
+    def remarks(self) -> list[str]:
+        lines = [memory_line(self._encoder.model, self._device)]
+        if self._cut:
+            lines.append(f"{self._cut} captions have max_length ({self._max_length}) tokens, or had more and were cut")
+        if self._unknown:
+            lines.append(f"{self._unknown} captions have no word with a vector; theirs is zero")
+        return lines
