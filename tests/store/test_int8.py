@@ -16,9 +16,8 @@ from vitcapr.formats.store_manifest import check_sealed
 from vitcapr.store import int8_rows
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
-from vitcapr.store.remote import find_remote
 from vitcapr.store.remote_folder import RemoteFolder
-from vitcapr.store.transfer import pull, push
+from vitcapr.store.transfer import find_remote, pull, push
 from vitcapr.store.verify import check_chunks
 
 

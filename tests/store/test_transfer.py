@@ -30,10 +30,9 @@ from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import open_features
-from vitcapr.store.remote import find_remote
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.seal import write_sealed
-from vitcapr.store.transfer import pull, push
+from vitcapr.store.transfer import find_remote, pull, push
 from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 REPOSITORY = Path(__file__).parents[2]
@@ -247,15 +246,17 @@ def test_only_missing_and_damaged_chunks_are_moved(sealed: Path, tmp_path: Path)
 
 
 def test_a_half_pushed_store_is_not_a_store(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere, real = tmp_path / "elsewhere", RemoteFolder.write
+    elsewhere, real = tmp_path / "elsewhere", RemoteFolder.put
 
-    def die(self: RemoteFolder, name: str, content: bytes) -> None:
-        if name == "features.zarr/cls/c/2/0":
+    def die(self: RemoteFolder, files: dict[str, Path]) -> None:
+        if "features.zarr/cls/c/2/0" in files:
+            real(self, dict(list(files.items())[:1]))
             raise KeyboardInterrupt
-        real(self, name, content)
+        real(self, files)
 
     with monkeypatch.context() as patched:
-        patched.setattr(RemoteFolder, "write", die)
+        patched.setattr(RemoteFolder, "put", die)
+        patched.setattr("vitcapr.store.transfer._TOGETHER", 1)
         with pytest.raises(KeyboardInterrupt):
             push(sealed, RemoteFolder(str(elsewhere)), nothing)
     assert (elsewhere / "checksums" / "000000.json").is_file()
@@ -629,7 +630,7 @@ def silent(request: http.server.BaseHTTPRequestHandler) -> None:
 )
 def test_a_hostile_server_is_left(answer: Callable[..., None], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
-    monkeypatch.setattr("vitcapr.store.remote.MOST_OF_A_LIST", 1 << 20)
+    monkeypatch.setattr("vitcapr.store.transfer.MOST_OF_A_LIST", 1 << 20)
     with hostile_server(answer) as url:
         place = RemoteFolder(url, attempts=2, pause=0.01, patience=2)
         tracemalloc.start()

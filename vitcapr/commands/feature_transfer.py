@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
     from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
-    from vitcapr.store.remote import Remote
-    from vitcapr.store.transfer import Advance
+    from vitcapr.store.transfer import Advance, RemoteStore
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, for its splits.")]
@@ -67,8 +66,8 @@ def pull(
     from vitcapr.pipeline.paths import stores_root
     from vitcapr.progress import Reporter
     from vitcapr.store.reader import open_features
-    from vitcapr.store.remote import find_remote
     from vitcapr.store.remote_folder import RemoteFolder
+    from vitcapr.store.transfer import find_remote
     from vitcapr.store.transfer import pull as pull_store
     from vitcapr.store.writer import store_folder
 
@@ -76,7 +75,7 @@ def pull(
     names = arrays.split(",") if arrays else None
     rows = None if split is None else _rows_of(remote, split, data)
     part = "-part" if rows is not None or names is not None else ""
-    whole = store_folder(stores_root(), remote.fingerprint)
+    whole = store_folder(stores_root(), remote.manifest["fingerprint"])
     target = folder or whole.with_name(whole.name + part)
     with Reporter() as reporter, _chunks(reporter, "pull", remote.manifest, rows) as advance:
         sealed = pull_store(remote, target, advance, rows=rows, arrays=names, say=reporter.line)
@@ -110,13 +109,12 @@ def _chunks(
     reporter.line(f"{what}: {of_chunks} of {count} chunks moved, {moved / 1e6:.1f} MB; the others were there")
 
 
-def _rows_of(remote: "Remote", split: str, data: Path | None) -> "np.ndarray":
+def _rows_of(remote: "RemoteStore", split: str, data: Path | None) -> "np.ndarray":
     if data is None:
         return remote.split_rows(split)
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.remote import identity_of
 
-    splits = _rows_of_splits(read_manifest(data), remote.ids(), identity_of(remote.manifest), data)
+    splits = _rows_of_splits(read_manifest(data), remote.ids(), remote.identity, data)
     if split not in splits:
         have = ", ".join(splits)
         raise UserError(f"the data set has nothing in a split '{split}'", where=data, remedy=f"it has {have}")

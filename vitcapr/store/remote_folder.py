@@ -1,41 +1,36 @@
-"""A folder anywhere that fsspec reaches (a path, sftp, S3, GCS, http): files read and written whole, tried again.
+"""A folder anywhere that fsspec reaches: a path, sftp, S3, GCS, the hub, http.
 
-A server is not trusted. No answer is longer than the caller allows, and every operation has a time limit.
+fsspec moves the bytes. A server is not trusted: no answer is longer than the caller allows, every operation has a time
+limit, and an operation is tried again after a lost connection.
 """
 
 import logging
 import posixpath
 import re
-import secrets
-import threading
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import fsspec
+from fsspec.callbacks import Callback
 
 from vitcapr.errors import UserError
 
 T = TypeVar("T")
 
-_PUT_IS_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "memory"})
-"""Object stores: what is put there appears whole or not at all, and renaming would copy."""
-_READ_ONLY = frozenset({"http", "https"})
+_HTTP = ("http", "https")
 _EXTRAS = {
-    "http": "http",
-    "https": "http",
-    "s3": "s3",
-    "s3a": "s3",
-    "gs": "gs",
-    "gcs": "gs",
-    "sftp": "ssh",
-    "ssh": "ssh",
+    **dict.fromkeys(_HTTP, "http"),
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gs"),
+    **dict.fromkeys(("sftp", "ssh"), "ssh"),
 }
-"""What brings the client of a protocol; fsspec says it for the others."""
-_LASTING = (UserError, FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError, NotImplementedError)
+"""The extra of this package that brings the client of a protocol; fsspec names the package of the others."""
+_LASTING = (UserError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
 """Errors that a second attempt does not mend."""
-_PIECE = 1 << 20
 _SLOWEST = 20_000
 """Bytes a second: a slower answer is given up."""
 
@@ -43,7 +38,7 @@ logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its traceba
 
 
 class RemoteFolder:
-    """The folder at ``url``; names are relative to it, with ``/`` and perhaps ``..``. For use by several threads.
+    """The folder at ``url``; names are relative to it, with ``/`` and perhaps ``..``.
 
     Attributes:
         url: the address without a user's name and password.
@@ -61,38 +56,28 @@ class RemoteFolder:
     def __init__(self, url: str, attempts: int = 5, pause: float = 0.5, patience: float = 60.0) -> None:
         self._address, self._attempts, self._pause, self._patience = url, attempts, pause, patience
         self.url = re.sub(r"//[^/@]*@", "//", url)
-        self._made: set[str] = set()
-        self._lock = threading.Lock()
         self._connect()
-        # Clients that are not made for it, paramiko's among them, hang when several threads use one connection.
-        many = self._fs.async_impl or "file" in self._protocols
-        self._turn: AbstractContextManager[object] = nullcontext() if many else threading.Lock()
+        self.read_only = fsspec.utils.get_protocol(url) in _HTTP
 
     def _connect(self) -> None:
+        protocol = fsspec.utils.get_protocol(self._address)
         try:
-            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **self._client_options())
+            fs, path = fsspec.core.url_to_fs(self._address, skip_instance_cache=True, **self._options(protocol))
         except ImportError as error:
-            protocol = fsspec.utils.get_protocol(self.url)
             remedy = f"pip install 'vitcapr[{_EXTRAS[protocol]}]'" if protocol in _EXTRAS else str(error)
             raise UserError(f"a package for {protocol} is not installed", where=self.url, remedy=remedy) from error
         except ValueError as error:
             raise UserError(f"not a place that fsspec knows: {error}", where=self.url) from error
-        except _LASTING:
-            raise
         except Exception as error:  # Each protocol has its own errors for a server that is not there.
             raise UserError(f"cannot connect: {error}", where=self.url, remedy="check the address") from error
         if hasattr(fs, "ftp"):
             fs.ftp.get_channel().settimeout(self._patience)
         self._fs: Any = fs
         self._root: str = path.rstrip("/")
-        self._protocols = (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
-        self.read_only = not _READ_ONLY.isdisjoint(self._protocols)
-        self._put_is_atomic = not _PUT_IS_ATOMIC.isdisjoint(self._protocols)
 
-    def _client_options(self) -> dict[str, Any]:
-        """Of the protocol's client: nothing is decompressed, and silence ends."""
-        protocol = fsspec.utils.get_protocol(self._address)
-        if protocol in _READ_ONLY:
+    def _options(self, protocol: str) -> dict[str, Any]:
+        """Of the protocol's client: folders are made, nothing is decompressed, and silence ends."""
+        if protocol in _HTTP:
             import aiohttp
 
             limits = aiohttp.ClientTimeout(total=None, sock_connect=self._patience, sock_read=self._patience)
@@ -100,102 +85,90 @@ class RemoteFolder:
             return {"client_kwargs": {"timeout": limits, "auto_decompress": False, "headers": plain}}
         if protocol in ("sftp", "ssh"):
             return {f"{what}timeout": self._patience for what in ("", "banner_", "auth_", "channel_")}
-        return {}
+        return {"auto_mkdir": True} if protocol in ("file", "local") else {}
 
-    def read(self, name: str, limit: int) -> bytes:
-        """The content of a file of at most ``limit`` bytes.
+    def get(self, files: Mapping[str, tuple[Path, int]]) -> None:
+        """Copy files from the folder.
+
+        Args:
+            files: name -> where it is copied to, and how many bytes it may have. After a lost connection, those that
+                have so many are not copied again.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            UserError: it cannot be had, or is longer.
+            FileNotFoundError: one does not exist.
+            UserError: one cannot be copied, or is longer.
         """
-        content: bytes = self._tried(name, lambda: self._read(self._path(name), limit))
-        if len(content) > limit:
-            raise UserError(f"'{name}' is longer than the {limit} bytes that it may have", where=self.url)
-        return content
 
-    def _read(self, path: str, limit: int) -> bytes:
-        """At most one byte more than ``limit``, which shows that the file is longer."""
-        if self.read_only:
-            streamed: bytes = fsspec.asyn.sync(self._fs.loop, self._stream, path, limit, timeout=self._time_for(limit))
-            return streamed
-        if self._fs.async_impl:
-            return bytes(self._call("cat_file", path, start=0, end=limit + 1, bytes_moved=limit))
-        if self._fs.info(path)["type"] != "file":
-            raise UserError("not a file", where=f"{self.url}: {path}")
-        deadline, parts = time.monotonic() + self._time_for(limit), bytearray()
-        with self._fs.open(path, "rb") as stream:
-            while part := stream.read(min(_PIECE, limit + 1 - len(parts))):
-                parts += part
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-        return bytes(parts)
+        def get() -> None:
+            left = {name: file for name, file in files.items() if not _has_size(*file)}
+            if not self._fs.async_impl:
+                for name, (_, size) in left.items():
+                    info = self._fs.info(self._path(name))
+                    if info["type"] != "file":
+                        raise UserError("not a file", where=f"{self.url}: {name}")
+                    self._check_size(name, info["size"], size)
+            limits = {str(path): size for path, size in left.values()}
+            places = [self._path(name) for name in left]
+            self._call("get", places, list(limits), callback=_Limits(limits), moved=sum(limits.values()))
 
-    async def _stream(self, url: str, limit: int) -> bytes:
-        """The same over http, where a server may send more than was asked for."""
-        session = await self._fs.set_session()
-        async with session.get(self._fs.encode_url(url)) as answer:
-            if answer.status == 404:
-                raise FileNotFoundError(url)
-            answer.raise_for_status()
-            parts = bytearray()
-            while len(parts) <= limit and (part := await answer.content.read(min(_PIECE, limit + 1 - len(parts)))):
-                parts += part
-            return bytes(parts)
+        with suppress(_TooLong):
+            self._tried(next(iter(files), ""), get)
+        for name, (path, size) in files.items():
+            self._check_size(name, path.stat().st_size if path.is_file() else 0, size)
 
-    def _time_for(self, size: int) -> float:
-        return self._patience + size / _SLOWEST
+    def read(self, name: str, limit: int) -> bytes:
+        """The content of a file of at most ``limit`` bytes; raises what :meth:`get` raises."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            self.get({name: (path, limit)})
+            return path.read_bytes()
 
-    def _call(self, method: str, *arguments: Any, bytes_moved: int = 0, **options: Any) -> Any:
-        """A method of fsspec, with a time limit where its client is made for one."""
-        if self._fs.async_impl:
-            options["timeout"] = self._time_for(bytes_moved)
-        return getattr(self._fs, method)(*arguments, **options)
+    def put(self, files: Mapping[str, Path]) -> None:
+        """Copy files to the folder: name -> the file here.
+
+        Raises:
+            UserError: they cannot be written.
+        """
+        names, paths = list(files), [str(path) for path in files.values()]
+        size = sum(path.stat().st_size for path in files.values())
+        places = [self._path(name) for name in names]
+        try:
+            self._tried(next(iter(names), ""), lambda: self._call("put", paths, places, moved=size))
+        except FileNotFoundError as error:  # Folders are made, buckets are not.
+            raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a small file; raises what :meth:`put` raises."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(content)
+            self.put({name: path})
 
     def size(self, name: str) -> int | None:
         """In bytes; None if there is no such file."""
+
+        def size() -> int:
+            self._fs.invalidate_cache()
+            return int(self._call("info", self._path(name))["size"])
+
         try:
-            return int(self._tried(name, lambda: self._call("info", self._path(name)))["size"])
+            return self._tried(name, size)
         except FileNotFoundError:
             return None
 
-    def write(self, name: str, content: bytes) -> None:
-        """The file has its old content or none until it has the new one whole.
-
-        Raises:
-            UserError: it cannot be written.
-        """
-        try:
-            self._tried(name, lambda: self._write(self._path(name), content))
-        except FileNotFoundError as error:  # Folders are made, buckets are not.
-            missing = "bucket" if self._put_is_atomic else "folder"
-            raise UserError(f"there is no such {missing}", where=self.url, remedy="make it, then push again") from error
-
-    def _write(self, path: str, content: bytes) -> None:
-        if self._put_is_atomic:
-            self._call("pipe_file", path, content, bytes_moved=len(content))
-        else:
-            folder = posixpath.dirname(path)
-            with self._lock:
-                if folder not in self._made:
-                    self._fs.makedirs(folder, exist_ok=True)
-                    self._made.add(folder)
-            temporary = f"{folder}/.{posixpath.basename(path)}.{secrets.token_hex(4)}.partial"
-            self._fs.pipe_file(temporary, content)
-            self._fs.mv(temporary, path)
-        self._fs.invalidate_cache(posixpath.dirname(path))
-
     def remove(self, name: str) -> None:
-        """Nothing happens if there is no such file."""
-        path = self._path(name)
+        """Remove a file that is there."""
+        self._tried(name, lambda: self._call("rm_file", self._path(name)))
 
-        def remove() -> None:
-            self._fs.invalidate_cache()
-            if self._call("exists", path):
-                self._call("rm_file", path)
-                self._fs.invalidate_cache()
+    def _call(self, method: str, *arguments: Any, moved: int = 0, **options: Any) -> Any:
+        """A method of fsspec, with a time limit where its client is made for one."""
+        if self._fs.async_impl:
+            options["timeout"] = self._patience + moved / _SLOWEST
+        return getattr(self._fs, method)(*arguments, **options)
 
-        self._tried(name, remove)
+    def _check_size(self, name: str, size: int, limit: int) -> None:
+        if size > limit:
+            raise UserError(f"'{name}' is longer than the {limit} bytes that it may have", where=self.url)
 
     def _path(self, name: str) -> str:
         """``..`` leads to no other host and to no other bucket."""
@@ -204,35 +177,46 @@ class RemoteFolder:
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
     def _tried(self, name: str, work: Callable[[], T]) -> T:
-        pause = self._pause
-        for left in reversed(range(self._attempts)):
+        for attempt in range(self._attempts):
+            if attempt:
+                time.sleep(self._pause * 2 ** (attempt - 1))
+                with suppress(UserError):  # If the server is away, this attempt says so.
+                    self._connect()  # A connection that broke may be of no more use.
             try:
-                with self._turn:
-                    return work()
-            except FileNotFoundError:
+                return work()
+            except (*_LASTING, _TooLong):
                 raise
             except PermissionError as error:
                 raise UserError(f"'{name}': permission denied", where=self.url) from error
             except NotImplementedError as error:
                 raise UserError(f"'{name}': this protocol cannot do that", where=self.url) from error
-            except _LASTING:
-                raise
             except Exception as error:  # Each protocol has its own errors for a lost connection.
-                if not left:
-                    late = isinstance(error, TimeoutError)
-                    why = "no answer in time" if late else f"{type(error).__name__} {error}".strip()[:160]
-                    remedy = "run the same command again: what has been moved is kept"
-                    what = f"'{name}' failed {self._attempts} times: {why}"
-                    raise UserError(what, where=self.url, remedy=remedy) from error
-            time.sleep(pause)
-            pause *= 2
-            self._reconnect()
-        raise AssertionError
+                problem = error
+        late = isinstance(problem, TimeoutError)
+        why = "no answer in time" if late else f"{type(problem).__name__} {problem}".strip()[:160]
+        remedy = "run the same command again: what has been moved is kept"
+        raise UserError(f"'{name}' failed {self._attempts} times: {why}", where=self.url, remedy=remedy) from problem
 
-    def _reconnect(self) -> None:
-        """A connection that broke may be of no more use; if the server is away, the next attempt will say so."""
-        with self._lock:
-            try:
-                self._connect()
-            except UserError:
-                return
+
+class _TooLong(Exception):
+    """An answer is longer than it may be."""
+
+
+class _Limits(Callback):
+    """Ends a transfer once a file has more bytes than it may have; fsspec reports them to this."""
+
+    def __init__(self, limits: Mapping[str, int], limit: int | None = None) -> None:
+        super().__init__()
+        self._limits, self._limit = limits, limit
+
+    def branched(self, path_1: str, path_2: str, **_: Any) -> "_Limits":  # noqa: ARG002
+        return _Limits({}, self._limits[path_2])
+
+    def relative_update(self, inc: int = 1) -> None:
+        super().relative_update(inc)
+        if self._limit is not None and self.value > self._limit:
+            raise _TooLong
+
+
+def _has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
