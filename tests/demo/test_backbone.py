@@ -209,7 +209,7 @@ def test_scores_by_hand() -> None:
         "present": torch.tensor([[1.0, 1.0, 0.0]]),
         "words": torch.tensor([[0.6, 0.4, 1.0]]),
     }
-    scores = ValidationScores.empty()
+    scores = ValidationScores()
     add_scores(scores, outputs, targets)
     assert scores.shares() == pytest.approx(
         {

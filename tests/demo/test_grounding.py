@@ -91,10 +91,3 @@ def test_measures_by_hand() -> None:
     assert found["object_hallucination"].value == pytest.approx(1 / 3)
     assert found["object_words_mean"].value == pytest.approx(3 / 2)
     assert (found["grounding"].n, found["object_hallucination"].n) == (1, 2)
-
-
-def test_attention_and_words_must_match() -> None:
-    with pytest.raises(ValueError, match="1 rows of attention for 2 words"):
-        grounding.measures(
-            [["a", "dog"]], [np.ones((1, 4))], [MaskedPicture(np.zeros((2, 2), int), {})], frozenset(), (2, 2)
-        )

@@ -6,8 +6,9 @@ together, each word needing only the patches that show it.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import ViTConfig, ViTModel
 
-from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Targets
+from vitcapr.demo.backbone_targets import AROUND, IGNORED, ObjectNames, Pixels, Targets
 from vitcapr.encoders.precision import autocast
 from vitcapr.files import atomic_path, write_json
 from vitcapr.progress import Reporter
@@ -28,8 +29,6 @@ WELL_COVERED = 0.5
 WHITENED, WHITENING_FLOOR, POSITION_SCALE = 256, 1e-2, 0.5
 # Four patches in five are background, and easy: they count this much in the loss, an object's patch counts 1.
 BACKGROUND = 0.2
-
-Pixels = npt.NDArray[np.uint8]
 
 
 class SceneReader(nn.Module):
@@ -101,16 +100,12 @@ def loss_of(outputs: dict[str, Tensor], targets: dict[str, Tensor]) -> Tensor:
 class ValidationScores:
     """Sums of what is right and of what is counted, over batches."""
 
-    right: dict[str, float]
-    total: dict[str, float]
-
-    @classmethod
-    def empty(cls) -> "ValidationScores":
-        return cls({}, {})
+    right: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    total: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, name: str, right: Tensor, counted: Tensor) -> None:
-        self.right[name] = self.right.get(name, 0.0) + float((right & counted).sum())
-        self.total[name] = self.total.get(name, 0.0) + float(counted.sum())
+        self.right[name] += float((right & counted).sum())
+        self.total[name] += float(counted.sum())
 
     def shares(self) -> dict[str, float]:
         return {name: self.right[name] / total if total else math.nan for name, total in self.total.items()}
@@ -260,7 +255,7 @@ def evaluate(
 ) -> dict[str, float]:
     """``validation_loss`` and the accuracies of :func:`add_scores`; nan where there is nothing to count."""
     model.eval()
-    scores, total, number = ValidationScores.empty(), 0.0, len(data[0])
+    scores, total, number = ValidationScores(), 0.0, len(data[0])
     for pixels, targets in batches(*data, np.arange(number), batch, device):
         with autocast(device, dtype):
             outputs = model(pixels)

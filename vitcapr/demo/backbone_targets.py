@@ -1,10 +1,11 @@
-"""What a backbone learns to tell from a picture: its objects patch by patch, and the words of its captions."""
+"""What a backbone learns to tell from an image: its objects patch by patch, and the words of its captions."""
 
+import os
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import pandas as pd
 from PIL import Image
 
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 
 IGNORED = -100
 # A patch shows an object if it fills this share of it, and nothing if all objects together fill less than the other.
@@ -21,6 +23,7 @@ DIRECTIONS = ("left", "right", "above", "below")
 AROUND = (*DIRECTIONS, "in front", "behind", *(f"fellow {name}" for name in DIRECTIONS))
 
 Array = npt.NDArray[np.int64]
+Pixels = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,63 @@ class Targets:
     present: npt.NDArray[np.float32]
     around: npt.NDArray[np.float32]
     words: npt.NDArray[np.float32]
+
+
+def size_of_pictures(data: Manifest, manifest: Path) -> int:
+    """The width and height of all pictures.
+
+    Raises:
+        UserError: they are not square or not all of one size.
+    """
+    size = int(data.images["width"].iloc[0])
+    if (data.images["width"] != size).any() or (data.images["height"] != size).any():
+        raise UserError("the pictures to train a backbone on must be square and of one size", where=manifest)
+    return size
+
+
+def names_of_train(data: Manifest, manifest: Path) -> ObjectNames:
+    """What the objects and captions of the train split name.
+
+    Raises:
+        UserError: the data set has no objects, or the split is empty.
+    """
+    if data.objects is None:
+        raise UserError(
+            f"the data set {data.dataset} has no objects to learn from",
+            where=manifest,
+            remedy="name a pretrained backbone in backbones.<name>.source instead of 'trained'",
+        )
+    train_ids = data.images["image_id"].to_numpy()[data.rows("train")]
+    if not len(train_ids):
+        raise UserError("the train split is empty", where=manifest)
+    in_train = data.objects["image_id"].isin(train_ids), data.captions["image_id"].isin(train_ids)
+    return collect_names(data.objects[in_train[0]], data.captions[in_train[1]], len(train_ids))
+
+
+def read_split(data: Manifest, split: str, names: ObjectNames, grid: int, size: int) -> tuple[Pixels, Targets]:
+    """The pictures (N, size, size, 3) and targets of a split."""
+    rows = data.rows(split)
+    images = data.images.iloc[rows]
+    pixels = np.empty((len(rows), size, size, 3), np.uint8)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for number, picture in enumerate(pool.map(_decode, (data.image_root / path for path in images["path"]))):
+            pixels[number] = picture
+    assert data.objects is not None
+    targets = build_targets(
+        images["image_id"].tolist(),
+        data.objects,
+        data.captions,
+        names,
+        image_root=data.image_root,
+        grid=grid,
+        size=size,
+    )
+    return pixels, targets
+
+
+def _decode(path: Path) -> Pixels:
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB"))
 
 
 def caption_words(text: str) -> set[str]:
@@ -171,81 +231,37 @@ def surroundings(labels: npt.NDArray[np.uint8], values: Array, groups: Array) ->
     Returns:
         (n, 10), 1 for each of :data:`AROUND` that holds of some other group or of some fellow.
     """
-    found: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
-    single = [_Extent.of(labels == value) for value in values]
-    whole: dict[int, _Extent] = {}
-    for group, extent in zip(groups.tolist(), single, strict=True):
-        if extent is not None:
-            whole[group] = whole[group].joined(extent) if group in whole else extent
-    for place, (own, extent) in enumerate(zip(groups.tolist(), single, strict=True)):
-        if extent is None:
-            continue
-        for other, there in whole.items():
-            if other != own:
-                found[place, AROUND.index(whole[own].relation_to(there))] = 1
-        for fellow in np.flatnonzero(groups == own).tolist():
-            there_too = single[fellow]
-            if fellow != place and there_too is not None:
-                found[place, AROUND.index(f"fellow {extent.direction_of(there_too)}")] = 1
-    return found
+    around: npt.NDArray[np.float32] = np.zeros((len(values), len(AROUND)), np.float32)
+    objects = [np.argwhere(labels == value) for value in values]
+    members: dict[int, list[int]] = {}
+    for place, group in enumerate(groups.tolist()):
+        if len(objects[place]):
+            members.setdefault(group, []).append(place)
+    whole = {group: np.concatenate([objects[place] for place in places]) for group, places in members.items()}
+    for own, places in members.items():
+        for place in places:
+            for other, there in whole.items():
+                if other != own:
+                    around[place, AROUND.index(_relation(whole[own], there))] = 1
+            for fellow in places:
+                if fellow != place:
+                    around[place, AROUND.index(f"fellow {_direction(objects[place], objects[fellow])}")] = 1
+    return around
 
 
-class _Side(NamedTuple):
-    """Where some pixels are along one axis: the sum of their places, the lowest and the highest."""
-
-    sum: int
-    lowest: int
-    highest: int
-
-    @classmethod
-    def of(cls, each: Array) -> "_Side":
-        """each: how many of the pixels every place has."""
-        taken = np.flatnonzero(each)
-        return cls(int(each @ np.arange(len(each))), int(taken[0]), int(taken[-1]))
-
-    def joined(self, other: "_Side") -> "_Side":
-        return _Side(self.sum + other.sum, min(self.lowest, other.lowest), max(self.highest, other.highest))
-
-    def overlaps(self, other: "_Side") -> bool:
-        return self.lowest <= other.highest and other.lowest <= self.highest
+def _relation(one: Array, other: Array) -> str:
+    """Where the pixels ``other`` (n, 2) are, seen from ``one``; if their boxes overlap, the lower is in front."""
+    if (one.min(axis=0) <= other.max(axis=0)).all() and (other.min(axis=0) <= one.max(axis=0)).all():
+        return "in front" if other[:, 0].mean() > one[:, 0].mean() else "behind"
+    return _direction(one, other)
 
 
-class _Extent(NamedTuple):
-    """Where some pixels are, and how many."""
-
-    pixels: int
-    rows: _Side
-    columns: _Side
-
-    @classmethod
-    def of(cls, mask: npt.NDArray[np.bool_]) -> "_Extent | None":
-        """None where no pixel is."""
-        in_rows = np.count_nonzero(mask, axis=1)
-        pixels = int(in_rows.sum())
-        return cls(pixels, _Side.of(in_rows), _Side.of(np.count_nonzero(mask, axis=0))) if pixels else None
-
-    def joined(self, other: "_Extent") -> "_Extent":
-        """Of the pixels of both, which share none."""
-        rows, columns = self.rows.joined(other.rows), self.columns.joined(other.columns)
-        return _Extent(self.pixels + other.pixels, rows, columns)
-
-    def overlaps(self, other: "_Extent") -> bool:
-        """Whether the boxes around them do."""
-        return self.rows.overlaps(other.rows) and self.columns.overlaps(other.columns)
-
-    def relation_to(self, other: "_Extent") -> str:
-        """Where the other is: of two whose boxes overlap, the lower one is in front."""
-        if self.overlaps(other):
-            return "in front" if other.rows.sum * self.pixels > self.rows.sum * other.pixels else "behind"
-        return self.direction_of(other)
-
-    def direction_of(self, other: "_Extent") -> str:
-        """Seen from the middle of this one."""
-        down = other.rows.sum / other.pixels - self.rows.sum / self.pixels
-        right = other.columns.sum / other.pixels - self.columns.sum / self.pixels
-        if abs(right) >= abs(down):
-            return "left" if right < 0 else "right"
-        return "above" if down < 0 else "below"
+def _direction(one: Array, other: Array) -> str:
+    """Where the middle of the pixels ``other`` (n, 2) is, seen from that of ``one``."""
+    down, right = other.mean(axis=0) - one.mean(axis=0)
+    if abs(right) >= abs(down):
+        return "left" if right < 0 else "right"
+    return "above" if down < 0 else "below"
 
 
 def patch_coverage(labels: npt.NDArray[np.uint8], values: Array, grid: int) -> npt.NDArray[np.float32]:

@@ -1,16 +1,23 @@
 """Grounding: whether a captioner attends to an object when it generates the object's word.
 
-Where masks exist, the attention of a word that names an object in the picture is compared with the mask of all objects
-of that word.
+The attention of a word that names an object in the image is compared with the mask of all objects of that word.
 """
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from PIL import Image
 
+from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.bootstrap import Array, Measure, ratio_measure
+from vitcapr.progress import Reporter
 
 Mask = npt.NDArray[np.bool_]
 
@@ -58,8 +65,6 @@ def measures(
     """
     rows = np.zeros((len(captions), 6))
     for row, caption, weights, picture in zip(rows, captions, attention, pictures, strict=True):
-        if len(weights) != len(caption):
-            raise ValueError(f"{len(weights)} rows of attention for {len(caption)} words")
         masks: dict[str, Mask] = {}
         for word, of_word in zip(caption, weights, strict=True):
             if word not in object_words:
@@ -134,3 +139,47 @@ def pointing_chance(mask: Mask, grid: tuple[int, int]) -> float:
         at_peak = np.isclose(upsampled, upsampled.max(axis=0), rtol=1e-9, atol=0)
         peaks.append((at_peak / at_peak.sum(axis=0)).mean(axis=1))
     return float(peaks[0] @ mask @ peaks[1])
+
+
+def object_words(data: Manifest, where: Path) -> frozenset[str]:
+    """All words that name an object in any picture.
+
+    Raises:
+        UserError: the data set has no masks of objects.
+    """
+    if data.objects is None:
+        raise UserError(f"the data set {data.dataset} has no masks of objects", where=where)
+    return frozenset(word for listed in data.objects["words"] for word in listed)
+
+
+def read_pictures(data: Manifest, images: Sequence[str], report: Reporter) -> list[MaskedPicture]:
+    """The label picture of each image, and the labels that each word names; no label where no object is known.
+
+    Raises:
+        UserError: a mask is missing or damaged.
+    """
+    assert data.objects is not None
+    objects = dict(iter(data.objects.groupby("image_id", sort=False)))
+    pictures = []
+    with Archive(data.image_root) as archive, report.track("masks", len(images), "images") as tracker:
+        for image in images:
+            nothing = MaskedPicture(np.zeros((1, 1), np.uint8), {})
+            pictures.append(_picture(archive, objects[image]) if image in objects else nothing)
+            tracker.advance()
+    return pictures
+
+
+def _picture(archive: Archive, objects: pd.DataFrame) -> MaskedPicture:
+    """The objects of one image, which share a label picture."""
+    path = objects["mask"].iloc[0]
+    try:
+        with Image.open(io.BytesIO(archive.read(path))) as picture:
+            labels = np.asarray(picture)
+    except (OSError, DamagedMember) as error:
+        remedy = "run the data stage again"
+        raise UserError("a mask cannot be read", where=archive.root / path, remedy=remedy) from error
+    words: dict[str, frozenset[int]] = {}
+    for names, label in zip(objects["words"], objects["label"], strict=True):
+        for word in names:
+            words[word] = words.get(word, frozenset()) | {int(label)}
+    return MaskedPicture(labels, words)

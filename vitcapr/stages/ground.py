@@ -20,14 +20,14 @@ def ground(
     decoding: DecodingName = "",
 ) -> None:
     """Measure how much of the attention of each object word falls on the object, where the data set has masks."""
-    from vitcapr.demo.grounding import measures
-    from vitcapr.demo.grounding_files import attention_by_image, object_words, read_pictures
-    from vitcapr.formats.captions import read_captions
+    from vitcapr.demo.grounding import measures, object_words, read_pictures
+    from vitcapr.formats.captions import read_attention, read_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.metrics.bootstrap import interval_protocol, score_of
     from vitcapr.metrics.inputs import check_candidates
+    from vitcapr.report.figures.examples import match_attention
 
     data = read_manifest(manifest)
     nouns = object_words(data, manifest)
@@ -36,11 +36,13 @@ def ground(
     written = read_captions(captions)
     check_candidates({image: entry.caption for image, entry in written.items()}, images)
     words = [list(written[image].tokens) for image in images]
-    weights, grid = attention_by_image(attention, rows, words)
-    found = measures(words, weights, read_pictures(data, images, report), nouns, grid)
+    table = read_attention(attention)
+    matched = [match_attention(row, written[image], table, attention) for row, image in zip(rows, images, strict=True)]
+    weights = [each.weights.reshape(len(each.weights), -1).astype("float64") for each in matched]
+    measured = measures(words, weights, read_pictures(data, images, report), nouns, table.grid)
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
-    scores = {name: score_of(measure, samples, seed) for name, measure in found.items()}
-    parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{grid[0]}x{grid[1]}"]
+    scores = {name: score_of(measure, samples, seed) for name, measure in measured.items()}
+    parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{table.grid[0]}x{table.grid[1]}"]
     parts += [f"images:{len(images)}", f"split:{split}", *interval_protocol(samples, seed)]
     parts.append(Vocabulary.read(vocabulary).signature)
     write_metrics(

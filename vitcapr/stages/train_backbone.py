@@ -22,7 +22,7 @@ def train_backbone(
     """Train a ViT on the training split and save it in transformers' format. history.csv holds the validation
     accuracies."""
     from vitcapr.demo.backbone import save_backbone, train_vit
-    from vitcapr.demo.backbone_data import names_of_train, read_split, size_of_pictures
+    from vitcapr.demo.backbone_targets import names_of_train, read_split, size_of_pictures
     from vitcapr.encoders.precision import resolve_device, resolve_dtype
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.training import write_history

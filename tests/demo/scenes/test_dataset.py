@@ -18,8 +18,7 @@ import pytest
 from PIL import Image
 
 from vitcapr.config.data import ScenesConfig
-from vitcapr.demo.scenes.dataset import make_picture, make_scene, original_of, split_of, write_scenes
-from vitcapr.demo.scenes.processes import mapped
+from vitcapr.demo.scenes.dataset import make_picture, make_scene, mapped, original_of, split_of, write_scenes
 from vitcapr.demo.scenes.scene import DEPTHS
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

@@ -1,6 +1,15 @@
 """The data set: picture i of a seed, its captions, its masks, and all of them written to a folder."""
 
 import io
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -13,9 +22,9 @@ from PIL import Image
 from vitcapr.demo.scenes import chinese, english
 from vitcapr.demo.scenes.lexicon import KINDS
 from vitcapr.demo.scenes.near_duplicate import near_duplicate
-from vitcapr.demo.scenes.processes import mapped
 from vitcapr.demo.scenes.render import render
 from vitcapr.demo.scenes.scene import Scene, sample_scene, stream
+from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.progress import Reporter
@@ -23,6 +32,10 @@ from vitcapr.progress import Reporter
 DATASET = "scenes"
 SCENE, DRAWING, ENGLISH, CHINESE = range(4)
 COMPRESSION = 3
+_WORTH_A_PROCESS = 16
+"""Pictures that take about as long as the start of a process."""
+_AHEAD = 256
+"""Pictures that are rendered before the reader takes their rows."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,55 @@ def write_scenes(
         objects=pd.DataFrame(tables["objects"]),
         rejected=[],
     )
+
+
+@contextmanager
+def mapped(make: Callable[[int], Any], number: int, processes: int) -> Iterator[Iterator[Any]]:
+    """``make`` of 0 to ``number - 1`` in this order; of many, in several processes.
+
+    Args:
+        make: a function that can be pickled.
+
+    Raises:
+        UserError: a process was killed.
+        Exception: what ``make`` raised.
+    """
+    count = min(processes, number // _WORTH_A_PROCESS)
+    if count <= 1:
+        yield map(make, range(number))
+        return
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _depend_on_parent)
+    try:
+        yield _results(pool, make, number)
+    except BrokenProcessPool as error:
+        raise UserError(
+            "a process that rendered pictures was killed",
+            remedy="run it again; if memory ran out, with fewer CPU cores (taskset) or with more memory",
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(pool: ProcessPoolExecutor, make: Callable[[int], Any], number: int) -> Iterator[Any]:
+    ahead: deque[Future[Any]] = deque()
+    for index in range(number):
+        ahead.append(pool.submit(make, index))
+        if len(ahead) > _AHEAD:
+            yield ahead.popleft().result()
+    yield from (future.result() for future in ahead)
+
+
+def _depend_on_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _write_picture(

@@ -121,7 +121,22 @@ def choose_attended(
         others = sorted(sorted(shuffled, key=lambda row: -len({*words} & {*tokens[row]}))[:left])
     else:
         others = choose_long({row: len(caption) for row, caption in tokens.items()}, left, seed)
-    return [_attended(row, written[image_ids[row]], table, captions) for row in [*named, *others]]
+    return [match_attention(row, written[image_ids[row]], table, captions) for row in [*named, *others]]
+
+
+def match_attention(row: int, caption: DecodedCaption, table: AttentionTable, where: Path) -> Attended:
+    """Raises:
+    UserError: the table has no attention for the words of the caption.
+    """
+    weights = table.of_row(row)
+    if weights is None or len(weights) != len(caption.tokens):
+        what = "no attention" if weights is None else f"attention for {len(weights)} words"
+        raise UserError(
+            f"{what} for the {len(caption.tokens)} words of image {caption.image_id}",
+            where=where,
+            remedy="give the captions and the attention of one decoding",
+        )
+    return Attended(row, caption, weights)
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
@@ -157,15 +172,3 @@ def positions_of_words(tokens: Sequence[str], words: Sequence[str]) -> list[int]
 def _suggestion(name: str, known: Collection[str]) -> str | None:
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean '{close[0]}'?" if close else None
-
-
-def _attended(row: int, caption: DecodedCaption, table: AttentionTable, where: Path) -> Attended:
-    weights = table.of_row(row)
-    if weights is None or len(weights) != len(caption.tokens):
-        what = "no attention" if weights is None else f"attention for {len(weights)} words"
-        raise UserError(
-            f"{what} for the {len(caption.tokens)} words of image {caption.image_id}",
-            where=where,
-            remedy="give the captions and the attention of one decoding",
-        )
-    return Attended(row, caption, weights)
