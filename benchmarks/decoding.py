@@ -20,7 +20,7 @@ from torch import Tensor
 from tests.decoding.reference_beam import reference_beam_search
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.stepwise import greedy
 from vitcapr.models.interface import Memory, State, Step
 from vitcapr.models.lstm_captioners import PatchAttentionCaptioner
 

@@ -23,7 +23,7 @@ import torch
 from benchmarks.decoding import END, LONGEST, PAD, PATCHES, START, UNKNOWN, WIDTH, captioner
 from benchmarks.inputs import VIT_BASE, measured, render, write_vit
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import autocast, dtype_name
 
 RESULTS = Path("results")

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.decoding.choices import block_repeats, next_log_probs
+from vitcapr.decoding.hypotheses import block_repeats, next_log_probs
 
 
 def test_forbidden_words_are_impossible_and_the_others_keep_their_probability():

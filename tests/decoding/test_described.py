@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from vitcapr.decoding.generated import attention_of, candidates_of
+from vitcapr.decoding.generate import attention_of, candidates_of
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.formats.captions import write_attention, write_captions
 

@@ -7,8 +7,8 @@ from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCapt
 from vitcapr.decoding import generate as module
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.generate import generate
-from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.sample import sample
+from vitcapr.decoding.stepwise import greedy
 from vitcapr.formats.vocabulary import Vocabulary
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import _first_largest, greedy
+from vitcapr.decoding.stepwise import _first_largest, greedy
 from vitcapr.errors import UserError
 
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.decoding.ranking import top_k
+from vitcapr.decoding.beam import top_k
 
 
 @given(st.data())

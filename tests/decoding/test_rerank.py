@@ -137,7 +137,7 @@ def test_captions_that_cannot_be_reordered_are_refused(tmp_path):
     path = write(tmp_path / "captions.json", FOUND)
     with pytest.raises(UserError, match=r"not the captions of the split \(.*image three\)"):
         read_n_best(path, ["one", "two", "three"])
-    with pytest.raises(UserError, match="twice"):
+    with pytest.raises(UserError, match="two captions"):
         read_n_best(write(path, [FOUND[0], FOUND[0]]), ["one"])
     with pytest.raises(UserError, match=r"one candidate.*n_best"):
         read_n_best(write(path, FOUND[1:]), ["two"])

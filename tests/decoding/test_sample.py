@@ -7,8 +7,8 @@ import pytest
 import torch
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
-from vitcapr.decoding.draw import pick_class
 from vitcapr.decoding.sample import sample
+from vitcapr.decoding.stepwise import pick_class
 from vitcapr.errors import UserError
 
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}

@@ -147,9 +147,11 @@ def test_a_missing_output_is_an_error_before_anything_is_loaded(
 def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
     write_card(tmp_path, {})
-    attending = type("Attending", (), {"attends": True})()
-    monkeypatch.setattr("vitcapr.decoding.trained.open_captioner", lambda *_: attending)
-    monkeypatch.setattr("vitcapr.formats.vocabulary.Vocabulary.read", lambda _: None)
+    attending = type("Attending", (), {"attends": True, "arrays": ()})()
+    card = {"architecture": {"vocabulary": 0}}
+    monkeypatch.setattr("vitcapr.decoding.generate.read_model", lambda _: ({}, card))
+    monkeypatch.setattr("vitcapr.decoding.generate.rebuild", lambda *_: attending)
+    monkeypatch.setattr("vitcapr.formats.vocabulary.Vocabulary.read", lambda _: [])
     with pytest.raises(UserError, match="have no patch grid"):
         run_stage(
             decode,

@@ -141,7 +141,7 @@ class TrainedCaptioner:
     def _described(self, name: str, hypotheses: "Sequence[Hypothesis]") -> CaptionedImage:
         import numpy as np
 
-        from vitcapr.decoding.generated import candidates_of
+        from vitcapr.decoding.generate import candidates_of
 
         candidates = candidates_of(hypotheses, self.vocabulary.decode, self.vocabulary.words)
         best, weights = candidates[0], hypotheses[0].attention

@@ -17,11 +17,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.back_pointers import BackPointers
-from vitcapr.decoding.checks import check_found, check_lengths
-from vitcapr.decoding.choices import block_repeats, next_log_probs
-from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.decoding.ranking import best, top_k
+from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
 from vitcapr.errors import UserError
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
@@ -79,26 +75,32 @@ def beam_search(
     longest = float(max_length + 1) ** length_penalty
 
     finished = _Finished(images, n_best, device)
-    back_pointers = BackPointers(images, beam_size, max_length, device)
     rows = torch.arange(images, device=device)
     state = model.initial_state(memory)
     tokens = torch.full((images, 1), start, device=device)
     live = torch.zeros(images, 1, device=device)
-    history = tokens[..., None][..., :0]
+    histories = {
+        "words": torch.full((images, 1, max_length), pad, device=device),
+        "log_probs": torch.zeros(images, 1, max_length + 1, device=device),
+    }
     for length in range(max_length + 1):
         step = model.step(memory, state, tokens)
         log_probs = next_log_probs(step.logits, sorted(never))
         if keep_attention and step.attention is not None:
-            back_pointers.look(rows, step.attention)
+            looks = step.attention.half()
+            if "attention" not in histories:
+                histories["attention"] = looks.new_zeros(images, 1, max_length + 1, looks.shape[2])
+            histories["attention"][:, :, length] = looks
         ends = log_probs[..., end].clone()
         if length < min_length:
             ends.fill_(-torch.inf)
         log_probs[..., end] = -torch.inf
+        histories["log_probs"][:, :, length] = ends
         if length == max_length:
-            finished.offer(rows, length, live + ends, ends, length_penalty)
+            finished.offer(rows, length, live + ends, histories, length_penalty)
             break
         if block_ngram:
-            block_repeats(log_probs, history, block_ngram)
+            block_repeats(log_probs, histories["words"][:, :, :length], block_ngram)
         word_log_probs, words = top_k(log_probs, min(beam_size, log_probs.shape[2]))
         total, order = best((live[..., None] + word_log_probs).flatten(1), beam_size)
         parents = order // words.shape[2]
@@ -106,7 +108,7 @@ def beam_search(
 
         ended = live + ends
         ended = torch.where(_among_best(ended, total, beam_size), ended, -torch.inf)
-        finished.offer(rows, length, ended, ends, length_penalty)
+        finished.offer(rows, length, ended, histories, length_penalty)
 
         promising = total / longest > finished.threshold(rows)[:, None]
         left = promising.any(1)
@@ -120,12 +122,12 @@ def beam_search(
             rows = rows[kept]
         parents, tokens, live = parents[kept, :width], words[kept, :width], total[kept, :width]
         state = {name: tensor[kept[:, None], parents] for name, tensor in step.state.items()}
-        if block_ngram:
-            history = torch.cat([history[kept[:, None], parents], tokens[..., None]], dim=2)
-        back_pointers.append(rows, parents, tokens, word_log_probs[kept, :width])
+        histories = {name: tensor[kept[:, None], parents] for name, tensor in histories.items()}
+        histories["words"][:, :, length] = tokens
+        histories["log_probs"][:, :, length] = word_log_probs[kept, :width]
 
-    check_found(finished.score[:, 0])
-    return finished.captions(back_pointers)
+    check_log_probs(finished.score[:, 0])
+    return finished.captions()
 
 
 def _among_best(ended: Tensor, going_on: Tensor, beam_size: int) -> Tensor:
@@ -135,50 +137,66 @@ def _among_best(ended: Tensor, going_on: Tensor, beam_size: int) -> Tensor:
     return among.scatter_(1, chosen, True)[:, : ended.shape[1]]
 
 
+def best(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Up to k largest values of each row of a short matrix, in descending order; ties by lower index."""
+    ordered, indices = values.sort(dim=1, descending=True, stable=True)
+    return ordered[:, :k], indices[:, :k]
+
+
+def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest along the last axis, in descending order; of equal ones the lower index comes first.
+
+    ``torch.topk`` is fast and leaves the order of equal values open, so rows in which the largest are equal are sorted.
+
+    Args:
+        values: (..., V) without NaN.
+        k: at most V.
+
+    Returns:
+        values and indices (int64), both (..., k).
+    """
+    ordered, indices = values.topk(min(k + 1, values.shape[-1]))
+    tied = (ordered[..., 1:] == ordered[..., :-1]).any(-1)
+    indices = indices[..., :k]
+    if tied.any():
+        indices[tied] = best(values[tied], k)[1]
+    return values.gather(-1, indices), indices
+
+
 class _Finished:
-    """The n best finished captions of every image: (B, n) tensors in descending order of score."""
+    """The n best finished captions of every image: (B, n, ...) tensors in descending order of score."""
 
     def __init__(self, images: int, n_best: int, device: torch.device) -> None:
         self.score = torch.full((images, n_best), -torch.inf, device=device)
-        self.log_prob = self.score.clone()
-        self.end_log_prob = self.score.clone()
-        self.length = torch.zeros(images, n_best, dtype=torch.int64, device=device)
-        self.slot = self.length.clone()
+        self._kept: dict[str, Tensor] = {}
 
     def threshold(self, rows: Tensor) -> Tensor:
         """The score that a caption must exceed to enter the list."""
         return self.score[rows, -1]
 
-    def offer(self, rows: Tensor, words: int, log_prob: Tensor, end_log_prob: Tensor, length_penalty: float) -> None:
+    def offer(
+        self, rows: Tensor, words: int, log_prob: Tensor, histories: dict[str, Tensor], length_penalty: float
+    ) -> None:
         """The live hypotheses of ``rows``, all of ``words`` words, end; minus infinity for those that do not."""
-        keep = self.score.shape[1]
-        slots = torch.arange(log_prob.shape[1], device=log_prob.device).expand(log_prob.shape)
-        joined = torch.cat([self.score[rows], log_prob / float(words + 1) ** length_penalty], dim=1)
-        self.score[rows], order = best(joined, keep)
-        for kept, new in (
-            (self.log_prob, log_prob),
-            (self.end_log_prob, end_log_prob),
-            (self.length, torch.full_like(slots, words)),
-            (self.slot, slots),
-        ):
-            kept[rows] = torch.cat([kept[rows], new], dim=1).gather(1, order)
+        scores = torch.cat([self.score[rows], log_prob / float(words + 1) ** length_penalty], dim=1)
+        self.score[rows], order = best(scores, self.score.shape[1])
+        place = torch.arange(len(rows), device=rows.device)[:, None]
+        lengths = torch.full_like(log_prob, words, dtype=torch.int64)
+        with torch.autocast(place.device.type, enabled=False):  # It has no rule for the concatenation of float16.
+            for name, tensor in {"log_prob": log_prob, "length": lengths, **histories}.items():
+                if name not in self._kept:
+                    self._kept[name] = tensor.new_zeros(*self.score.shape, *tensor.shape[2:])
+                self._kept[name][rows] = torch.cat([self._kept[name][rows], tensor], dim=1)[place, order]
 
-    def captions(self, back_pointers: BackPointers) -> list[list[Hypothesis]]:
-        words, log_probs, attention = back_pointers.back(self.slot, self.length)
-        weights = None if attention is None else attention.cpu().numpy()
-        tokens, values, ends = words.tolist(), log_probs.tolist(), self.end_log_prob.tolist()
-        totals, lengths = self.log_prob.tolist(), self.length.tolist()
-        return [
-            [
-                Hypothesis(
-                    tokens=tokens[image][rank][: lengths[image][rank]],
-                    token_log_probs=[*values[image][rank][: lengths[image][rank]], ends[image][rank]],
-                    log_prob=totals[image][rank],
-                    score=score,
-                    attention=None if weights is None else weights[image, rank, : lengths[image][rank]].copy(),
-                )
-                for rank, score in enumerate(scores)
-                if score > -torch.inf
-            ]
-            for image, scores in enumerate(self.score.tolist())
-        ]
+    def captions(self) -> list[list[Hypothesis]]:
+        attention = self._kept["attention"].cpu().numpy() if "attention" in self._kept else None
+        columns = [self.score, *(self._kept[name] for name in ("log_prob", "length", "words", "log_probs"))]
+        captions: list[list[Hypothesis]] = []
+        for image, of_image in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+            captions.append([])
+            for rank, (score, log_prob, length, words, log_probs) in enumerate(zip(*of_image, strict=True)):
+                if score > -torch.inf:
+                    weights = None if attention is None else attention[image, rank, :length].copy()
+                    hypothesis = Hypothesis(words[:length], log_probs[: length + 1], log_prob, score, weights)
+                    captions[image].append(hypothesis)
+        return captions

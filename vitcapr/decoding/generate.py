@@ -1,15 +1,100 @@
-"""Generates captions of images with a captioner, by greedy or beam search, or by sampling."""
+"""Captions of the images of a store by a trained captioner: greedy or beam search, or sampling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.greedy import greedy
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
-from vitcapr.decoding.stepwise import Limits
+from vitcapr.decoding.stepwise import Limits, greedy
+from vitcapr.encoders.precision import autocast
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import AttentionTable, Candidate
+from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.models.interface import Memory, StepwiseCaptioner
+from vitcapr.models.captioners import build_captioner
+from vitcapr.models.interface import Captioner, Memory, StepwiseCaptioner
+from vitcapr.progress import Tracker
+from vitcapr.store.reader import FeatureStore
+
+
+def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore, attends: bool = False) -> Captioner:
+    """The captioner in ``folder``, on the CPU.
+
+    Args:
+        attends: its attention is kept, so it must attend to patches that have places in the picture.
+
+    Raises:
+        UserError: the folder holds none, or one that was trained with another vocabulary or other features, or one
+            that does not attend to places.
+    """
+    weights, card = read_model(folder)
+    architecture = card["architecture"]
+    if architecture.get("vocabulary") != len(vocabulary):
+        raise UserError(
+            f"the captioner has {architecture.get('vocabulary')} words and the vocabulary {len(vocabulary)}",
+            where=folder,
+            remedy="give the vocabulary it was trained with, or train it again",
+        )
+    model = rebuild(folder, build_captioner, card, weights)
+    for name in model.arrays:
+        if name not in features:
+            raise UserError(
+                f"the feature store has no '{name}'", where=features.path, remedy=f"it has {', '.join(features)}"
+            )
+        width = features[name].shape[-1]
+        if width != architecture["feature_dim"]:
+            raise UserError(
+                f"the captioner reads features of width {architecture['feature_dim']}, these are {width} wide",
+                where=features.path,
+                remedy="give the features it was trained on",
+            )
+    if attends and not model.attends:
+        raise UserError(
+            "this captioner does not attend to patches",
+            where=folder,
+            remedy="omit --attention, and set decoding.attention to false",
+        )
+    if attends and features.grid == (0, 0):
+        raise UserError(
+            "these features have no patch grid, so attention has no position in the picture",
+            where=features.path,
+            remedy="omit --attention, or use a backbone with output: hidden",
+        )
+    return model
+
+
+def caption_rows(
+    model: Captioner,
+    store: FeatureStore,
+    rows: NDArray[np.int64],
+    words: Vocabulary,
+    *,
+    batch_images: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    tracker: Tracker,
+    **search: Any,
+) -> list[list[Hypothesis]]:
+    """Up to ``n_best`` captions of each image of ``rows``, best first.
+
+    Args:
+        search: the other arguments of :func:`generate`.
+    """
+    model = model.to(device).eval()
+    captions: list[list[Hypothesis]] = []
+    for first in range(0, len(rows), batch_images):
+        batch = rows[first : first + batch_images]
+        features = {name: torch.from_numpy(store[name].gather(batch)).float().to(device) for name in model.arrays}
+        with torch.inference_mode(), autocast(device, dtype):
+            captions += generate(model, model.encode(features), words, images=batch.tolist(), **search)
+        tracker.advance(len(batch))
+    return captions
 
 
 def generate(
@@ -52,3 +137,40 @@ def generate(
     if beam_size == 1 and n_best == 1:
         return [[hypothesis] for hypothesis in greedy(model, memory, **common)]
     return beam_search(model, memory, beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, **common)
+
+
+def candidates_of(
+    hypotheses: Sequence[Hypothesis], spell: Callable[[list[int]], str], words: Sequence[str]
+) -> list[Candidate]:
+    """The hypotheses of one image in their order.
+
+    Args:
+        spell: a caption from its word numbers.
+        words: word number -> word.
+    """
+    return [
+        Candidate(
+            caption=spell(hypothesis.tokens),
+            tokens=tuple(words[token] for token in hypothesis.tokens),
+            token_log_probs=tuple(hypothesis.token_log_probs),
+            log_prob=hypothesis.log_prob,
+            score=hypothesis.score,
+        )
+        for hypothesis in hypotheses
+    ]
+
+
+def attention_of(image_rows: Sequence[int], best: Sequence[Hypothesis], grid: tuple[int, int]) -> AttentionTable:
+    """The attention of one caption an image.
+
+    Args:
+        image_rows: (B,), rows of the data set.
+        best: the best hypothesis of each image, with attention.
+        grid: height and width of the patches.
+    """
+    patches = grid[0] * grid[1]
+    weights = [np.zeros((0, patches), np.float16)]
+    weights += [hypothesis.attention for hypothesis in best if hypothesis.attention is not None]
+    lengths = [len(hypothesis.tokens) for hypothesis in best]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return AttentionTable(np.concatenate(weights), offsets, np.asarray(image_rows, np.int32), grid)

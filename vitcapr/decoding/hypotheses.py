@@ -1,9 +1,15 @@
-"""A caption as a sequence of word numbers, with its log-probabilities."""
+"""What all searches share: a caption as word numbers with its log-probabilities, and which words may come next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from vitcapr.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,3 +31,66 @@ class Hypothesis:
     """The score by which a beam ranks; for greedy decoding, ``log_prob``."""
     attention: NDArray[np.float16] | None
     """(words, P), the attention over the patches for each word; None if not requested."""
+
+
+def next_log_probs(logits: Tensor, forbidden: Sequence[int]) -> Tensor:
+    """The model's own log-probabilities, those of ``forbidden`` tokens replaced by minus infinity.
+
+    The others are not renormalised: a log-probability means the same under every setting of the search.
+
+    Args:
+        logits: (..., V) float32.
+
+    Returns:
+        (..., V) float32, a new tensor.
+    """
+    log_probs = functional.log_softmax(logits, dim=-1)
+    log_probs[..., forbidden] = -torch.inf
+    return log_probs
+
+
+def block_repeats(log_probs: Tensor, history: Tensor, size: int) -> Tensor:
+    """Forbid, in place, every word that would repeat an n-gram of the caption so far.
+
+    Args:
+        log_probs: (B, K, V).
+        history: (B, K, T) int64, the words so far, start excluded.
+        size: the n of the n-gram; 1 forbids every word used before.
+
+    Returns:
+        ``log_probs``.
+    """
+    length = history.shape[2]
+    if length < size:
+        return log_probs
+    grams = history.unfold(2, size, 1)
+    last = history[:, :, length - size + 1 :]
+    begun = (grams[..., :-1] == last[:, :, None]).all(-1)
+    images, hypotheses, positions = begun.nonzero(as_tuple=True)
+    log_probs[images, hypotheses, grams[images, hypotheses, positions, -1]] = -torch.inf
+    return log_probs
+
+
+def check_lengths(min_length: int, max_length: int) -> None:
+    if min_length > max_length:
+        raise UserError(
+            f"decoding.min_length {min_length} is above decoding.max_length {max_length}",
+            remedy="no caption is that long and that short; lower min_length",
+        )
+
+
+def check_log_probs(log_probs: Tensor) -> None:
+    """Every image has a caption, whose log-probability is a number.
+
+    Blocking n-grams of a tiny vocabulary can leave no word to go on with before the minimum length.
+    """
+    if torch.isnan(log_probs).any():
+        raise UserError(
+            "the captioner predicts probabilities that are not numbers",
+            remedy="decode with decoding.precision float32; if that does not help, its training has diverged",
+        )
+    if torch.isinf(log_probs).any():
+        raise UserError(
+            "no caption satisfies the settings: every word is blocked before min_length words are written",
+            remedy="lower decoding.min_length or raise decoding.block_ngram",
+        )

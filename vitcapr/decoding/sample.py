@@ -15,9 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.draw import pick_class
 from vitcapr.decoding.hypotheses import Hypothesis
-from vitcapr.decoding.stepwise import Limits, decode_stepwise
+from vitcapr.decoding.stepwise import Limits, decode_stepwise, pick_class
 from vitcapr.models.interface import Memory, StepwiseCaptioner
 
 

@@ -1,4 +1,8 @@
-"""Captions that are written word by word without a search: what greedy decoding and sampling share."""
+"""Captions that are written word by word without a search: drawing, and greedy decoding.
+
+Apart from the beam search on purpose: training validates with this module, and an edit of the beam must not make
+trained models stale.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NotRequired, TypedDict, Unpack
@@ -6,11 +10,69 @@ from typing import NotRequired, TypedDict, Unpack
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.checks import check_found, check_lengths
-from vitcapr.decoding.choices import block_repeats, next_log_probs
-from vitcapr.decoding.draw import draw
-from vitcapr.decoding.hypotheses import Hypothesis
+from vitcapr.decoding.hypotheses import Hypothesis, block_repeats, check_lengths, check_log_probs, next_log_probs
 from vitcapr.models.interface import Memory, Step, StepwiseCaptioner
+
+_SHRINK_BELOW = 0.75
+"""The share of unfinished images below which finished images are removed from the batch."""
+
+Pick = Callable[[Step, Tensor, int], Tensor]
+"""The next words, (A, K) int64, of the step that predicts them, of images (A,), after that many words."""
+
+
+def draw(
+    model: StepwiseCaptioner, memory: Memory, pick: Pick, *, samples: int, steps: int, start: int, end: int, pad: int
+) -> Tensor:
+    """K captions of each of B images: (B, K, T) int64, the end included, then padded; T is at most ``steps``.
+
+    Args:
+        memory: of B images, as ``model.encode`` gives it.
+        pick: chooses the next words. It is asked for the captions that have ended, too, while their image has others;
+            those words are left out.
+        samples: K.
+        steps: most tokens; a caption that reaches them is left as it is.
+    """
+    first = next(iter(memory.values()))
+    images = len(first)
+    words = torch.full((images, samples, steps), pad, dtype=torch.int64, device=first.device)
+    state = {
+        name: value.expand(images, samples, *value.shape[2:]) for name, value in model.initial_state(memory).items()
+    }
+    tokens = torch.full((images, samples), start, device=first.device)
+    places = torch.arange(images, device=first.device)
+    running = torch.ones_like(tokens, dtype=torch.bool)
+    for length in range(steps):
+        step = model.step(memory, state, tokens)
+        state = step.state
+        tokens = pick(step, places, length)
+        words[places, :, length] = tokens.where(running, pad)
+        running = running & (tokens != end)
+        unfinished = running.any(1)
+        left = int(unfinished.sum())
+        if left == 0:
+            return words[:, :, : length + 1]
+        if left <= _SHRINK_BELOW * len(places):
+            places, tokens, running = places[unfinished], tokens[unfinished], running[unfinished]
+            memory = {name: value[unfinished] for name, value in memory.items()}
+            state = {name: value[unfinished] for name, value in state.items()}
+    return words
+
+
+def pick_class(chances: Tensor, uniform: Tensor) -> Tensor:
+    """One class of each distribution, by inverting its cumulative sum: (...) int64.
+
+    ``torch.multinomial`` draws a number for every class, on a CPU on one thread, which takes longer than the model.
+    A class without a share is never picked: the threshold lies above 0 and at most at the sum. Of chances that are
+    not numbers it is the last class.
+
+    Args:
+        chances: (..., V), not negative; they need not sum to 1.
+        uniform: (..., 1), random numbers from 0 to below 1.
+    """
+    sums = chances.cumsum(-1)
+    thresholds = (1 - uniform) * sums[..., -1:]
+    return torch.searchsorted(sums, thresholds)[..., 0].clamp(max=chances.shape[-1] - 1)
+
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
 """The next words, (A, K) int64, from their log-probabilities, (A, K, V), of images (A,), after that many words."""
@@ -85,7 +147,7 @@ def decode_stepwise(
 
     draw(model, memory, pick, samples=samples, steps=max_length + 1, start=start, end=end, pad=pad)
     lengths = (words == end).int().argmax(2)
-    check_found(log_probs.where(torch.arange(max_length + 1, device=first.device) <= lengths[..., None], 0.0))
+    check_log_probs(log_probs.where(torch.arange(max_length + 1, device=first.device) <= lengths[..., None], 0.0))
     weights = None if attention is None else attention.cpu().numpy()
     captions: list[list[Hypothesis]] = [[] for _ in range(shape[0])]
     for image, of_image in enumerate(zip(words.tolist(), log_probs.tolist(), lengths.tolist(), strict=True)):
@@ -101,3 +163,31 @@ def decode_stepwise(
                 )
             )
     return captions
+
+
+@torch.inference_mode()
+def greedy(model: StepwiseCaptioner, memory: Memory, **limits: Unpack[Limits]) -> list[Hypothesis]:
+    """One caption for each of B images.
+
+    Equal to a beam of one hypothesis. Equally probable words are taken in the order of their numbers.
+
+    Args:
+        memory: of B images, as ``model.encode`` gives it.
+        limits: see :class:`Limits`.
+
+    Raises:
+        UserError: ``min_length`` is above ``max_length``, or cannot be reached under ``block_ngram``.
+    """
+    captions = decode_stepwise(model, memory, lambda log_probs, _, __: _first_largest(log_probs), **limits)
+    return [caption for (caption,) in captions]
+
+
+def _first_largest(values: Tensor) -> Tensor:
+    """The index of the largest number along the last axis, of equal ones the lowest: (...) int64 from (..., V).
+
+    ``argmax`` leaves the order of equal numbers open on a GPU, and on a CPU takes several times as long. A row with
+    NaN gives 0: nothing is smaller than a largest number that is none.
+    """
+    size = values.shape[-1]
+    numbers = torch.arange(size, dtype=torch.int32, device=values.device)
+    return torch.where(values < values.amax(-1, keepdim=True), size, numbers).amin(-1).long()

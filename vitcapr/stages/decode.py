@@ -1,6 +1,6 @@
 """Generate captions of a split with a trained captioner."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.decoding import DecodingConfig
@@ -15,9 +15,6 @@ from vitcapr.formats.kinds import (
 )
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
-
-if TYPE_CHECKING:
-    from vitcapr.decoding.hypotheses import Hypothesis
 
 
 class DecodeSettings(StageSettings):
@@ -41,13 +38,8 @@ def decode(
     attention: Out[AttentionFile] | None = None,
 ) -> None:
     """Generate a caption for every image of a split."""
-    import torch
-
-    from vitcapr.decoding.batches import feature_batches
-    from vitcapr.decoding.generate import generate
-    from vitcapr.decoding.generated import attention_of, candidates_of
-    from vitcapr.decoding.trained import open_captioner
-    from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
+    from vitcapr.decoding.generate import attention_of, candidates_of, caption_rows, open_captioner
+    from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.formats.captions import write_attention, write_captions
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.model import CARD, layer_of, read_card
@@ -61,42 +53,27 @@ def decode(
     words = Vocabulary.read(vocabulary)
     device = resolve_device(decoding.device)
     dtype = resolve_dtype(decoding.precision, device)
-    layer = layer_of(read_card(captioner / CARD), "captioner")
-    with of_layer(open_features(features), layer) as store:
+    with of_layer(open_features(features), layer_of(read_card(captioner / CARD), "captioner")) as store:
         check_images(store, data, features)
-        model = open_captioner(captioner, words, store)
-        if attention is not None and not model.attends:
-            raise UserError(
-                "this captioner does not attend to patches",
-                where=captioner,
-                remedy="omit --attention, and set decoding.attention to false",
-            )
-        if attention is not None and store.grid == (0, 0):
-            raise UserError(
-                "these features have no patch grid, so attention has no position in the picture",
-                where=features,
-                remedy="omit --attention, or use a backbone with output: hidden",
-            )
+        model = open_captioner(captioner, words, store, attends=attention is not None)
         rows = data.rows(split)
         if not len(rows):
             raise UserError(f"the data set {data.dataset} has no images in the split '{split}'")
-        model = model.to(device).eval()
         report.line(f"decode: {len(rows)} images, {decoding.method}, {dtype_name(dtype)} on {device}")
-        found: list[list[Hypothesis]] = []
-        with report.track("decode", len(rows), "captions") as tracker, torch.inference_mode():
-            for batch in feature_batches(store, model.arrays, rows, decoding.batch_images, device):
-                with autocast(device, dtype):
-                    written = generate(
-                        model,
-                        model.encode(batch),
-                        words,
-                        **decoding.search(),
-                        images=rows[len(found) : len(found) + decoding.batch_images].tolist(),
-                        keep_attention=attention is not None,
-                    )
-                found += written
-                tracker.advance(len(written))
-    candidates = [candidates_of(hypotheses, words.decode, words.words) for hypotheses in found]
+        with report.track("decode", len(rows), "captions") as tracker:
+            hypotheses = caption_rows(
+                model,
+                store,
+                rows,
+                words,
+                batch_images=decoding.batch_images,
+                device=device,
+                dtype=dtype,
+                tracker=tracker,
+                keep_attention=attention is not None,
+                **decoding.search(),
+            )
+    candidates = [candidates_of(of_image, words.decode, words.words) for of_image in hypotheses]
     write_captions(captions, zip(data.images["image_id"].iloc[rows].tolist(), candidates, strict=True))
     if attention is not None:
-        write_attention(attention, attention_of(rows.tolist(), [hypotheses[0] for hypotheses in found], store.grid))
+        write_attention(attention, attention_of(rows.tolist(), [best for best, *_ in hypotheses], store.grid))

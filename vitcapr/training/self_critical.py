@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from vitcapr.decoding.draw import draw, pick_class
+from vitcapr.decoding.stepwise import draw, pick_class
 from vitcapr.models.interface import Captioner, Memory, Step
 from vitcapr.training.reward import CiderReward
 

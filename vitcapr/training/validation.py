@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from pycocoevalcap.cider.cider import Cider
 
-from vitcapr.decoding.greedy import greedy
+from vitcapr.decoding.stepwise import greedy
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
