@@ -45,7 +45,7 @@ from benchmarks.decoding import BATCH, END, PAD, PATCHES, START, UNKNOWN, WIDTH,
 from benchmarks.extraction import whole_extraction
 from benchmarks.loader import make
 from benchmarks.retrieval import embeddings
-from vitcapr.data.photographs import open_photograph
+from vitcapr.data.photographs import open_image
 from vitcapr.decoding.beam import beam_search
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.preprocess import read_preprocessing
@@ -203,7 +203,7 @@ def extracting(images: int, turns: int) -> dict[str, Any]:
         def ours() -> float:
             return whole_extraction(data, backbone, preprocessing, images, 32, 64)
 
-        pictures = [open_photograph(data.image_root / path) for path in data.images["path"][:32]]
+        pictures = [open_image(data.image_root / path) for path in data.images["path"][:32]]
         pixels = torch.from_numpy(np.stack([preprocessing.prepared(picture) for picture in pictures]))
         found = backbone.features(preprocessing.normalise(pixels, torch.float32))["cls"]
         apart = torch.cdist(torch.nn.functional.normalize(found), torch.from_numpy(theirs()[:32]).float())

@@ -11,7 +11,7 @@ import vitcapr
 from tests.browser import chromium, running, size
 from vitcapr.commands.caption_page import HEADERS, CaptionPage, Limits
 from vitcapr.commands.web import PageServer
-from vitcapr.data.photographs import open_photograph
+from vitcapr.data.photographs import open_image
 
 pytestmark = pytest.mark.browser
 
@@ -84,7 +84,7 @@ def test_caption_attention_and_nearest_captions(page: Any, answers: CaptionPage)
     from selenium.webdriver import ActionChains
 
     photograph = Path("photos/photo 03.png")
-    expected = answers.answer(open_photograph(photograph))
+    expected = answers.answer(open_image(photograph))
     upload(page, photograph)
     words = until(page, lambda: page.find_elements("css selector", "#caption button"))
     assert [each.text for each in words] == [word["word"] for word in expected["words"]]

@@ -217,7 +217,7 @@ def test_a_repeated_image_is_left_out(tmp_path: Path, pictures: dict[str, bytes]
             {"filename": ["9.jpg"] * 6, "caption": ["A ."] * 6, "split": SPLITS},
             "in the train split and in the validation",
         ),
-        ({"split": ["train", "dev"] * 3}, "the split 'dev' is not known"),
+        ({"split": ["train", "held-out"] * 3}, "unknown split 'held-out'"),
     ],
 )
 def test_what_leaks_or_is_unknown_is_refused(

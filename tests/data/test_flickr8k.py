@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcapr.data.flickr import random_splits
-from vitcapr.data.flickr8k import SIZES, list_flickr8k
+from vitcapr.data.flickr8k import SIZES, list_flickr8k, random_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage

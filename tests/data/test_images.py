@@ -4,6 +4,7 @@ import struct
 import warnings
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect, inspect_all
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all
+from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
@@ -268,9 +270,9 @@ def test_inspection_gives_size_upright_and_digest_of_the_file(tmp_path, picture,
     exif[0x0112] = 8
     content = picture(size=(6, 4), exif=exif)
     write_files(tmp_path, {"a.jpg": content})
-    with ImageSource(tmp_path) as source:
+    with ImageSource(tmp_path) as source, Reporter() as reporter:
         expected = ImageFacts(width=4, height=6, sha256=hashlib.sha256(content).hexdigest())
-        assert inspect(source, "a.jpg", LIMIT) == expected
+        assert list(inspect_all(source, ["a.jpg"], LIMIT, reporter)) == [expected]
 
 
 def test_all_are_inspected_in_order_and_bad_ones_do_not_stop_it(tmp_path, picture, write_files):
@@ -295,3 +297,51 @@ def test_heic_is_read_with_its_extra_and_names_it_without(monkeypatch: pytest.Mo
     monkeypatch.setattr("vitcapr.data.images._reads_heif", lambda: False)
     with pytest.raises(BadImage, match=r"pip install 'vitcapr\[heic\]'"):
         decode(stream.getvalue(), LIMIT)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("b.JPG", "a.png", ".hidden.png", "a.png.attention.png", "notes.txt", "deep/c.webp", "odd[1].png"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(*arguments: str) -> list[str]:
+    return [str(path) for path in find_photographs(arguments)[0]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_files_folders_and_patterns() -> None:
+    assert names(".") == ["a.png", "b.JPG", "odd[1].png"]
+    assert names("b.JPG", ".", "b.JPG") == ["b.JPG", "a.png", "odd[1].png"]
+    assert names("**/*") == ["a.png", "b.JPG", "deep/c.webp", "odd[1].png"]
+    assert names("odd[1].png") == ["odd[1].png"]
+    assert names("notes.txt") == ["notes.txt"]
+
+
+def test_absolute_patterns(folder: Path) -> None:
+    assert names(f"{folder}/*.png") == [f"{folder}/a.png", f"{folder}/odd[1].png"]
+
+
+def test_names_without_a_picture_are_listed_with_the_reason(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    found, nothing, skipped = find_photographs(["no.png", "*.bmp", "empty", "a.png", "."])
+    assert [path.name for path in found] == ["a.png", "b.JPG", "odd[1].png"]
+    assert skipped == {".": 1}  # notes.txt; neither the hidden file nor the figure
+    assert nothing == {
+        "no.png": "no such file",
+        "*.bmp": "no picture matches",
+        "empty": "no picture in this folder",
+    }
+
+
+def test_opening(folder: Path) -> None:
+    Image.new("L", (3, 2), 7).save(folder / "grey.png")
+    assert open_photograph(folder / "grey.png").getpixel((0, 0)) == (7, 7, 7)
+    with pytest.raises(BadImage, match="not an image"):
+        open_photograph(folder / "a.png")
+    with pytest.raises(BadImage, match="Is a directory"):
+        open_photograph(folder / "deep")

@@ -254,8 +254,8 @@ def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch:
         ({"caption_row": np.array([0, 1, 6, 7, 9, 11], np.int32)}, "6 captions were embedded, not the 9"),
         ({"caption_image": np.array([0, 0, 0, 1, 2, 2], np.int32)}, "given to images that are not theirs"),
         ({"captions": np.ones((6, 2), np.float32)}, "not of one space"),
-        ({"captions": np.ones((5, 3), np.float32)}, r"rows \(6,\) for 5 captions"),
-        ({"images": np.full((3, 3), np.nan, np.float32)}, "3 embeddings are not finite"),
+        ({"captions": np.ones((5, 3), np.float32)}, "3 and 6 rows for"),
+        ({"images": np.full((3, 3), np.nan, np.float32)}, "an embedding is not finite"),
     ],
 )
 def test_another_pool_is_refused(folder: Path, changed: dict[str, np.ndarray], message: str) -> None:

@@ -29,7 +29,7 @@ def main(
     if (expert is None) == (crowdflower is None):
         raise UserError("judgments are of experts or of CrowdFlower", remedy="give --expert FILE or --crowdflower FILE")
     from vitcapr.api.evaluation import evaluate
-    from vitcapr.data.flickr import parse_token_file
+    from vitcapr.data.flickr8k import parse_token_file
     from vitcapr.files import read_file, write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.scores import read_crowdflower, read_expert

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.data.pairs.export import export_pairs
+from vitcapr.data.pairs.table import export_pairs
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.progress import Reporter
 

@@ -1,6 +1,7 @@
-"""One interface to a folder or a zip, safe for several threads."""
+"""Files in a folder, in a zip, or in tars of a folder, which stay packed: safe for several threads."""
 
 import os
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Self
 from vitcapr.errors import UserError
 from vitcapr.files import read_file
 
+TAR = ".tar"
 MOST_BYTES = 2**30
 """Of one file in a zip, which is unpacked in memory."""
 
@@ -54,21 +56,6 @@ class DamagedMember(Exception):
     """The zip is readable, this member is not."""
 
 
-_State = dict[str, tuple[int, int] | None]
-"""Path -> size and modification time in ns; None for what cannot be looked at."""
-
-
-def _state(folder: Path) -> _State:
-    found: _State = {}
-    for path, entry in scan(folder):
-        try:
-            status = entry.stat()
-            found[path] = (status.st_size, status.st_mtime_ns)
-        except OSError:
-            found[path] = None
-    return found
-
-
 class Archive:
     """The files below a folder, or in a zip that stays packed.
 
@@ -83,7 +70,6 @@ class Archive:
         self.root = root
         self._zip: zipfile.ZipFile | None = None
         self._lock = threading.Lock()
-        self._listed: _State | None = None
         try:
             if root.is_dir():
                 os.scandir(root).close()
@@ -103,8 +89,7 @@ class Archive:
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
         if self._zip is None:
-            self._listed = _state(self.root)
-            return sorted(self._listed)
+            return sorted(path for path, _ in scan(self.root))
         members = (member.filename for member in self._zip.infolist() if not member.is_dir())
         return sorted(name for name in members if not any(is_junk(part) for part in name.split("/")))
 
@@ -132,18 +117,6 @@ class Archive:
         except Exception as error:
             raise DamagedMember(" ".join(str(error).split()) or type(error).__name__) from error
 
-    def check_unchanged(self) -> None:
-        """Raises:
-        UserError: a file below the folder has come, gone or changed since :meth:`files` listed them.
-        """
-        if self._listed is None:
-            return
-        changed = self._listed.items() ^ _state(self.root).items()
-        if changed:
-            first = min(path for path, _ in changed)
-            what = f"files changed while they were read, '{first}' first"
-            raise UserError(what, where=self.root, remedy="wait until nothing writes there, then run it again")
-
     def close(self) -> None:
         if self._zip is not None:
             self._zip.close()
@@ -153,3 +126,59 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def split_tar_path(path: str) -> tuple[str, str] | None:
+    """``(a/b.tar, c/d.jpg)`` of ``a/b.tar/c/d.jpg``; None for a path that leads into no tar."""
+    tar, inside, member = path.partition(f"{TAR}/")
+    return (f"{tar}{TAR}", member) if inside and member else None
+
+
+def tar_members(file: Path) -> Iterator[tarfile.TarInfo]:
+    """The regular files of a tar, in its order; hidden files are left out.
+
+    Raises:
+        UserError: not a whole uncompressed tar.
+    """
+    try:
+        with tarfile.open(file, "r:") as tar:
+            for member in tar:
+                if member.isreg() and not any(is_junk(part) for part in member.name.removeprefix("./").split("/")):
+                    yield member
+    except tarfile.TarError as error:
+        raise UserError(
+            f"not a whole uncompressed tar: {error}", where=file, remedy="copy it again, or uncompress it"
+        ) from error
+
+
+class TarFiles:
+    """The files in the tars below ``root``, as WebDataset has them. A tar is listed when the first of its files is
+    read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._tars: dict[str, tuple[int, dict[str, tuple[int, int]]]] = {}
+
+    def read(self, tar: str, member: str) -> bytes:
+        """The bytes of one file.
+
+        Raises:
+            FileNotFoundError: there is no such tar, or no such file in it.
+            UserError: the tar is damaged.
+        """
+        with self._lock:
+            if tar not in self._tars:
+                places = {each.name: (each.offset_data, each.size) for each in tar_members(self._root / tar)}
+                self._tars[tar] = (os.open(self._root / tar, os.O_RDONLY), places)
+            descriptor, places = self._tars[tar]
+        if member not in places:
+            raise FileNotFoundError(member)
+        start, size = places[member]
+        return os.pread(descriptor, size, start)
+
+    def close(self) -> None:
+        with self._lock:
+            for descriptor, _ in self._tars.values():
+                os.close(descriptor)
+            self._tars.clear()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vitcapr.data.collect import KARPATHY_SPLITS, ListedCaption, ListedImage, Listing, text_of
+from vitcapr.data.collect import KARPATHY_SPLITS, ListedCaption, ListedImage, Listing, Rejected, parse_text
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
@@ -30,7 +30,7 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
     images: dict[int, ListedImage] = {}
     file_of: dict[int, Path] = {}
     captions: list[ListedCaption] = []
-    rejected: list[tuple[str, str]] = []
+    rejected: Rejected = []
     for file in annotations:
         split, subset = _split_of(file)
         content = _read(file, "annotations")
@@ -51,9 +51,13 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
                     )
             for entry in content["annotations"]:
                 identity, image = _number(entry["id"]), _number(entry["image_id"])
-                captions.append(ListedCaption(str(identity), str(image), text_of(entry["caption"])))
+                captions.append(ListedCaption(str(identity), str(image), parse_text(entry["caption"])))
         except (KeyError, TypeError, ValueError) as error:
-            raise _wrong_annotations(file, error) from error
+            raise UserError(
+                f"data.coco.annotations: not a caption file of COCO: {_problem(error)}",
+                where=file,
+                remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
+            ) from error
     return Listing([images[number] for number in sorted(images)], captions, rejected)
 
 
@@ -72,7 +76,7 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
     splits = {**KARPATHY_SPLITS, "restval": "train" if restval else "none"}
     images: dict[int, ListedImage] = {}
     captions: list[ListedCaption] = []
-    rejected: list[tuple[str, str]] = []
+    rejected: Rejected = []
     try:
         for entry in _read(file, "karpathy")["images"]:
             number = _number(entry["cocoid"])
@@ -83,7 +87,7 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
             images[number] = ListedImage(str(number), path, splits[entry["split"]])
             for sentence in entry["sentences"]:
                 identity = _number(sentence["sentid"])
-                captions.append(ListedCaption(str(identity), str(number), text_of(sentence["raw"])))
+                captions.append(ListedCaption(str(identity), str(number), parse_text(sentence["raw"])))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"data.coco.karpathy: not the file dataset_coco.json: {_problem(error)}",
@@ -103,10 +107,7 @@ def _number(value: Any) -> int:
 
 
 def _find(existing: set[str], subset: str, file_name: str) -> str | None:
-    for path in (f"{subset}/{file_name}", file_name):
-        if path in existing:
-            return path
-    return None
+    return next((path for path in (f"{subset}/{file_name}", file_name) if path in existing), None)
 
 
 def _split_of(file: Path) -> tuple[str, str]:
@@ -127,14 +128,6 @@ def _read(file: Path, key: str) -> Any:
         expected = {"annotations": "captions_*.json files of COCO", "karpathy": "the file dataset_coco.json"}[key]
         raise UserError(f"data.coco.{key}: no such file", where=file, remedy=f"it should name {expected}")
     return read_json(file)
-
-
-def _wrong_annotations(file: Path, error: Exception) -> UserError:
-    return UserError(
-        f"data.coco.annotations: not a caption file of COCO: {_problem(error)}",
-        where=file,
-        remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
-    )
 
 
 def _problem(error: Exception) -> str:

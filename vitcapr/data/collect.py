@@ -1,5 +1,6 @@
 """Checks the listed images and captions of a data set and writes the manifest. All readers share this module."""
 
+import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,8 +16,18 @@ from vitcapr.formats.manifest import SPLITS, is_relative, is_text, write_manifes
 from vitcapr.progress import Reporter
 
 OnBadImage = Literal["reject", "fail"]
+Rejected = list[tuple[str, str]]
+"""(item, reason) of everything that is left out."""
 KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
 """The splits of Karpathy's files, by their names there. COCO adds ``restval``."""
+_SPELLINGS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing"),
+    "none": ("none",),
+}
+SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for spelling in spellings}
+"""The spellings of a split in tables and names of folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +96,12 @@ def listed_photographs(
     with ImageSource(path.parent if alone else path) as source:
         listing = list_images(source, [path.name] if alone else source.files())
         if all(image.path is None for image in listing.images):
-            raise UserError(
-                f"{key}: none of the {len(listing.images)} listed photographs was found", where=path, remedy=expected
-            )
+            what = f"{key}: none of the {len(listing.images)} listed photographs was found"
+            raise UserError(what, where=path, remedy=expected)
         yield source, listing
 
 
-def text_of(value: Any) -> str:
+def parse_text(value: Any) -> str:
     """``value`` of a JSON file, where a text should be.
 
     Raises:
@@ -100,6 +110,34 @@ def text_of(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"a text is {value!r:.40}")
     return value
+
+
+def parse_split(name: str, where: object) -> str:
+    """The split of a spelling.
+
+    Raises:
+        UserError: an unknown spelling.
+    """
+    spelling = name.strip().lower()
+    if spelling not in SPLIT_NAMES:
+        close = difflib.get_close_matches(spelling, SPLIT_NAMES, n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else "a split is train, validation, test or none"
+        raise UserError(f"unknown split '{name}'", where=where, remedy=remedy)
+    return SPLIT_NAMES[spelling]
+
+
+def put_in_split(split_of: dict[str, str], image: str, split: str, where: object) -> None:
+    """Note the split of an image.
+
+    Raises:
+        UserError: the image is in another split: test images would leak into training.
+    """
+    if split_of.setdefault(image, split) != split:
+        raise UserError(
+            f"image '{image}' is in the {split_of[image]} split and in the {split} split",
+            where=where,
+            remedy="an image may be in one split only",
+        )
 
 
 def collect(
@@ -134,21 +172,30 @@ def collect(
         The path of ``manifest.json``.
 
     Raises:
-        UserError: an image is bad and ``on_bad_image`` is ``fail``, nothing is left, or the folder of pictures changed
-            meanwhile.
+        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
     """
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)
+
+    def refuse(image: ListedImage, reason: str, policy: OnBadImage = on_bad_image) -> None:
+        if policy == "fail":
+            remedy = "repair it, or leave such images out with data.on_bad_image: reject"
+            raise UserError(
+                f"image '{image.image_id}': {reason}", where=source.root / (image.path or ""), remedy=remedy
+            )
+        rejected.append((image.image_id, reason))
+        rejected.extend((caption.caption_id, "caption of an image left out") for caption in captions[image.image_id])
+
     candidates: list[tuple[ListedImage, str]] = []
     taken: set[str] = set()
     for image in listing.images:
         if image.path is None:
-            _refuse(image, "no such file", captions, rejected, source, on_bad_image)
+            refuse(image, "no such file")
         elif not is_relative(image.path) or not is_text(image.image_id):
-            _refuse(image, "a name that is not relative, or not UTF-8", captions, rejected, source, on_bad_image)
+            refuse(image, "a name that is not relative, or not UTF-8")
         elif image.path in taken:
-            _refuse(image, "another image has this file", captions, rejected, source, on_bad_image)
-        elif not captions.get(image.image_id):
+            refuse(image, "another image has this file")
+        elif not captions[image.image_id]:
             rejected.append((image.image_id, "image without a caption"))
         else:
             taken.add(image.path)
@@ -157,15 +204,14 @@ def collect(
 
     kept: list[tuple[ListedImage, str, ImageFacts]] = []
     first_with: dict[str, str] = {}
-    with closing(inspect_all(source, [path for _, path in candidates], max_pixels, reporter)) as checked:
-        for (image, path), found in zip(candidates, checked, strict=True):
-            if isinstance(found, BadImage):
-                _refuse(image, found.reason, captions, rejected, source, on_bad_image)
-            elif reject_duplicates and (first := first_with.setdefault(found.sha256, path)) != path:
-                _refuse(image, f"the same image as {first}", captions, rejected, source, "reject")
+    with closing(inspect_all(source, [path for _, path in candidates], max_pixels, reporter)) as inspected:
+        for (image, path), facts in zip(candidates, inspected, strict=True):
+            if isinstance(facts, BadImage):
+                refuse(image, facts.reason)
+            elif reject_duplicates and (first := first_with.setdefault(facts.sha256, path)) != path:
+                refuse(image, f"the same image as {first}", "reject")
             else:
-                kept.append((image, path, found))
-    source.check_unchanged()
+                kept.append((image, path, facts))
 
     manifest = write_manifest(
         directory,
@@ -185,7 +231,9 @@ def collect(
         ),
         rejected=rejected,
     )
-    _report(kept, rejected, directory, reporter)
+    splits = Counter(image.split for image, _, _ in kept)
+    reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
+    _report(rejected, directory, reporter)
     return manifest
 
 
@@ -196,15 +244,19 @@ def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
     return Counter(image.split for image, _ in _first_of_each_split(images, limit))
 
 
-def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dict[str, list[ListedCaption]]:
+def one_line(text: str) -> str:
+    """A text that can be written: a line break would be read as two captions by every scorer that works line by line;
+    half a surrogate pair, which JSON can spell, is no text."""
+    return " ".join(text.encode("utf-8", "ignore").decode("utf-8").split())
+
+
+def _captions_by_image(listing: Listing, rejected: Rejected) -> dict[str, list[ListedCaption]]:
     """The usable captions of each listed image; the rest is added to ``rejected``."""
     known = {image.image_id for image in listing.images}
     seen: set[str] = set()
     usable: dict[str, list[ListedCaption]] = defaultdict(list)
     for caption in listing.captions:
-        # A line break inside a caption would be read as two captions by every scorer that works line by line;
-        # half a surrogate pair, which JSON can spell, is no text that can be written.
-        text = " ".join(caption.text.encode("utf-8", "ignore").decode("utf-8").split())
+        text = one_line(caption.text)
         if caption.caption_id in seen:
             rejected.append((caption.caption_id, "duplicate caption id"))
         elif caption.image_id not in known:
@@ -215,26 +267,6 @@ def _captions_by_image(listing: Listing, rejected: list[tuple[str, str]]) -> dic
             usable[caption.image_id].append(replace(caption, text=text))
         seen.add(caption.caption_id)
     return usable
-
-
-def _refuse(
-    image: ListedImage,
-    reason: str,
-    captions: dict[str, list[ListedCaption]],
-    rejected: list[tuple[str, str]],
-    source: ImageSource,
-    on_bad_image: OnBadImage,
-) -> None:
-    if on_bad_image == "fail":
-        raise UserError(
-            f"image '{image.image_id}': {reason}",
-            where=source.root / (image.path or ""),
-            remedy="repair it, or leave such images out with data.on_bad_image: reject",
-        )
-    rejected.append((image.image_id, reason))
-    rejected.extend(
-        (caption.caption_id, "caption of an image left out") for caption in captions.get(image.image_id, [])
-    )
 
 
 def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
@@ -254,14 +286,7 @@ def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int |
     return first
 
 
-def _report(
-    kept: Sequence[tuple[ListedImage, str, ImageFacts]],
-    rejected: Iterable[tuple[str, str]],
-    directory: Path,
-    reporter: Reporter,
-) -> None:
-    splits = Counter(image.split for image, _, _ in kept)
-    reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
+def _report(rejected: Iterable[tuple[str, str]], directory: Path, reporter: Reporter) -> None:
     if reasons := Counter(reason for _, reason in rejected):
         summary = ", ".join(f"{number} x {reason}" for reason, number in reasons.most_common(5))
         more = f" and {len(reasons) - 5} more reasons" if len(reasons) > 5 else ""

@@ -2,21 +2,40 @@
 
 P. Young, A. Lai, M. Hodosh, J. Hockenmaier: From Image Descriptions to Visual Denotations. TACL 2, 2014.
 The split of the literature, 29,000 / 1,014 / 1,000, is that of A. Karpathy, L. Fei-Fei (CVPR 2015); it leaves 769 out.
+
+The Parquet releases on the Hugging Face hub have a row for each image, its bytes and captions in it.
+``lmms-lab/flickr30k`` puts all 31,783 rows into one split named test; other copies have a column ``split``, or files
+named after their split. All of that is read from the small columns; no picture is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NamedTuple
 
-from vitcapr.data.collect import KARPATHY_SPLITS, ListedCaption, ListedImage, Listing, text_of
-from vitcapr.data.flickr import parse_token_file, pictures_by_name, random_splits
-from vitcapr.data.flickr30k_tables import read_release
+import pyarrow as pa
+
+from vitcapr.data.collect import (
+    KARPATHY_SPLITS,
+    SPLIT_NAMES,
+    ListedCaption,
+    ListedImage,
+    Listing,
+    Rejected,
+    parse_split,
+    parse_text,
+    put_in_split,
+)
+from vitcapr.data.flickr8k import parse_token_file, pictures_by_name, random_splits
+from vitcapr.data.tables import open_table, picture_path
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
 Splits = Literal["karpathy", "paper", "random"]
 
 SIZES = (29000, 1014, 1000)
+_CAPTION_COLUMNS = ("caption", "captions", "raw", "text")
+_NAME_COLUMNS = ("filename", "file_name", "img_id", "image_id")
 
 
 def list_release(root: Path, tables: Sequence[str], *, splits: Splits, lists: Path | None, seed: int) -> Listing:
@@ -30,9 +49,8 @@ def list_release(root: Path, tables: Sequence[str], *, splits: Splits, lists: Pa
     Raises:
         UserError: a file is not of such a release, or nothing says what the splits are.
     """
-    release = read_release(root, tables)
-    given = split_lists(lists) if lists is not None else release.splits
-    return with_splits(Listing(release.images, release.captions, release.rejected), given, splits, seed, root)
+    listing, given = read_release(root, tables)
+    return with_splits(listing, given if lists is None else split_lists(lists), splits, seed, root)
 
 
 def list_photographs(
@@ -50,14 +68,13 @@ def list_photographs(
         UserError: a file is none of these, or nothing says what the splits are.
     """
     paths = pictures_by_name(image_files)
+    given: dict[str, str] = {}
     if text.suffix.lower() == ".json":
-        captions, rejected, given = _parse_karpathy(text)
+        captions, rejected, given = _parse_karpathy(text, "text")
     else:
         captions, rejected = _parse_tokens(text)
-        given = {}
     given = split_lists(lists) if lists is not None else given
-    names = sorted(paths.keys() | given.keys())
-    images = [ListedImage(name, paths.get(name), "none") for name in names]
+    images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
     return with_splits(Listing(images, captions, rejected), given, splits, seed, text)
 
 
@@ -67,7 +84,7 @@ def split_lists(file: Path) -> dict[str, str]:
     Raises:
         UserError: not that file.
     """
-    return _parse_karpathy(file, key="lists")[2]
+    return _parse_karpathy(file, "lists")[2]
 
 
 def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed: int, where: Path) -> Listing:
@@ -81,34 +98,27 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
     Raises:
         UserError: splits should be given and are not.
     """
-    captions = _first_of_each_image(listing.captions) if splits == "paper" else listing.captions
+    captions = listing.captions
+    if splits == "paper":
+        # An example of the paper is one image and one caption; an empty caption is no example.
+        first = {caption.image_id: caption for caption in reversed(captions) if caption.text.strip()}
+        captions = [caption for caption in captions if first.get(caption.image_id) is caption]
+    split_of = given
     if splits == "random":
         captioned = {caption.image_id for caption in captions}
-        split_of: Mapping[str, str] = random_splits(
-            [i.image_id for i in listing.images if i.image_id in captioned], seed, SIZES
-        )
-    elif given:
-        split_of = given
-    else:
+        names = [image.image_id for image in listing.images if image.image_id in captioned]
+        split_of = random_splits(names, seed, SIZES)
+    elif not given:
         raise UserError(
             "data.flickr30k.splits: nothing here names the splits",
             where=where,
             remedy="set data.flickr30k.lists to dataset_flickr30k.json, or splits to random",
         )
-    images = [ListedImage(image.image_id, image.path, split_of.get(image.image_id, "none")) for image in listing.images]
+    images = [replace(image, split=split_of.get(image.image_id, "none")) for image in listing.images]
     return Listing(images, captions, listing.rejected)
 
 
-def _first_of_each_image(captions: Sequence[ListedCaption]) -> list[ListedCaption]:
-    """An example of the paper is one image and one caption; an empty caption is no example."""
-    first: dict[str, ListedCaption] = {}
-    for caption in captions:
-        if caption.text.strip():
-            first.setdefault(caption.image_id, caption)
-    return list(first.values())
-
-
-def _parse_tokens(file: Path) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
+def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected]:
     if not file.is_file():
         raise _wrong_text("no such file", file)
     try:
@@ -120,23 +130,21 @@ def _parse_tokens(file: Path) -> tuple[list[ListedCaption], list[tuple[str, str]
     return parse_token_file(content, file.name)
 
 
-def _parse_karpathy(file: Path, key: str = "text") -> tuple[list[ListedCaption], list[tuple[str, str]], dict[str, str]]:
+def _parse_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
     if not file.is_file():
         raise _wrong_text("no such file", file, key)
     captions: list[ListedCaption] = []
-    rejected: list[tuple[str, str]] = []
+    rejected: Rejected = []
     split_of: dict[str, str] = {}
     try:
         for entry in read_json(file)["images"]:
-            name = text_of(entry["filename"])
+            name = parse_text(entry["filename"])
             if name in split_of:
                 rejected.append((name, "duplicate image id"))
                 continue
             split_of[name] = KARPATHY_SPLITS[entry["split"]]
-            captions += [
-                ListedCaption(f"{name}#{number}", name, text_of(sentence["raw"]))
-                for number, sentence in enumerate(entry["sentences"])
-            ]
+            texts = [parse_text(sentence["raw"]) for sentence in entry["sentences"]]
+            captions += [ListedCaption(f"{name}#{number}", name, text) for number, text in enumerate(texts)]
     except (KeyError, TypeError, ValueError) as error:
         problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise UserError(
@@ -150,3 +158,88 @@ def _parse_karpathy(file: Path, key: str = "text") -> tuple[list[ListedCaption],
 def _wrong_text(problem: str, file: Path, key: str = "text") -> UserError:
     expected = "dataset_flickr30k.json or results_20130124.token" if key == "text" else "dataset_flickr30k.json"
     return UserError(f"data.flickr30k.{key}: {problem}", where=file, remedy=f"name {expected}")
+
+
+class _Row(NamedTuple):
+    name: str
+    path: str
+    texts: list[str]
+    split: str | None
+
+
+def read_release(root: Path, tables: Sequence[str]) -> tuple[Listing, dict[str, str]]:
+    """Every image and caption of ``tables``, Parquet files relative to ``root``, in the order given; and image id ->
+    split, empty where the files do not tell.
+
+    An image's id is its file name; a caption's is that name, ``#`` and its number. Where a row holds one caption
+    only, rows of the same image are put together.
+
+    Raises:
+        UserError: a file is not Parquet, or has not the columns of such a release, or names a split unknown here.
+    """
+    images: dict[str, ListedImage] = {}
+    captions: list[ListedCaption] = []
+    rejected: Rejected = []
+    splits: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+    # "data/test-00000-of-00009.parquet" tells its split.
+    by_file = {name: SPLIT_NAMES.get(PurePosixPath(name).stem.split("-")[0].lower()) for name in tables}
+    # Files that all claim one split, as all rows of lmms-lab's are test, tell nothing.
+    files_tell = len(set(by_file.values())) > 1
+    for table in tables:
+        for row in _rows(root, table):
+            if not row.name:
+                rejected.append((row.path, "row without the name of its image"))
+                continue
+            if row.name in images and (len(row.texts) > 1 or numbers[row.name] == 0):
+                rejected.append((row.path, f"duplicate of image {row.name}"))
+                continue
+            images.setdefault(row.name, ListedImage(row.name, row.path, "none"))
+            split = row.split or (by_file[table] if files_tell else None)
+            if split is not None:
+                put_in_split(splits, row.name, split, root / table)
+            first = numbers.setdefault(row.name, 0)
+            captions += [
+                ListedCaption(f"{row.name}#{number}", row.name, text) for number, text in enumerate(row.texts, first)
+            ]
+            numbers[row.name] += len(row.texts)
+    return Listing(list(images.values()), captions, rejected), {} if set(splits.values()) == {"test"} else splits
+
+
+def _rows(root: Path, name: str) -> Iterator[_Row]:
+    """The rows of one file, a row group at a time, without their pictures."""
+    with open_table(root / name) as table:
+        caption = _column(table.schema_arrow, _CAPTION_COLUMNS, root / name)
+        identity = _column(table.schema_arrow, _NAME_COLUMNS, root / name)
+        columns = [caption, identity, *(["split"] if "split" in table.schema_arrow.names else [])]
+        number = 0
+        for group in range(table.num_row_groups):
+            try:
+                rows = table.read_row_group(group, columns=columns).to_pylist()
+            except (pa.ArrowException, OSError) as error:
+                what = f"row group {group} of the Parquet file is damaged"
+                raise UserError(what, where=root / name, remedy="fetch or copy it again") from error
+            for row in rows:
+                # A bare number, as in img_id, is a name as well.
+                image = "" if row[identity] is None else str(row[identity])
+                image = PurePosixPath(image).name if identity.startswith("file") else image
+                split = None if row.get("split") in (None, "", "none") else parse_split(str(row["split"]), root / name)
+                yield _Row(image, picture_path(name, number), _texts(row[caption]), split)
+                number += 1
+
+
+def _column(schema: "pa.Schema", names: Sequence[str], where: Path) -> str:
+    for name in names:
+        if name in schema.names:
+            return name
+    raise UserError(
+        f"the Parquet file has no column {' or '.join(names[:2])}; it has {', '.join(schema.names)}",
+        where=where,
+        remedy="use lmms-lab/flickr30k or another release with image, caption and filename",
+    )
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [str(text) for text in value or [] if text is not None]

@@ -1,20 +1,19 @@
-"""Flickr8k: 8,091 photographs with five captions each.
+"""Flickr8k: 8,091 photographs with five captions each. Flickr30k reads its caption file and pictures as well.
 
 M. Hodosh, P. Young, J. Hockenmaier: Framing Image Description as a Ranking Task. JAIR 47, 2013. The official
 lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 91 are in none of them.
 """
 
 import csv
+import hashlib
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from vitcapr.data.archive import Archive, DamagedMember
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing
-from vitcapr.data.flickr import parse_token_file, pictures_by_name, random_splits
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing, Rejected, put_in_split
+from vitcapr.data.images import SUFFIXES
 from vitcapr.errors import UserError
 
 OFFICIAL_LISTS = {
@@ -23,8 +22,8 @@ OFFICIAL_LISTS = {
     "Flickr_8k.testImages.txt": "test",
 }
 SIZES = (6000, 1000, 1000)
-OFFICIAL_CAPTIONS = "Flickr8k.token.txt"
-KAGGLE_CAPTIONS = "captions.txt"
+OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS = "Flickr8k.token.txt", "captions.txt"
+_KEY = "data.flickr8k.text"
 
 
 def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: int) -> Listing:
@@ -36,63 +35,59 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
         image_files: the paths that exist below the image root, relative to it.
         text: the official folder or zip, a folder with Kaggle's ``captions.txt``, or either captions file itself, with
             the split lists beside it.
-        splits: ``official``, or ``random`` for :func:`vitcapr.data.flickr.random_splits` of the images that have
-            captions.
+        splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
         seed: of the random split.
 
     Raises:
         UserError: no captions or no lists there, or a list repeats an image of another.
     """
     paths = pictures_by_name(image_files)
-    files, captions_name = _text_files(text)
-    captions, rejected = _parse_captions(files, captions_name, text)
-    if splits == "official":
-        split_of = _official_splits(files, text)
-    else:
-        captioned = {caption.image_id for caption in captions}
-        split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
+    with _Texts(text) as files:
+        content = files.read_text(files.captions)
+        captions, rejected = _parse_captions(content, files.captions, text)
+        if splits == "official":
+            split_of = _official_splits(files)
+        else:
+            captioned = {caption.image_id for caption in captions}
+            split_of = random_splits([name for name in paths if name in captioned], seed, SIZES)
     names = sorted(paths.keys() | split_of.keys())
     images = [ListedImage(name, paths.get(name), split_of.get(name, "none")) for name in names]
     return Listing(images, captions, rejected)
 
 
-def _text_files(text: Path) -> tuple[Mapping[str, Callable[[], bytes]], str]:
-    """What can be read beside the captions (name -> reader), and the name of the captions file."""
-    if text.is_file() and text.suffix.lower() != ".zip":
-        return {path.name: path.read_bytes for path in text.parent.iterdir() if path.is_file()}, text.name
-    files: dict[str, Callable[[], bytes]]
-    if text.is_dir():
-        files = {path.name: path.read_bytes for path in text.iterdir() if path.is_file()}
-    elif text.exists():
-        archive = Archive(text)
-        files = {PurePosixPath(path).name: partial(archive.read, path) for path in archive.files()}
-    else:
-        raise _wrong_text("no such file or folder", text)
-    for name in (OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS):
-        if name in files:
-            return files, name
-    raise _wrong_text(f"neither {OFFICIAL_CAPTIONS} nor {KAGGLE_CAPTIONS} is there", text)
+class _Texts(Archive):
+    """The caption file, and what lies beside it: in a folder or a zip, by file name.
+
+    Attributes:
+        captions: the name of the caption file.
+    """
+
+    def __init__(self, text: Path) -> None:
+        if not text.exists():
+            raise _wrong_text("no such file or folder", text)
+        is_captions = text.is_file() and text.suffix.lower() != ".zip"
+        super().__init__(text.parent if is_captions else text)
+        self._text = text
+        beside = [path.name for path in self.root.iterdir()] if self.root.is_dir() else self.files()
+        self.names = {PurePosixPath(path).name: path for path in beside}
+        known = [name for name in (OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS) if name in self.names]
+        if not known and not is_captions:
+            raise _wrong_text(f"neither {OFFICIAL_CAPTIONS} nor {KAGGLE_CAPTIONS} is there", text)
+        self.captions = text.name if is_captions else known[0]
+
+    def read_text(self, name: str) -> str:
+        try:
+            return self.read(self.names[name]).decode("utf-8-sig")
+        except (OSError, DamagedMember, UnicodeDecodeError) as error:
+            raise UserError(f"{_KEY}: {name} cannot be read: {error}", where=self._text) from error
 
 
 def _wrong_text(problem: str, text: Path) -> UserError:
-    return UserError(
-        f"data.flickr8k.text: {problem}",
-        where=text,
-        remedy="name the folder Flickr8k_text, Flickr8k_text.zip or Kaggle's captions.txt",
-    )
+    remedy = "name the folder Flickr8k_text, Flickr8k_text.zip or Kaggle's captions.txt"
+    return UserError(f"{_KEY}: {problem}", where=text, remedy=remedy)
 
 
-def _read_text(files: Mapping[str, Callable[[], bytes]], name: str, text: Path) -> str:
-    try:
-        return files[name]().decode("utf-8-sig")
-    except (OSError, DamagedMember, UnicodeDecodeError) as error:
-        raise UserError(f"data.flickr8k.text: {name} cannot be read: {error}", where=text) from error
-
-
-def _parse_captions(
-    files: Mapping[str, Callable[[], bytes]], name: str, text: Path
-) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
-    content = _read_text(files, name, text)
+def _parse_captions(content: str, name: str, text: Path) -> tuple[list[ListedCaption], Rejected]:
     first_line = next(iter(content.splitlines()), "").strip().lower()
     if first_line == "image,caption":
         return _parse_kaggle(content, name)
@@ -101,47 +96,78 @@ def _parse_captions(
     raise _wrong_text(f"{name} begins neither with 'image,caption' nor with 'image#number<tab>caption'", text)
 
 
-def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], list[tuple[str, str]]]:
+def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], Rejected]:
     """Kaggle's copy has lost the caption numbers; they are counted again, in the order of the file."""
     captions: list[ListedCaption] = []
-    rejected: list[tuple[str, str]] = []
+    rejected: Rejected = []
     count: Counter[str] = Counter()
     rows = csv.reader(io.StringIO(content, newline=""))
     next(rows)
-    for row in _readable(rows, name, rejected):
-        if not row:
-            continue
-        image_id = row[0].strip()
-        if len(row) < 2 or not image_id:
-            rejected.append((f"{name}:{rows.line_num}", "not a line 'image,caption'"))
-            continue
-        captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, ",".join(row[1:])))
-        count[image_id] += 1
+    try:
+        for row in rows:
+            image_id = row[0].strip() if row else ""
+            if image_id and len(row) > 1:
+                captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, ",".join(row[1:])))
+                count[image_id] += 1
+            elif row:
+                rejected.append((f"{name}:{rows.line_num}", "not a line 'image,caption'"))
+    except csv.Error as error:
+        rejected.append((f"{name}:{rows.line_num}", f"the rest is no CSV: {error}"))
     return captions, rejected
 
 
-def _readable(rows: Any, name: str, rejected: list[tuple[str, str]]) -> Iterator[list[str]]:
-    """The rows up to one that is no CSV; what follows it cannot be told apart."""
-    try:
-        yield from rows
-    except csv.Error as error:
-        rejected.append((f"{name}:{rows.line_num}", f"the rest is no CSV: {error}"))
-
-
-def _official_splits(files: Mapping[str, Callable[[], bytes]], text: Path) -> dict[str, str]:
-    if missing := [name for name in OFFICIAL_LISTS if name not in files]:
+def _official_splits(files: _Texts) -> dict[str, str]:
+    if missing := [name for name in OFFICIAL_LISTS if name not in files.names]:
         raise UserError(
             f"data.flickr8k.splits: official needs {', '.join(missing)} beside the captions",
-            where=text,
+            where=files.root,
             remedy="put the official lists there, or set data.flickr8k.splits: random",
         )
     split_of: dict[str, str] = {}
     for name, split in OFFICIAL_LISTS.items():
-        for image_id in _read_text(files, name, text).split():
-            if split_of.setdefault(image_id, split) != split:
-                raise UserError(
-                    f"image '{image_id}' is in the {split_of[image_id]} split and in the {split} split",
-                    where=text / name,
-                    remedy="an image may be in one list only",
-                )
+        for image_id in files.read_text(name).split():
+            put_in_split(split_of, image_id, split, files.root / name)
     return split_of
+
+
+def pictures_by_name(image_files: Iterable[str]) -> dict[str, str]:
+    """File name -> path of every picture; where a name occurs in several folders, the shallowest, then the first."""
+    pictures = [path for path in image_files if path.lower().endswith(SUFFIXES)]
+    pictures.sort(key=lambda path: (path.count("/"), path), reverse=True)
+    return {PurePosixPath(path).name: path for path in pictures}
+
+
+def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], Rejected]:
+    """The captions of lines ``image#number<tab>caption``, and (item, reason) of every other line.
+
+    Args:
+        name: of the file, for the items.
+    """
+    captions: list[ListedCaption] = []
+    rejected: Rejected = []
+    lines = content.split("\n") if "\n" in content else content.split("\r")
+    for number, line in enumerate(lines, start=1):
+        caption_id, tab, caption = line.partition("\t")
+        image_id, hash_sign, _ = caption_id.rpartition("#")
+        if "\r" in line.rstrip("\r"):
+            rejected.append((f"{name}:{number}", "a carriage return inside the line"))
+        elif tab and hash_sign:
+            captions.append(ListedCaption(caption_id, image_id, caption))
+        elif line.strip():
+            rejected.append((f"{name}:{number}", "not a line 'image#number<tab>caption'"))
+    return captions, rejected
+
+
+def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
+    """The split of each image; validation and test take at most an eighth of the images each.
+
+    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
+
+    Args:
+        sizes: greatest numbers of images for train, validation and test; what is left over is in no split.
+    """
+    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
+    validation, test = (min(size, len(ranked) // 8) for size in sizes[1:])
+    train = min(sizes[0], len(ranked) - validation - test)
+    order = ["train"] * train + ["validation"] * validation + ["test"] * test
+    return dict(zip(ranked, order, strict=False))

@@ -27,9 +27,8 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from vitcapr.data.archive import Archive, DamagedMember
+from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
 from vitcapr.data.tables import NoPicture, TablePictures, in_table
-from vitcapr.data.tars import TarFiles, split_path
 from vitcapr.progress import Reporter
 
 # Pillow knows sixty formats; some of them start other programs (EPS) or hide a picture of another size (ICO).
@@ -99,7 +98,7 @@ class ImageSource:
         try:
             if in_table(path):
                 return self._tables.read(path)
-            if inside := split_path(path):
+            if inside := split_tar_path(path):
                 return self._tars.read(*inside)
             return self._archive.read(path)
         except FileNotFoundError as error:
@@ -111,12 +110,6 @@ class ImageSource:
     def open(self, path: str, max_pixels: int) -> Image.Image:
         """The picture at ``path``, as :func:`decode` gives it."""
         return decode(self.read(path), max_pixels)
-
-    def check_unchanged(self) -> None:
-        """Raises:
-        UserError: the folder has changed since :meth:`files` listed it.
-        """
-        self._archive.check_unchanged()
 
     def close(self) -> None:
         self._archive.close()
@@ -188,37 +181,28 @@ class ImageFacts:
     sha256: str
 
 
-def inspect(source: ImageSource, path: str, max_pixels: int) -> ImageFacts:
-    """Read and wholly decode one image.
-
-    Raises:
-        BadImage: as :func:`decode`, or the file is missing.
-    """
-    content = source.read(path)
-    image = decode(content, max_pixels)
-    return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest())
-
-
 def inspect_all(
     source: ImageSource, paths: Sequence[str], max_pixels: int, reporter: Reporter
 ) -> Generator[ImageFacts | BadImage, None, None]:
-    """:func:`inspect` for each of ``paths``, in their order, on every core; what is wrong is yielded, not raised.
+    """Read and wholly decode each of ``paths``, in their order, on every core; what is wrong is yielded, not raised.
 
     Closing the iterator early abandons the images not yet begun.
     """
 
-    def attempt(path: str) -> ImageFacts | BadImage:
+    def inspect(path: str) -> ImageFacts | BadImage:
         try:
-            return inspect(source, path, max_pixels)
+            content = source.read(path)
+            image = decode(content, max_pixels)
         except BadImage as bad:
             return bad
+        return ImageFacts(image.width, image.height, hashlib.sha256(content).hexdigest())
 
     pool = ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0)), thread_name_prefix="inspect")
     try:
         with reporter.track("checking images", len(paths), "images") as tracker:
-            for found in pool.map(attempt, paths):
+            for facts in pool.map(inspect, paths):
                 tracker.advance()
-                yield found
+                yield facts
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -43,10 +43,9 @@ def data_table(settings: TableSettings, report: Reporter, folder: Out[DataFolder
 
 def listed(settings: TableSettings) -> "AbstractContextManager[tuple[ImageSource, Listing]]":
     """The images and captions that the files list, before any image is read."""
-    from vitcapr.data.collect import listed_photographs
-    from vitcapr.data.table.listing import list_table
-    from vitcapr.data.table.reading import Rejected, read_beside, read_captions
-    from vitcapr.data.table.record import Columns
+    from vitcapr.data.collect import Rejected, listed_photographs
+    from vitcapr.data.table import Columns, list_table
+    from vitcapr.data.table_files import read_beside, read_captions
 
     table = settings.table
     captions = Path(table.captions) if table.captions else None

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.data.pairs.categories import category_of, commonest
-from vitcapr.data.pairs.split import choose_pools, deal, draw
+from vitcapr.data.pairs.split import category_of, choose_pools, commonest, deal, draw
 
 
 def pictures(rows: list[tuple[str, int, int]]) -> pd.DataFrame:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.data.pairs.record import Pair, detect_language
-from vitcapr.data.pairs.table import ColumnNames, list_table
+from vitcapr.data.pairs.table import ColumnNames, Pair, detect_language, list_table
 from vitcapr.errors import UserError
 
 ROWS = [
@@ -98,7 +97,7 @@ def test_a_users_mistakes_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         listed(tmp_path / "none.csv")
     (tmp_path / "bad.jsonl").write_text('{"text": "a", "image": "b"}\n{oh\n')
-    with pytest.raises(UserError, match="line 2 is not JSON"):
+    with pytest.raises(UserError, match="line 2 is not a JSON object"):
         listed(tmp_path / "bad.jsonl")
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(UserError, match="cannot be read"):

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
-from vitcapr.data.pairs.categories import CATEGORIES, METHOD, category_of, commonest
-from vitcapr.data.pairs.record import LANGUAGES, Pair
-from vitcapr.data.pairs.split import choose_pools, deal, draw
+from vitcapr.data.pairs.split import CATEGORIES, METHOD, category_of, choose_pools, commonest, deal, draw
+from vitcapr.data.pairs.table import LANGUAGES, Pair
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table, write_pools

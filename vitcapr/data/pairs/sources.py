@@ -7,8 +7,7 @@ from pathlib import Path
 from vitcapr.data.collect import Listing
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
-from vitcapr.data.pairs.record import Pair
-from vitcapr.data.pairs.table import ColumnNames, list_table
+from vitcapr.data.pairs.table import ColumnNames, Pair, list_table
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
