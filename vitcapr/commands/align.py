@@ -64,17 +64,14 @@ def main(
     )
     views = [open_features(path) for path in (images, *(view or ()))]
     sentences = open_features(texts)
-    from vitcapr.batches.pairing import pair_by_file, pair_by_id
+    from vitcapr.batches.pairing import pair_stores
     from vitcapr.progress import Reporter
     from vitcapr.studies.alignment.comparison import compare_alignments
     from vitcapr.studies.alignment.inputs import check_texts
 
     check_texts(sentences)
     with Reporter(log) as reporter:
-        if pairs is None:
-            pairing = pair_by_id(views[0].ids, sentences.ids, seed=0)
-        else:
-            pairing = pair_by_file(pairs, views[0].ids, sentences.ids, seed=0)
+        pairing = pair_stores(pairs, views[0].ids, sentences.ids, seed=0)
         _write(compare_alignments(views, sentences, pairing, settings, reporter), output)
 
 

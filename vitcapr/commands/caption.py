@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
-    from vitcapr.config.decoding import DecodingConfig
 
 
 def main(
@@ -23,7 +22,7 @@ def main(
     captioner: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the trained captioner, or of an experiment: lists its captioners if it has several."
+            help="Folder of the trained captioner, or of an experiment; with several captioners, prints their names."
         ),
     ] = None,
     decoding: Annotated[
@@ -53,8 +52,8 @@ def main(
 
     The experiment that contains the captioner supplies the vocabulary, the backbone and the decoding.
     """
-    paths, nothing, skipped = find_photographs(images)
-    bad, rows = dict(nothing), []
+    paths, bad, skipped = find_photographs(images)
+    asked, rows = len(paths) + len(bad), []
     if paths:
         from vitcapr.api.captioner import load_captioner
 
@@ -79,7 +78,7 @@ def main(
     for name, reason in bad.items():
         typer.echo(f"bad: {name}: {reason}", err=True)
     if bad:
-        raise UserError(f"{len(bad)} of {len(paths) + len(nothing)} have no caption", remedy="see the lines above")
+        raise UserError(f"{len(bad)} of {asked} have no caption", remedy="see the lines above")
 
 
 def _captions(
@@ -87,65 +86,48 @@ def _captions(
 ) -> list[dict[str, Any]]:
     """A row for each readable photograph; the others are added to ``bad`` with the reason."""
     from vitcapr.api.captioner import BATCH
+    from vitcapr.data.images import BadImage
+    from vitcapr.data.photographs import open_photograph
     from vitcapr.progress import Reporter
 
     if explain:
         captioner.check_attention()
-    reporter = Reporter()
-    reporter.line(_spoken(captioner.decoding_name, captioner.decoding))
+    reporter, decoding = Reporter(), captioner.decoding
+    penalty = f", length penalty {decoding.length_penalty:g}" if decoding.length_penalty else ""
+    reporter.line(f"decoding {captioner.decoding_name or '(defaults)'}: {decoding.method}{penalty}")
     rows = []
     with reporter.track("caption", len(paths), "photographs") as tracker:
         for first in range(0, len(paths), BATCH):
             batch = paths[first : first + BATCH]
-            pictures = _opened(batch, bad)
-            found = captioner.caption(list(pictures.values()), attention=explain)
-            for (path, picture), described in zip(pictures.items(), found, strict=True):
-                row = _row(path, described)
+            images = {}
+            for path in batch:
+                try:
+                    images[path] = open_photograph(path)
+                except BadImage as error:
+                    bad[str(path)] = error.reason
+            captioned = captioner.caption(list(images.values()), attention=explain)
+            for (path, image), best in zip(images.items(), captioned, strict=True):
+                candidates = [
+                    {"caption": one.caption, "log_prob": round(one.log_prob, 6), "score": round(one.score, 6)}
+                    for one in best.candidates
+                ]
+                row = {"path": str(path), **candidates[0], "candidates": candidates}
                 if explain:
-                    folder = path.parent if output_dir is None else output_dir
-                    row["attention"] = str(_draw(folder / (path.name + FIGURE_SUFFIX), picture, described, captioner))
+                    figure = (output_dir or path.parent) / (path.name + FIGURE_SUFFIX)
+                    _draw(figure, captioner.seen(image), best)
+                    row["attention"] = str(figure)
                 rows.append(row)
             tracker.advance(len(batch))
     return rows
 
 
-def _spoken(name: str, decoding: "DecodingConfig") -> str:
-    """The decoding in one line."""
-    penalty = f", length penalty {decoding.length_penalty:g}" if decoding.length_penalty else ""
-    return f"decoding {name or '(defaults)'}: {decoding.method}{penalty}"
-
-
-def _opened(paths: Sequence[Path], bad: dict[str, str]) -> "dict[Path, Image]":
-    """The readable pictures; the others are added to ``bad`` with the reason."""
-    from vitcapr.data.images import BadImage
-    from vitcapr.data.photographs import open_photograph
-
-    pictures = {}
-    for path in paths:
-        try:
-            pictures[path] = open_photograph(path)
-        except BadImage as error:
-            bad[str(path)] = error.reason
-    return pictures
-
-
-def _row(path: Path, found: "CaptionedImage") -> dict[str, Any]:
-    candidates = [
-        {"caption": one.caption, "log_prob": round(one.log_prob, 6), "score": round(one.score, 6)}
-        for one in found.candidates
-    ]
-    return {"path": str(path), **candidates[0], "candidates": candidates}
-
-
-def _draw(output: Path, picture: "Image", found: "CaptionedImage", captioner: "TrainedCaptioner") -> Path:
-    """Draw the captioner's attention beside the picture."""
+def _draw(figure: Path, image: "Image", captioned: "CaptionedImage") -> None:
+    """Draw the captioner's attention beside the image."""
     from vitcapr.report.figures.attention import attended_words
     from vitcapr.report.figures.style import save_figure
 
-    assert found.attention is not None
-    words = list(found.candidates[0].tokens)
-    save_figure(attended_words(captioner.seen(picture), words, found.attention), output)
-    return output
+    assert captioned.attention is not None
+    save_figure(attended_words(image, list(captioned.candidates[0].tokens), captioned.attention), figure)
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:

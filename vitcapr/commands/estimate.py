@@ -22,13 +22,7 @@ BYTES = {"int8": 1, "float16": 2, "float32": 4}
 
 
 def sizes_of_splits(experiment: Experiment) -> Counter[str]:
-    """The number of images of each split, as the configuration and the user's files list them.
-
-    Empty for pairs, which are sampled when they are read.
-
-    Raises:
-        UserError: the files cannot be read.
-    """
+    """The number of images of each split that the user's files list; empty for pairs, which are sampled when read."""
     data = experiment.config.data
     if data.dataset == "scenes":
         from vitcapr.demo.scenes.dataset import split_of
@@ -41,10 +35,8 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
 
     stage = find_stage(experiment.data.stage)
     assert stage.settings is not None
-    with importlib.import_module(stage.module).listed(stage.settings.from_config(experiment.config, None)) as (
-        _,
-        listing,
-    ):
+    settings = stage.settings.from_config(experiment.config, None)
+    with importlib.import_module(stage.module).listed(settings) as (_, listing):
         return listed_sizes(listing, getattr(data, data.dataset).limit)
 
 
@@ -58,7 +50,8 @@ def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
             continue
         if experiment.selection.is_trained(name):
             trained = config.trained_backbone
-            values, place = _trained(experiment), f"trained here on the {images} images, {trained.epochs} epochs"
+            values = trained.model_dump(include={"hidden_size", "patch_size"}) | {"image_size": config.data.scenes.size}
+            place = f"trained here on the {images} images, {trained.epochs} epochs"
         else:
             folder = find_backbone(backbone.source)
             values = _checkpoint(folder)
@@ -78,15 +71,6 @@ def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -
     if backbone.output != "hidden" or not all(isinstance(value, int) for value in (width, patch, size)):
         return None
     return int(((size // patch) ** 2 + 1) * width) * (1 + len(backbone.layers or ()))
-
-
-def _trained(experiment: Experiment) -> dict[str, Any]:
-    trained = experiment.config.trained_backbone
-    return {
-        "hidden_size": trained.hidden_size,
-        "patch_size": trained.patch_size,
-        "image_size": experiment.config.data.scenes.size,
-    }
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
@@ -110,9 +94,6 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
 
     The long stages are the check of the images, the extraction of features and the training of captioners.
 
-    Args:
-        sizes: the number of images of each split.
-
     Raises:
         UserError: the data set is one of pairs, or a backbone is trained by the experiment itself.
     """
@@ -128,99 +109,59 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
         )
     import torch  # noqa: F401  (the time of this import is no part of a stage)
 
-    with tempfile.TemporaryDirectory(prefix="vitcapr-trial-") as folder:
-        trial = _Trial(experiment, Path(folder))
-        small = trial.read_data()
+    from vitcapr.formats.manifest import read_manifest
+
+    config = _limited(experiment.config)
+    with tempfile.TemporaryDirectory(prefix="vitcapr-trial-") as name:
+        folder = Path(name)
+        manifest, stores = folder / "data" / "manifest.json", folder / "stores"
+        text = {"vocabulary": folder / "words.json", "tokens": folder / "tokens.npz"}
+        seconds = _run(experiment.data.stage, _settings(experiment.data.stage, config), folder=manifest.parent)
+        _run("vocabulary", _settings("vocabulary", config), manifest=manifest, **text)
+        small = Counter(read_manifest(manifest).images["split"].tolist())
         share = sizes.total() / small.total()
-        expected = [trial.seconds * share]
-        yield f"images read: {_spelled(expected[0])}"
-        for name in experiment.features.extracted:
-            trial.extract(name)
-            expected.append(trial.seconds * share)
-            yield f"features of {name}: {_spelled(expected[-1])}"
-        for name in experiment.selection.trained_captioners:
-            if experiment.features.is_adopted(experiment.config.captioners[name].backbone):
+        expected = [seconds * share]
+        yield f"images read: {_format_minutes(expected[0])}"
+        for backbone in experiment.features.extracted:
+            part, sealed = folder / backbone / "part.json", folder / backbone / "manifest.json"
+            source = find_backbone(config.backbones[backbone].source)
+            settings = _settings("extract", config, backbone=backbone)
+            local = {"backbone": source} if source.is_dir() else {}
+            expected.append(share * _run("extract", settings, manifest=manifest, stores=stores, part=part, **local))
+            _run("seal", _settings("seal", config), parts=[part], manifest=manifest, stores=stores, sealed=sealed)
+            yield f"features of {backbone}: {_format_minutes(expected[-1])}"
+        for model in experiment.selection.trained_captioners:
+            backbone = config.captioners[model].backbone
+            if experiment.features.is_adopted(backbone):
                 continue
-            expected.append(trial.train(name) * sizes["train"] / small["train"])
-            yield f"training of {name}: {_spelled(expected[-1])}"
+            settings = _settings("train_captioner", config, captioner=model)
+            settings["captioner"] |= {"word_vectors": None, "start_from": None}
+            phases, expected = settings["captioner"]["training"]["phases"], [*expected, 0.0]
+            for number, phase in enumerate(phases):
+                settings["captioner"]["training"]["phases"] = [phase | {"epochs": 1}]
+                target = folder / "captioners" / f"{model}.{number}"
+                inputs = {"features": folder / backbone / "manifest.json", "manifest": manifest, **text}
+                seconds = _run("train_captioner", settings, **inputs, captioner=target)
+                expected[-1] += seconds * phase["epochs"] * sizes["train"] / small["train"]
+            yield f"training of {model}: {_format_minutes(expected[-1])}"
         yield (
-            f"together about {_spelled(sum(expected))} as busy as this machine is now, by a trial on {small.total()} "
-            "images; without retrievers, captions and scores"
+            f"together about {_format_minutes(sum(expected))} as busy as this machine is now, by a trial on "
+            f"{small.total()} images; without retrievers, captions and scores"
         )
 
 
-class _Trial:
-    """The stages of an experiment in a temporary folder.
+def _settings(stage: str, config: ExperimentConfig, **wildcards: str) -> dict[str, Any]:
+    settings = find_stage(stage).settings
+    return {} if settings is None else settings.from_config(config, SimpleNamespace(**wildcards)).canonical()
 
-    Attributes:
-        seconds: the time of the last stage.
-    """
 
-    def __init__(self, experiment: Experiment, folder: Path) -> None:
-        self.experiment = experiment
-        self.folder = folder
-        self.seconds = 0.0
-        self.config = _limited(experiment.config)
-        self.manifest = folder / "data" / "manifest.json"
-
-    def read_data(self) -> Counter[str]:
-        """Write the manifest of a few images, and their vocabulary. Returns the number of images of each split."""
-        from vitcapr.formats.manifest import read_manifest
-
-        self._run(self.experiment.data.stage, None, folder=self.manifest.parent)
-        seconds = self.seconds
-        text = {name: self.folder / file for name, file in (("vocabulary", "words.json"), ("tokens", "tokens.npz"))}
-        self._run("vocabulary", None, manifest=self.manifest, **text)
-        self.seconds = seconds
-        return Counter(read_manifest(self.manifest).images["split"].tolist())
-
-    def extract(self, name: str) -> None:
-        part, stores = self.folder / name / "part.json", self.folder / "stores"
-        source = find_backbone(self.config.backbones[name].source)
-        given = {"backbone": source} if source.is_dir() else {}
-        wildcards = SimpleNamespace(backbone=name)
-        self._run("extract", wildcards, manifest=self.manifest, stores=stores, part=part, **given)
-        seconds = self.seconds
-        sealed = self._features(name)
-        self._run("seal", wildcards, parts=[part], manifest=self.manifest, stores=stores, sealed=sealed)
-        self.seconds = seconds
-
-    def train(self, name: str) -> float:
-        """The seconds of all epochs, from one epoch of each phase."""
-        stage = find_stage("train_captioner")
-        assert stage.settings is not None
-        settings = stage.settings.from_config(self.config, SimpleNamespace(captioner=name)).canonical()
-        captioner = settings["captioner"] | {"word_vectors": None, "start_from": None}
-        training = captioner["training"]
-        seconds = 0.0
-        for number, phase in enumerate(training["phases"]):
-            one = captioner | {"training": training | {"phases": [phase | {"epochs": 1}]}}
-            self._run_with(
-                "train_captioner",
-                settings | {"captioner": one},
-                features=self._features(captioner["backbone"]),
-                manifest=self.manifest,
-                vocabulary=self.folder / "words.json",
-                tokens=self.folder / "tokens.npz",
-                captioner=self.folder / "captioners" / f"{name}.{number}",
-            )
-            seconds += self.seconds * phase["epochs"]
-        return seconds
-
-    def _features(self, backbone: str) -> Path:
-        return self.folder / backbone / "manifest.json"
-
-    def _run(self, name: str, wildcards: Any, **values: Any) -> None:
-        settings = find_stage(name).settings
-        self._run_with(
-            name, {} if settings is None else settings.from_config(self.config, wildcards).canonical(), **values
-        )
-
-    def _run_with(self, name: str, settings: dict[str, Any], **values: Any) -> None:
-        begun = time.monotonic()
-        given: dict[str, Any] = {"settings": json.dumps(settings)} if settings else {}
-        run_stage(find_stage(name), **given, **values)
-        self.seconds = time.monotonic() - begun
+def _run(stage: str, settings: dict[str, Any], **values: Any) -> float:
+    """The seconds of a stage."""
+    begun = time.monotonic()
+    if settings:
+        values["settings"] = json.dumps(settings)
+    run_stage(find_stage(stage), **values)
+    return time.monotonic() - begun
 
 
 def _limited(config: ExperimentConfig) -> ExperimentConfig:
@@ -233,5 +174,5 @@ def _limited(config: ExperimentConfig) -> ExperimentConfig:
     return config.model_copy(update={"data": data.model_copy(update={data.dataset: few}), "text": text})
 
 
-def _spelled(seconds: float) -> str:
+def _format_minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

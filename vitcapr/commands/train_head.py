@@ -44,11 +44,13 @@ def main(
     """Train projection heads and print Recall@K on images that were held out: 10 % unless --pairs has splits."""
     # A mistake in a path or in a value is found before torch, which takes seconds to load.
     store, sentences = _opened(images, "cls"), _opened(texts, "text")
-    retriever = _config(head, embedding_dim, hidden_dim, dropout, epochs, batch_images, learning_rate)
+    retriever = _config(
+        epochs, batch_images, learning_rate, embedding_dim, head=head, hidden_dim=hidden_dim, dropout=dropout
+    )
     import numpy as np
     import torch
 
-    from vitcapr.batches.pairing import pair_by_file, pair_by_id
+    from vitcapr.batches.pairing import pair_stores
     from vitcapr.batches.pairs import FeatureTexts
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.files import sha256_file
@@ -56,10 +58,7 @@ def main(
     from vitcapr.training.retriever import architecture_of, train_dual_encoder
 
     with Reporter(log) as reporter:
-        if pairs is None:
-            pairing = pair_by_id(store.ids, sentences.ids, seed)
-        else:
-            pairing = pair_by_file(pairs, store.ids, sentences.ids, seed)
+        pairing = pair_stores(pairs, store.ids, sentences.ids, seed)
         sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sorted(pairing.splits.items()))
         reporter.line(f"{len(pairing.caption_row)} captions of {len(np.unique(pairing.image_row))} images: {sizes}")
         device = resolve_device(retriever.training.device)
@@ -89,26 +88,23 @@ def main(
             dtype=torch.float32,
             reporter=reporter,
         )
-        for line in _recalls(output, store, sentences, pairing, device):
-            print(line)
+        _print_recalls(output, store, sentences, pairing, device)
 
 
-def _config(
-    head: str, embedding_dim: int, hidden_dim: int, dropout: float, epochs: int, batch_images: int, rate: float
-) -> "RetrieverConfig":
+def _config(epochs: int, batch_images: int, learning_rate: float, embedding_dim: int, **head: Any) -> "RetrieverConfig":
     """The retriever configuration for the options; features are standardised."""
     from vitcapr.config.base import parse
     from vitcapr.config.retriever import RetrieverConfig
 
-    side = {"head": head, "hidden_dim": hidden_dim, "dropout": dropout, "standardise": head != "none"}
-    phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": rate, "schedule": "cosine"}
+    side = {**head, "standardise": head["head"] != "none"}
+    phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": learning_rate, "schedule": "cosine"}
     values: dict[str, Any] = {
         "backbone": "images",
         "embedding_dim": embedding_dim,
         "learn_temperature": True,
         "image": {"pool": "cls", **side},
         "text": {"kind": "features", "encoder": "texts", **side},
-        "training": {"phases": [] if head == "none" else [phase], "select_by": "rsum"},
+        "training": {"phases": [] if head["head"] == "none" else [phase], "select_by": "rsum"},
     }
     return parse(RetrieverConfig, values, "the options")
 
@@ -122,10 +118,10 @@ def _opened(path: Path, array: str) -> "FeatureStore":
     return store
 
 
-def _recalls(
+def _print_recalls(
     folder: Path, store: "FeatureStore", sentences: "FeatureStore", pairing: "Pairing", device: "torch.device"
-) -> list[str]:
-    """Recall@K of the held-out images and all their captions, and the size of the pool."""
+) -> None:
+    """Print Recall@K of the held-out images and all their captions, and the size of the pool."""
     import numpy as np
 
     from vitcapr.formats.model import read_model
@@ -134,19 +130,17 @@ def _recalls(
     from vitcapr.retrieval.embedder import embed_rows, embed_text_rows
 
     weights, card = read_model(folder)
-    model = build_dual_encoder(card["architecture"])
+    model = build_dual_encoder(card["architecture"]).to(device).eval()
     model.load_state_dict(weights)
-    model.to(device).eval()
     rows = pairing.splits["test"]
     held_out = np.isin(pairing.image_row, rows)
     of_images = embed_rows(model, [store], device).embed(rows)
     of_captions = embed_text_rows(model, sentences["text"], device).embed(pairing.caption_row[held_out])
     ranks = rank_matches(of_images, of_captions, np.searchsorted(rows, pairing.image_row[held_out]))
-    lines = [f"Held out: {len(rows)} images, {int(held_out.sum())} captions"]
-    for name, found in (("image to text", ranks.i2t), ("text to image", ranks.t2i)):
-        shares = "  ".join(f"R@{k} {100 * float(np.mean(found <= k)):.2f}" for k in _AT)
-        lines.append(f"{name}:  {shares}  median rank {float(np.median(found)):g}")
-    return lines
+    print(f"Held out: {len(rows)} images, {int(held_out.sum())} captions")
+    for name, ranked in (("image to text", ranks.i2t), ("text to image", ranks.t2i)):
+        shares = "  ".join(f"R@{k} {100 * float(np.mean(ranked <= k)):.2f}" for k in _AT)
+        print(f"{name}:  {shares}  median rank {float(np.median(ranked)):g}")
 
 
 app = typed(main)
