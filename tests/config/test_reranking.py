@@ -11,14 +11,14 @@ def test_a_retriever_is_needed_unless_it_is_the_oracle():
     assert parse(RerankingConfig, {"decoding": "beam", "by": "oracle"}, "here").retriever is None
     with pytest.raises(UserError, match="needs the key retriever"):
         parse(RerankingConfig, {"decoding": "beam"}, "here")
-    with pytest.raises(UserError, match="uses no retriever"):
+    with pytest.raises(UserError, match="retriever needs by retriever, not oracle"):
         parse(RerankingConfig, {"decoding": "beam", "by": "oracle", "retriever": "dual"}, "here")
 
 
 def test_a_fixed_weight_is_a_retrievers():
     fixed = {"decoding": "beam", "retriever": "dual", "weight": 1.0}
     assert parse(RerankingConfig, fixed, "here").weight == 1.0
-    with pytest.raises(UserError, match="by: oracle uses no weight"):
+    with pytest.raises(UserError, match="weight needs by retriever, not oracle"):
         parse(RerankingConfig, {"decoding": "beam", "by": "oracle", "weight": 1.0}, "here")
 
 

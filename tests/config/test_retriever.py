@@ -17,9 +17,15 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
 @pytest.mark.parametrize(
     ("retriever", "message"),
     [
-        ({"text": {"kind": "features"}}, "needs encoder"),
-        ({"text": {"kind": "lstm", "encoder": "bert"}}, "encoder needs kind features"),
-        ({"text": {"kind": "features", "encoder": "bert", "word_vectors": "glove"}}, "word_vectors need a kind"),
+        ({"text": {"kind": "features"}}, "text.encoder': it must be given"),
+        (
+            {"text": {"kind": "lstm", "encoder": "bert"}},
+            "encoder' needs kind features or features_and_words .*kind is lstm",
+        ),
+        (
+            {"text": {"kind": "features", "encoder": "bert", "word_vectors": "glove"}},
+            "word_vectors' needs kind bag .*kind is features",
+        ),
         ({"training": {"queue": 64}}, "queue needs a phase with hard_negatives"),
         ({"image": {"head": "none"}, "text": RAW}, "nothing is learned; set training"),
         ({"image": {"head": "none"}, "training": {"phases": []}}, "a tower has weights to learn"),
@@ -27,13 +33,19 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"augmented_views": ["mirrored", "vit"]}, "'vit' occurs twice in backbone and augmented_views"),
         ({"augmented_views": ["mirrored", "mirrored"]}, "'mirrored' occurs twice in backbone and augmented_views"),
         ({"image": {"head": "mlp", "depth": 2}}, "depth needs head residual"),
-        ({"text": {"kind": "lstm", "head": "mlp"}}, "head needs kind features, bag or features_and_words, not lstm"),
-        ({"text": {"kind": "bag", "standardise": True}}, "standardise needs kind features or features_and_words"),
+        ({"text": {"kind": "lstm", "head": "mlp"}}, "head' needs kind bag or features .*kind is lstm"),
+        ({"text": {"kind": "bag", "standardise": True}}, "standardise' needs kind features or features_and_words"),
         ({"text": {"kind": "bag", "head": "none"}}, "bag learns word embeddings"),
+        ({"text": {"kind": "lstm", "word_dropout": 0.1}}, "word_dropout' needs kind bag or features_and_words"),
+        ({"image": {"pool": "cls", "queries": 2}}, "queries needs pool attention or attention_mean, not cls"),
+        ({"image": {"head": "linear", "hidden_dim": 64}}, "hidden_dim needs head mlp or gated or residual, not linear"),
+        ({"training": {"phases": {"epochs": 1, "margin": 0.2}}}, "margin needs objective max_hinge or hinge_rank"),
         (
-            {"text": {"kind": "lstm", "word_dropout": 0.1}},
-            "word_dropout needs kind bag or features_and_words, not lstm",
+            {"training": {"phases": {"epochs": 1, "batch_pairs": 8, "batch_images": 4}}},
+            "batch_images needs batch_pairs",
         ),
+        ({"training": {"queue_momentum": 0.9}}, "queue_momentum needs queue"),
+        ({"bias": -5.0}, "bias needs a phase with objective sigmoid"),
         (
             {"training": {"phases": [{"epochs": 1, "hard_negatives": "hardest"}], "queue": 8}, "members": 2},
             "queue needs members 1",
@@ -108,10 +120,16 @@ def test_the_defaults_are_the_fast_recipe() -> None:
     assert retriever.learn_temperature
 
 
-@pytest.mark.parametrize("kind", ["lstm", "bilstm"])
-def test_a_text_tower_without_a_head_ignores_the_default_head(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["lstm", "bag"])
+def test_settings_hold_the_keys_of_their_choices_alone(kind: str) -> None:
+    """So that a key of another choice changes no fingerprint, and the settings of a job are read again as they are."""
     retriever = parse(RetrieverConfig, {"backbone": "vit", "text": {"kind": kind}}, where="")
-    assert parse(RetrieverConfig, retriever.canonical(), where="").canonical() == retriever.canonical()
+    settings = retriever.canonical()
+    assert parse(RetrieverConfig, settings, where="") == retriever
+    assert ("head" in settings["text"], "pool" in settings["text"]) == (kind == "bag", kind == "lstm")
+    assert not {"margin", "gamma", "structure_levels"} & settings["training"]["phases"][0].keys()
+    assert not {"queries", "standardise"} & settings["image"].keys()
+    assert "queue_momentum" not in settings["training"]
 
 
 def test_a_retriever_without_weights_to_learn_has_no_phases() -> None:

@@ -98,6 +98,8 @@ def _config(epochs: int, batch_images: int, learning_rate: float, embedding_dim:
 
     side = {**head, "standardise": head["head"] != "none"}
     phase = {"epochs": epochs, "batch_images": batch_images, "learning_rate": learning_rate, "schedule": "cosine"}
+    if side["head"] in ("none", "linear"):
+        del side["hidden_dim"]
     values: dict[str, Any] = {
         "backbone": "images",
         "embedding_dim": embedding_dim,

@@ -100,9 +100,11 @@ def _of_retrievers(config: "ExperimentConfig") -> Iterator[str]:
         )
         views = [retriever.backbone, *retriever.augmented_views]
         yield from _of_layers(config, f"retrievers.{name}.layer", _given(retriever.layer), views)
-        yield from _undefined(f"retrievers.{name}.text.encoder", _given(retriever.text.encoder), config.text_encoders)
         yield from _undefined(
-            f"retrievers.{name}.text.word_vectors", _given(retriever.text.word_vectors), config.word_vectors
+            f"retrievers.{name}.text.encoder", _given(retriever.text.text_encoder), config.text_encoders
+        )
+        yield from _undefined(
+            f"retrievers.{name}.text.word_vectors", _given(retriever.text.initial_vectors), config.word_vectors
         )
 
 

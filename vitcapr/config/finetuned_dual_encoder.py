@@ -4,11 +4,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.base import Only, Section, StageSettings
 from vitcapr.config.names import Name
 from vitcapr.config.paths import UserPath
 from vitcapr.config.pixels import AugmentationConfig
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
+
+_SCRATCH = Only("source", None)
 
 
 class TokenizerConfig(Section):
@@ -37,12 +39,12 @@ class FinetunedTextConfig(Section):
     languages: list[Name] = Field(["en"], min_length=1)
     source: UserPath | None = None
     """A hub id or a local folder (looked up under VITCAPR_BACKBONES first); null: a small BERT from scratch."""
-    revision: str = "main"
+    revision: Annotated[str, Only("source")] = "main"
     pool: Literal["cls", "mean"] = "cls"
     """Caption vector: the CLS vector (the BERT-ViT paper), or the mean over the tokens."""
     max_length: int = Field(48, ge=4)
     """Maximum caption length in the tower's tokens, special tokens included; longer captions are truncated."""
-    top_layers: int | None = Field(None, ge=0)
+    top_layers: Annotated[int | None, Only("source")] = Field(None, ge=0)
     """Number of upper layers to train; null: all of the model, 0: none."""
     tags: bool = False
     """Add an embedding of each word's part of speech to its token embeddings."""
@@ -51,35 +53,33 @@ class FinetunedTextConfig(Section):
     title_weight: float = Field(1.0, ge=1)
     """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
     tokenizer: str | None = None
-    """Name of an entry of tokenizers (towers from scratch only)."""
-    layers: int = Field(4, ge=1)
-    """Number of layers. layers, hidden_dim, heads and dropout are for towers from scratch only."""
-    hidden_dim: int = Field(256, ge=8)
-    heads: int = Field(4, ge=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
+    """Name of an entry of tokenizers, for a tower from scratch."""
+    layers: Annotated[int, _SCRATCH] = Field(4, ge=1)
+    """Number of layers."""
+    hidden_dim: Annotated[int, _SCRATCH] = Field(256, ge=8)
+    heads: Annotated[int, _SCRATCH] = Field(4, ge=1)
+    dropout: Annotated[float, _SCRATCH] = Field(0.1, ge=0, lt=1)
 
     @model_validator(mode="after")
     def _a_tokenizer_goes_with_scratch(self) -> Self:
         if (self.source is None) != (self.tokenizer is not None):
             raise ValueError("a text tower needs either source (a checkpoint) or tokenizer (from scratch), not both")
-        if self.source is None and self.top_layers is not None:
-            raise ValueError("all layers of a text tower from scratch are trained; remove top_layers")
         if self.hidden_dim % self.heads:
             raise ValueError(f"hidden_dim {self.hidden_dim} is not a multiple of heads {self.heads}")
         return self
 
 
 class FinetuningPhaseConfig(PhaseConfig):
-    batch_images: int = Field(20, ge=2)
+    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(20, ge=2)
     """Images per batch (the paper: 20). Each image is compared with the captions of all images of the batch."""
-    captions_per_image: int | None = Field(1, ge=1)
+    captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(1, ge=1)
     """Captions sampled per image, over all languages together; null: all captions."""
     learning_rate: float = Field(1e-4, gt=0)
     """Learning rate of the projections; encoder_rate and layer_decay scale it for the encoders."""
     objective: Literal["info_nce", "pooled"] = "info_nce"
     """info_nce: contrastive loss in both directions; pooled: equation 4 of the BERT-ViT paper."""
-    shift: float | None = None
-    """rho of equation 4 (pooled only); null: the smallest value for which the loss of a batch of this size cannot be
+    shift: Annotated[float | None, Only("objective", "pooled")] = None
+    """rho of equation 4; null: the smallest value for which the loss of a batch of this size cannot be
     negative."""
 
 

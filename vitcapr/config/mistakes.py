@@ -13,6 +13,7 @@ _OF_A_KEY = "[key]"
 _OTHER_WORDS = {"lr": "learning_rate", "batch_size": "batch_images"}
 """Usual names of keys that are called differently here."""
 _PLAIN = {
+    "missing": "it must be given",
     "model_type": "it must be a section, with keys of its own",
     "dict_type": "it must be a section, with keys of its own",
     "int_type": "it must be a whole number",

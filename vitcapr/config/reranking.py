@@ -1,10 +1,10 @@
 """Configuration of reranking: a new order of the n best captions of a decoding."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Only, Section
 
 
 class WeighingConfig(Section):
@@ -28,9 +28,9 @@ class RerankingConfig(Section):
     by: Literal["retriever", "oracle"] = "retriever"
     """retriever: likelihood and cosine; oracle: the candidate that scores best against the references. An oracle is an
     upper bound, so its name must contain 'oracle'."""
-    retriever: str | None = None
-    """Name of an entry of retrievers (by: retriever only)."""
-    weight: float | None = Field(None, ge=0, le=1)
+    retriever: Annotated[str | None, Only("by", "retriever")] = None
+    """Name of an entry of retrievers."""
+    weight: Annotated[float | None, Only("by", "retriever")] = Field(None, ge=0, le=1)
     """Fixed weight of the retriever; 1: the cosine alone, as in ViTCap-R; null: selected by weighing."""
     weighing: WeighingConfig = WeighingConfig()
 
@@ -38,8 +38,4 @@ class RerankingConfig(Section):
     def _a_retriever_where_one_is_needed(self) -> Self:
         if self.by == "retriever" and self.retriever is None:
             raise ValueError("by: retriever needs the key retriever")
-        if self.by == "oracle" and self.retriever is not None:
-            raise ValueError("by: oracle uses no retriever; remove the key retriever")
-        if self.by == "oracle" and self.weight is not None:
-            raise ValueError("by: oracle uses no weight; remove the key weight")
         return self

@@ -1,10 +1,10 @@
 """Configuration of a retriever, a dual encoder for image-text retrieval, and of its training."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Only, Section, with_default
 from vitcapr.config.training import (
     Layer,
     PhaseConfig,
@@ -18,113 +18,132 @@ from vitcapr.config.training import (
 Head = Literal["none", "matrix", "linear", "mlp", "gated", "residual"]
 
 
-def _check_depth(head: Head, depth: int) -> None:
-    if depth > 1 and head != "residual":
-        raise ValueError(f"depth needs head residual, not {head}")
-
-
-class ImageTowerConfig(Section):
-    pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls_mean"
-    """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: the patches, pooled by
-    learned queries; attention_mean: attention and the mean of the patches."""
-    queries: int = Field(4, ge=1)
-    """Number of learned queries that pool the patches (attention and attention_mean only)."""
+class HeadConfig(Section):
     head: Head = "residual"
     """linear (ViTCap-R); matrix: linear without bias (DeViSE); mlp: linear, GELU, linear; gated: a gated linear unit
     (SAIL); residual: layer norm, a linear layer and residual two-layer perceptrons; none: nothing is learned, and a
     fixed rotation changes the width to embedding_dim if they differ."""
-    hidden_dim: int = Field(512, ge=1)
-    """Hidden width of an mlp, gated or residual head."""
-    depth: int = Field(1, ge=1)
-    """Number of residual perceptrons in sequence (head residual only)."""
-    standardise: bool = False
-    """Standardise every dimension with the mean and standard deviation of the training images (pool cls only)."""
+    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(512, ge=1)
+    """Hidden width of the head."""
+    depth: Annotated[int, Only("head", "residual")] = Field(1, ge=1)
+    """Number of residual perceptrons in sequence."""
+
+
+class ImageTowerConfig(HeadConfig):
+    pool: Literal["cls", "cls_mean", "attention", "attention_mean"] = "cls_mean"
+    """cls: the CLS vector (the paper); cls_mean: CLS and the mean of the patches; attention: the patches, pooled by
+    learned queries; attention_mean: attention and the mean of the patches."""
+    queries: Annotated[int, Only("pool", "attention", "attention_mean")] = Field(4, ge=1)
+    """Number of learned queries that pool the patches."""
+    standardise: Annotated[bool, Only("pool", "cls")] = False
+    """Standardise every dimension with the mean and standard deviation of the training images."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on the pooled features and inside an mlp, gated or residual head."""
 
-    @model_validator(mode="after")
-    def _goes_together(self) -> Self:
-        if self.standardise and self.pool != "cls":
-            raise ValueError(f"standardise needs pool cls, not {self.pool}")
-        _check_depth(self.head, self.depth)
-        return self
-
 
 class TextTowerConfig(Section):
-    kind: Literal["lstm", "bilstm", "bag", "features", "features_and_words"] = "bag"
+    """The keys that all text towers have."""
+
+    chosen_by = "kind"
+    reads_features: ClassVar[bool] = False
+    """Whether it reads features of a text encoder."""
+
+    kind: str
     """lstm (the paper) or bilstm over the words; bag: the mean of learned word embeddings; features: features of a text
     encoder, computed once; features_and_words: features and bag together."""
-    encoder: str | None = None
-    """Name of an entry of text_encoders (features and features_and_words only)."""
-    head: Head = "residual"
-    """Same choices as for the image head (not for lstm and bilstm)."""
-    word_dim: int = Field(256, ge=1)
-    """Width of the word embedding (not for features)."""
-    word_dropout: float = Field(0.0, ge=0, lt=1)
-    """Share of the words that training leaves out of the bag, at random (bag and features_and_words only)."""
-    word_vectors: str | None = None
-    """Name of an entry of word_vectors that initialises the word embedding (not for features)."""
-    pool: Literal["last", "mean", "max"] = "last"
-    """last: the state after the last word; mean, max: over the states of all words (lstm and bilstm only)."""
-    max_length: int = Field(35, ge=3)
-    """Maximum caption length in tokens, start and end included; longer captions are truncated (not for features)."""
-    hidden_dim: int = Field(256, ge=1)
-    """Width of the LSTM state, or hidden width of an mlp, gated or residual head."""
-    depth: int = Field(1, ge=1)
-    """Number of residual perceptrons in sequence (not for lstm and bilstm)."""
-    standardise: bool = False
-    """Standardise every dimension of the text features with the mean and standard deviation of the training
-    captions."""
     dropout: float = Field(0.3, ge=0, lt=1)
     """Dropout on word vectors and pooled states, or on text features and inside an mlp, gated or residual
     head."""
 
+    @property
+    def text_encoder(self) -> str | None:
+        """The entry of text_encoders that it reads."""
+        return getattr(self, "encoder", None)
+
+    @property
+    def initial_vectors(self) -> str | None:
+        """The entry of word_vectors that it starts from."""
+        return getattr(self, "word_vectors", None)
+
+
+class _Words(TextTowerConfig):
+    word_dim: int = Field(256, ge=1)
+    """Width of the word embedding."""
+    word_vectors: str | None = None
+    """Name of an entry of word_vectors that initialises the word embedding."""
+    max_length: int = Field(35, ge=3)
+    """Maximum caption length in tokens, start and end included; longer captions are truncated."""
+
+
+class _Features(HeadConfig, TextTowerConfig):
+    reads_features = True
+
+    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(256, ge=1)
+    """Hidden width of the head."""
+    encoder: str
+    """Name of an entry of text_encoders."""
+    standardise: bool = False
+    """Standardise every dimension of the text features with the mean and standard deviation of the training
+    captions."""
+
+
+class _Bag(HeadConfig, _Words):
+    hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(256, ge=1)
+    """Hidden width of the head."""
+    word_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the words that training leaves out of the bag, at random."""
+
     @model_validator(mode="after")
-    def _encoder_goes_with_features(self) -> Self:
-        if self.reads_features and self.encoder is None:
-            raise ValueError(f"kind {self.kind} needs encoder; set it to the name of an entry of text_encoders")
-        if not self.reads_features and self.encoder is not None:
-            raise ValueError(f"encoder needs kind features or features_and_words, not {self.kind}")
-        if self.kind == "features" and self.word_vectors is not None:
-            raise ValueError("word_vectors need a kind that reads words, not features")
-        if not self.reads_features and self.standardise:
-            raise ValueError(f"standardise needs kind features or features_and_words, not {self.kind}")
-        if not self.has_head and self.head != type(self).model_fields["head"].default:
-            raise ValueError(f"head needs kind features, bag or features_and_words, not {self.kind}")
-        if self.word_dropout and self.kind not in ("bag", "features_and_words"):
-            raise ValueError(f"word_dropout needs kind bag or features_and_words, not {self.kind}")
-        if self.has_head and self.kind != "features" and self.head == "none":
+    def _a_head_is_learned(self) -> Self:
+        if self.head == "none":
             raise ValueError(f"{self.kind} learns word embeddings, so its head cannot be none")
-        _check_depth(self.head, self.depth)
         return self
 
-    @property
-    def has_head(self) -> bool:
-        """Whether it has a head of the kinds that images have."""
-        return self.kind not in ("lstm", "bilstm")
 
-    @property
-    def reads_features(self) -> bool:
-        return self.kind in ("features", "features_and_words")
+class LstmTextConfig(_Words):
+    kind: Literal["lstm", "bilstm"] = "lstm"
+    pool: Literal["last", "mean", "max"] = "last"
+    """last: the state after the last word; mean, max: over the states of all words."""
+    hidden_dim: int = Field(256, ge=1)
+    """Width of the state."""
+
+
+class BagTextConfig(_Bag):
+    kind: Literal["bag"] = "bag"
+
+
+class FeaturesTextConfig(_Features):
+    kind: Literal["features"] = "features"
+
+
+class FeaturesAndWordsTextConfig(_Features, _Bag):
+    kind: Literal["features_and_words"] = "features_and_words"
+
+
+AnyTextConfig = Annotated[
+    BagTextConfig | LstmTextConfig | FeaturesTextConfig | FeaturesAndWordsTextConfig,
+    Field(discriminator="kind"),
+    with_default("kind", "bag"),
+]
 
 
 class RetrieverPhaseConfig(PhaseConfig):
     learning_rate: float = Field(3e-3, gt=0)
     schedule: Schedule = "cosine"
-    batch_images: int = Field(64, ge=2)
+    batch_images: Annotated[int, Only("batch_pairs", None)] = Field(64, ge=2)
     """Images per batch. Each image is compared with the captions of all images of the batch."""
-    captions_per_image: int | None = Field(None, ge=1)
+    captions_per_image: Annotated[int | None, Only("batch_pairs", None)] = Field(None, ge=1)
     """Captions sampled per image; null: all captions."""
     objective: Literal["info_nce", "max_hinge", "sigmoid", "hinge_rank"] = "info_nce"
     """info_nce: contrastive loss in both directions; max_hinge: hinge loss on the hardest negative (VSE++); sigmoid:
     binary classification of every pair (SigLIP); hinge_rank: hinge loss on every negative caption, where captions have
     length 1 and images keep their length (DeViSE)."""
-    margin: float = Field(0.2, gt=0)
-    """Margin of max_hinge and hinge_rank."""
+    margin: Annotated[float, Only("objective", "max_hinge", "hinge_rank")] = Field(0.2, gt=0)
+    """Margin of the hinge."""
     hard_negatives: Literal["second", "hardest"] | None = None
     """Negatives with an additional loss. second: the second of the two most similar captions (the paper); hardest: the
     most similar negative caption; null: none."""
-    hard_negative_weight: float = Field(1.0, gt=0)
+    hard_negative_weight: Annotated[float, Only("hard_negatives")] = Field(1.0, gt=0)
     """Weight of the hard-negative loss, which is added to the objective."""
     mixup: float = Field(0.0, ge=0)
     """Parameter of Beta(mixup, mixup), from which the mixing share of two pairs of a batch is drawn; 0: no mixup. Text
@@ -132,7 +151,7 @@ class RetrieverPhaseConfig(PhaseConfig):
     structure: float = Field(0.0, ge=0)
     """Weight of the STRUCTURE loss, which keeps the neighbours that images and captions have in the spaces of their
     frozen encoders; 0: none. Text kinds features and features_and_words only."""
-    structure_levels: int = Field(1, ge=1)
+    structure_levels: Annotated[int, Only("structure")] = Field(1, ge=1)
     """Number of levels of neighbours that it compares: 1 is the neighbours, 2 also those of the neighbours."""
 
     @model_validator(mode="after")
@@ -156,8 +175,8 @@ class RetrieverTrainingConfig(TrainingConfig):
     sweep: SweepConfig | None = None
     queue: int = Field(0, ge=0)
     """Number of past captions among which hard negatives are mined, in addition to the batch; 0: the batch alone."""
-    queue_momentum: float = Field(0.99, ge=0, lt=1)
-    """Momentum of the text tower that embeds the queue (MoCo); with a queue only."""
+    queue_momentum: Annotated[float, Only("queue")] = Field(0.99, ge=0, lt=1)
+    """Momentum of the text tower that embeds the queue (MoCo)."""
     optimizer: Literal["adam", "adamw"] = "adam"
     select_by: Literal["loss", "rsum"] = "rsum"
     """Select the best epoch by validation loss, or by the sum of Recall@1, 5 and 10 of both directions."""
@@ -186,19 +205,19 @@ class RetrieverConfig(TrainedConfig):
     """Temperature of info_nce; the initial value if it is learned."""
     learn_temperature: bool = True
     bias: float = -10.0
-    """Initial value of the learned bias (sigmoid objective only)."""
+    """Initial value of the learned bias of the objective sigmoid."""
     members: int = Field(1, ge=1)
     """Number of dual encoders that are trained together, from different weights; the cosine of an image and a text is
     the mean of theirs."""
     image: ImageTowerConfig = ImageTowerConfig()
-    text: TextTowerConfig = TextTowerConfig()
+    text: AnyTextConfig = BagTextConfig()
     training: RetrieverTrainingConfig = RetrieverTrainingConfig()
 
     @property
     def learns(self) -> bool:
         """Whether at least one tower has weights to learn."""
         raw_image = self.image.head == "none" and self.image.pool in ("cls", "cls_mean")
-        return not (raw_image and self.text.kind == "features" and self.text.head == "none")
+        return not (raw_image and isinstance(self.text, FeaturesTextConfig) and self.text.head == "none")
 
     @model_validator(mode="after")
     def _augmented_views_differ(self) -> Self:
@@ -207,6 +226,11 @@ class RetrieverConfig(TrainedConfig):
             if seen.count(name) > 1:
                 raise ValueError(f"'{name}' occurs twice in backbone and augmented_views")
         return self
+
+    @property
+    def asks_every_pair(self) -> bool:
+        """Whether its loss has a bias."""
+        return any(phase.objective == "sigmoid" for phase in self.training.phases)
 
     @model_validator(mode="after")
     def _trains_what_it_can(self) -> Self:
@@ -221,6 +245,8 @@ class RetrieverConfig(TrainedConfig):
             raise ValueError("queue needs members 1")
         if self.members > 1 and not self.learns:
             raise ValueError("with head none on both sides nothing is learned; set members to 1")
+        if self.bias != type(self).model_fields["bias"].default and not self.asks_every_pair:
+            raise ValueError("bias needs a phase with objective sigmoid")
         if self.text.kind != "features" and any(phase.mixup for phase in phases):
             raise ValueError(f"mixup needs text kind features, not {self.text.kind}")
         if not self.text.reads_features and any(phase.structure for phase in phases):

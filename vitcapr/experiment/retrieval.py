@@ -28,7 +28,7 @@ class RetrievalStages:
     @property
     def text_encoders(self) -> list[str]:
         """The text encoders of the retrievers to train and of alignments."""
-        wanted = (self.selection.config.retrievers[name].text.encoder for name in self.selection.needed_retrievers)
+        wanted = (self.selection.config.retrievers[name].text.text_encoder for name in self.selection.needed_retrievers)
         aligned = (self.selection.config.alignments[name].text for name in self.selection.alignments)
         return unique(name for name in (*wanted, *aligned) if name is not None)
 
@@ -104,11 +104,11 @@ class RetrievalStages:
 
     def text_features_of(self, wildcards: Wildcards) -> list[str]:
         """The sealed text features that a retriever reads, if it reads any."""
-        encoder = self.selection.config.retrievers[wildcards.retriever].text.encoder
+        encoder = self.selection.config.retrievers[wildcards.retriever].text.text_encoder
         return [] if encoder is None else [f"{self.selection.root}/text_features/{encoder}/manifest.json"]
 
     def word_vectors_of(self, wildcards: Wildcards) -> list[str]:
-        return self.text.vectors_named(self.selection.config.retrievers[wildcards.retriever].text.word_vectors)
+        return self.text.vectors_named(self.selection.config.retrievers[wildcards.retriever].text.initial_vectors)
 
     def scored_embeddings_of(self, wildcards: Wildcards) -> str:
         """The embeddings that are scored under a name, with or without a query bank."""

@@ -20,7 +20,7 @@ class TextStages:
         """The word vectors that initialise a model to train."""
         captioners = (self.selection.config.captioners[name].word_vectors for name in self.selection.trained_captioners)
         retrievers = (
-            self.selection.config.retrievers[name].text.word_vectors for name in self.selection.needed_retrievers
+            self.selection.config.retrievers[name].text.initial_vectors for name in self.selection.needed_retrievers
         )
         return unique(name for name in [*captioners, *retrievers] if name is not None)
 

@@ -105,7 +105,7 @@ def train_retriever(
         wanted,
         architecture,
         stores,
-        texts_of(wanted, table, sentences),
+        texts_of(wanted.text, table, sentences),
         train=data.rows("train"),
         validation=data.rows("validation"),
         seed=wanted.seed_in(settings.seed),

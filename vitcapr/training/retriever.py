@@ -9,7 +9,13 @@ import torch
 
 from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.batches.sources import FeatureSource, with_mean_patch
-from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.retriever import (
+    AnyTextConfig,
+    FeaturesAndWordsTextConfig,
+    FeaturesTextConfig,
+    LstmTextConfig,
+    RetrieverConfig,
+)
 from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -37,39 +43,22 @@ def architecture_of(
         text_dim: the width of the text features, for a text tower that reads them.
         vocabulary: how many words, for a text tower that reads words.
     """
-    image, text = retriever.image, retriever.text
-    words = {"vocabulary": vocabulary, "word_dim": text.word_dim}
-    if text.has_head:
-        text_tower: dict[str, Any] = {
-            "kind": text.kind,
-            "head": text.head,
-            "hidden_dim": text.hidden_dim,
-            "dropout": text.dropout,
-            "depth": text.depth,
-        }
-        if text.reads_features:
-            text_tower |= {"feature_dim": text_dim, "standardise": text.standardise}
-        if text.kind != "features":
-            text_tower |= {**words, "word_dropout": text.word_dropout}
-    else:
-        text_tower = {
-            "kind": "words",
-            **words,
-            "hidden_dim": text.hidden_dim,
-            "bidirectional": text.kind == "bilstm",
-            "pool": text.pool,
-            "dropout": text.dropout,
-        }
+    text = retriever.text.model_dump(exclude={"encoder", "word_vectors", "max_length"})
+    if isinstance(retriever.text, LstmTextConfig):
+        text |= {"kind": "words", "bidirectional": retriever.text.kind == "bilstm"}
+    if not isinstance(retriever.text, FeaturesTextConfig):
+        text["vocabulary"] = vocabulary
+    if retriever.text.reads_features:
+        text["feature_dim"] = text_dim
     raw = not retriever.learns and image_dim == text_dim
-    asks_every_pair = any(phase.objective == "sigmoid" for phase in retriever.training.phases)
     return {
         "members": retriever.members,
         "embedding_dim": image_dim if raw else retriever.embedding_dim,
         "temperature": retriever.temperature,
         "learn_temperature": retriever.learn_temperature and retriever.learns,
-        **({"bias": retriever.bias} if asks_every_pair else {}),
-        "image": {"feature_dim": image_dim, **image.canonical()},
-        "text": text_tower,
+        **({"bias": retriever.bias} if retriever.asks_every_pair else {}),
+        "image": {"feature_dim": image_dim, **retriever.image.canonical()},
+        "text": text,
     }
 
 
@@ -201,11 +190,12 @@ def describe_text_encoder(store: FeatureStore) -> dict[str, Any]:
     }
 
 
-def texts_of(retriever: RetrieverConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
+def texts_of(text: AnyTextConfig, table: TokenTable, sentences: FeatureStore | None) -> Texts:
     """The captions of the token table, whichever form the text tower takes."""
     arrays: dict[str, np.ndarray] = {"ids": table.ids, "offsets": table.offsets, "image_row": table.image_row}
-    if sentences is not None and retriever.text.kind == "features_and_words":
-        return FeatureAndWordTexts(sentences["text"], table.caption_row, arrays, retriever.text.max_length)
-    if sentences is not None:
-        return FeatureTexts(sentences["text"], table.caption_row, table.image_row)
-    return WordTexts(arrays, retriever.text.max_length)
+    if sentences is None:
+        assert not isinstance(text, FeaturesTextConfig)
+        return WordTexts(arrays, text.max_length)
+    if isinstance(text, FeaturesAndWordsTextConfig):
+        return FeatureAndWordTexts(sentences["text"], table.caption_row, arrays, text.max_length)
+    return FeatureTexts(sentences["text"], table.caption_row, table.image_row)

@@ -93,17 +93,17 @@ def _captioner(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) ->
 
 def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     image, text = model["image"], model["text"]
-    drawn = ", then ".join(dict.fromkeys(str(phase["captions_per_image"] or "all") for phase in phases))
-    from_words = {
-        "embedding": f"{text['word_vectors'] or 'trainable'}, {text['word_dim']}",
-        "longest_caption": str(text["max_length"]),
-    }
-    from_features = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
+    drawn = ", then ".join(dict.fromkeys(str(phase.get("captions_per_image") or "all") for phase in phases))
+    if text["kind"] == "features":
+        read = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
+    else:
+        embedding = f"{text['word_vectors'] or 'trainable'}, {text['word_dim']}"
+        read = {"embedding": embedding, "longest_caption": str(text["max_length"])}
     return {
         "batch": _batch(phases, f"images; captions of each: {drawn}") + _pairs(model),
         "objective": ", then ".join(dict.fromkeys(map(_contrast, phases))),
         "dropout": f"{image['dropout']} image, {text['dropout']} text",
-        **(from_features if text["kind"] == "features" else from_words),
+        **read,
     }
 
 
