@@ -11,7 +11,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.pairs import Pools, read_pools
-from vitcapr.metrics.pools import joined, origin, rank_pools
+from vitcapr.metrics.pools import joined, origin, rank_languages, rank_pools, rank_queries
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_pools import score_pools
 
@@ -40,17 +40,18 @@ POOLS = Pools(
 def test_ranks_are_those_of_each_query_on_its_own() -> None:
     found = embeddings()
     ranked = rank_pools(found, POOLS)
+    i2t, t2i = ranked["i2t"], ranked["t2i"]
     pool = POOLS.text_candidates - 1
-    for query, rank in zip(POOLS.image_queries - 1, ranked.i2t, strict=True):
+    for query, rank in zip(POOLS.image_queries - 1, i2t.ranks, strict=True):
         scores, own = found.captions[pool] @ found.images[query], found.caption_image[pool] == query
         assert rank == 1 + (scores[~own] >= scores[own].max()).sum()
     pool = POOLS.image_candidates - 1
-    for query, rank, picture in zip(POOLS.text_queries - 1, ranked.t2i, ranked.picture, strict=True):
+    for query, rank, picture in zip(POOLS.text_queries - 1, t2i.ranks, t2i.image, strict=True):
         scores, own = found.images[pool] @ found.captions[query], pool == found.caption_image[query]
         assert picture == found.caption_image[query]
         assert rank == 1 + (scores[~own] >= scores[own].max()).sum()
-    assert (ranked.texts, ranked.images) == (12, 7)
-    assert len(set(ranked.i2t.tolist() + ranked.t2i.tolist())) > 2
+    assert (i2t.pool, t2i.pool) == (12, 7)
+    assert len(set(i2t.ranks.tolist() + t2i.ranks.tolist())) > 2
 
 
 def test_of_one_language_only_its_part_of_the_pools_is_ranked() -> None:
@@ -58,8 +59,9 @@ def test_of_one_language_only_its_part_of_the_pools_is_ranked() -> None:
     one = found._replace(captions=found.captions[kept], caption_row=found.caption_row[kept])
     one = one._replace(caption_image=found.caption_image[kept])
     ranked = rank_pools(one, POOLS)
-    assert (len(ranked.i2t), ranked.texts) == (3, np.isin(one.caption_row, POOLS.text_candidates).sum())
-    assert (len(ranked.t2i), ranked.images) == (2, 7)
+    i2t, t2i = ranked["i2t"], ranked["t2i"]
+    assert (len(i2t.ranks), i2t.pool) == (3, np.isin(one.caption_row, POOLS.text_candidates).sum())
+    assert (len(t2i.ranks), t2i.pool) == (2, 7)
 
 
 def test_pools_of_other_data_are_refused(tmp_path: Path) -> None:
@@ -90,10 +92,10 @@ def test_embeddings_of_two_splits_are_ranked_like_those_of_one() -> None:
         )
     ]
     both, apart = rank_pools(found, POOLS), rank_pools(joined(parts), POOLS)
-    by_row = dict(zip([2, 5, 9], both.i2t.tolist(), strict=True))
-    assert apart.i2t.tolist() == [by_row[row] for row in (9, 2, 5)]
-    assert sorted(apart.t2i.tolist()) == sorted(both.t2i.tolist())
-    assert (apart.texts, apart.images) == (both.texts, both.images)
+    by_row = dict(zip([2, 5, 9], both["i2t"].ranks.tolist(), strict=True))
+    assert apart["i2t"].ranks.tolist() == [by_row[row] for row in (9, 2, 5)]
+    assert sorted(apart["t2i"].ranks.tolist()) == sorted(both["t2i"].ranks.tolist())
+    assert [each.pool for each in apart.values()] == [each.pool for each in both.values()]
 
 
 def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) -> None:
@@ -128,9 +130,9 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
         "|lang:en|ci:95,samples=20,seed=0"
     )
     ranked = rank_pools(embeddings(), POOLS)
-    assert content["metrics"]["i2t_recall_5"]["value"] == pytest.approx((ranked.i2t <= 5).mean())
-    assert content["metrics"]["t2i_recall_1"]["value"] == pytest.approx((ranked.t2i <= 1).mean())
-    assert content["metrics"]["t2i_median_rank"]["value"] == np.median(ranked.t2i)
+    assert content["metrics"]["i2t_recall_5"]["value"] == pytest.approx((ranked["i2t"].ranks <= 5).mean())
+    assert content["metrics"]["t2i_recall_1"]["value"] == pytest.approx((ranked["t2i"].ranks <= 1).mean())
+    assert content["metrics"]["t2i_median_rank"]["value"] == np.median(ranked["t2i"].ranks)
     with pytest.raises(UserError, match="candidates of the split 'train'"):
         np.savez(tmp_path / "pools.npz", **POOLS._replace(image_candidates=np.arange(13, dtype="i4"))._asdict())
         run_stage(
@@ -148,3 +150,25 @@ def test_the_protocol_says_where_distractors_come_from() -> None:
     assert origin(found, POOLS, splits, caption_splits) == ["distractors:2captions and 1images of validation"]
     one_language = found._replace(caption_row=found.caption_row[4:], captions=found.captions[4:])
     assert origin(one_language, POOLS, splits, caption_splits) == ["distractors:1captions and 1images of validation"]
+
+
+def test_any_caption_of_the_image_in_the_other_language_is_a_hit() -> None:
+    english = [[1, 0], [0, 1], [1, 0]]  # of the images 0, 1 and 3
+    chinese = [[0.6, 0.8], [1, 0], [0, 1], [1, 0]]  # of the images 0, 0, 1 and 2
+    captions = np.array([*english, *chinese], np.float32)
+    found = Embeddings(captions, captions, np.arange(7), np.arange(7), np.array([0, 1, 3, 0, 0, 1, 2]))
+    spoken = np.array(["en"] * 3 + ["zh"] * 4, object)
+    ranked = dict(rank_languages(found, spoken, ["en", "zh"]))
+    assert ranked.keys() == {"en_to_zh", "zh_to_en"}
+    asked = ranked["en_to_zh"]
+    assert asked.ranks.tolist() == [2, 1]  # of image 0 the second caption is best, and that of image 2 equals it
+    assert asked.image.tolist() == [0, 1]  # image 3 has no caption in the other language
+    assert asked.pool == 4
+
+
+@pytest.mark.parametrize("side", ["query", "candidate"])
+def test_an_embedding_that_is_not_a_number_is_no_hit(side: str) -> None:
+    good, bad = np.eye(3, dtype=np.float32), np.full((3, 3), np.nan, np.float32)
+    queries, candidates = (bad, good) if side == "query" else (good, bad)
+    with pytest.raises(UserError, match=f"3 embeddings are not finite .*{side}"):
+        rank_queries(queries, candidates, np.arange(3), np.arange(3))

@@ -15,8 +15,9 @@ from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
 from vitcapr.metrics.query_bank import corrected
+from vitcapr.metrics.rank_files import measures_of_both
 from vitcapr.metrics.ranks import Truth, rank_matches
-from vitcapr.metrics.retrieval_files import measures_of_both
+from vitcapr.metrics.retrieval_scoring import searched
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.ablate import ablate
 from vitcapr.stages.score_retrieval import score_retrieval
@@ -112,13 +113,6 @@ def test_chance_is_what_random_embeddings_score() -> None:
     for name, measure in retrieval.measures(ranks, truth).items():
         if "recall" in name:
             assert measure.value == pytest.approx(levels[f"{name}_chance"], abs=0.012)
-
-
-def test_variance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieval, "_ROWS", 7)
-    rows = np.random.default_rng(0).normal(3, 2, (50, 4)).astype(np.float32)
-    assert retrieval.variance(rows, "image") == pytest.approx(rows.astype(np.float64).var(axis=0).mean())
-    assert retrieval.variance(np.full((50, 4), 0.1, np.float32), "image") == pytest.approx(0, abs=1e-30)
 
 
 @pytest.fixture
@@ -302,3 +296,18 @@ def test_comparison_of_two_pools_is_refused(folder: Path) -> None:
     RankFile(one.ranks, one.image_row + 1, one.caption_row, one.caption_image).write(folder / "other.npz")
     with pytest.raises(UserError, match="other images or captions"):
         measures_of_both(folder / "embeddings-ranks.npz", folder / "other.npz")
+
+
+def test_what_was_searched_is_read_from_both_kinds_of_protocol() -> None:
+    whole = "pool:1000images,5000captions|captions:5|i2t:any-of-5|ties:pessimistic"
+    assert searched([whole, whole]) == {
+        "i2t": "1,000 images among 5,000 captions",
+        "t2i": "5,000 captions among 1,000 images",
+    }
+    pools = "i2t:1000images of 10000captions,any own caption|t2i:5000captions of 1000images|ties:pessimistic"
+    assert searched([pools]) == {
+        "i2t": "1,000 images among 10,000 captions",
+        "t2i": "5,000 captions among 1,000 images",
+    }
+    assert searched([whole, pools])["i2t"].splitlines() == [searched([one])["i2t"] for one in (whole, pools)]
+    assert searched(["tok:ptb"])["t2i"] == "pool not told"

@@ -1,7 +1,8 @@
-"""Retrieval of held-out queries against candidate pools: the retrieval ranks of the positives of these queries."""
+"""Retrieval of single queries against pools of candidates: held-out pools, and captions in another language."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -10,68 +11,61 @@ from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.pairs import Pools
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.bootstrap import Measure, mean_measure, plain_score, ratio_measure, score_of
+from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
+from vitcapr.metrics.ranks import finite, negatives_before
 from vitcapr.metrics.retrieval import DEPTHS
 
 REMEDY = "run the data stage and embed the split again"
 SPLIT = "test"
 """What queries and their matches are drawn from."""
-_BLOCK = 256
-"""Queries that are scored against all candidates at a time."""
 
-Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True)
-class PoolRanks:
-    """Rank 1 is the best; tied candidates rank before the positive.
-
-    Attributes:
-        i2t: (Q,) of each query image, the rank of its best caption among ``texts`` captions.
-        t2i: (T,) of each query text, the rank of its image among ``images`` images.
-        picture: (T,) the image of each query text, by which texts are resampled.
+class QueryRanks:
+    """Attributes:
+    ranks: (Q,) of each query, the rank of its best match; rank 1 is the best, tied candidates rank before it.
+    image: (Q,) the image of each query, by which queries are resampled.
+    pool: number of candidates.
     """
 
-    i2t: npt.NDArray[np.int32]
-    t2i: npt.NDArray[np.int32]
-    picture: npt.NDArray[np.int64]
-    texts: int
-    images: int
+    ranks: npt.NDArray[np.int64]
+    image: Rows
+    pool: int
 
-    def measures(self) -> dict[str, Measure]:
-        """Recall@K in both directions."""
-        _, place = np.unique(self.picture, return_inverse=True)
+    def scores(self, name: str, samples: int, seed: int) -> dict[str, Score]:
+        """Recall@K with intervals and the median rank, named ``name_...``; as everywhere, n counts images."""
+        _, place = np.unique(self.image, return_inverse=True)
         counts = np.bincount(place)
-        found = {f"i2t_recall_{depth}": mean_measure(self.i2t <= depth) for depth in DEPTHS}
-        hits = {depth: np.bincount(place, weights=self.t2i <= depth) for depth in DEPTHS}
-        return found | {f"t2i_recall_{depth}": ratio_measure(hits[depth], counts) for depth in DEPTHS}
+        scores = {}
+        for depth in DEPTHS:
+            hits = np.bincount(place, weights=self.ranks <= depth)
+            scores[f"{name}_recall_{depth}"] = score_of(ratio_measure(hits, counts), samples, seed)
+        return scores | {f"{name}_median_rank": plain_score(float(np.median(self.ranks)), len(counts))}
 
-    def scores(self, samples: int, seed: int) -> dict[str, Score]:
-        """The measures with their intervals, and the median ranks."""
-        found = {name: score_of(measure, samples, seed) for name, measure in self.measures().items()}
-        found["i2t_median_rank"] = plain_score(float(np.median(self.i2t)), len(self.i2t))
-        # As everywhere, n counts images: here those that the query texts are of.
-        found["t2i_median_rank"] = plain_score(float(np.median(self.t2i)), len(np.unique(self.picture)))
-        return found
-
-    def protocol(self, languages: Sequence[str]) -> list[str]:
-        """The parts of the protocol that a comparison with other results needs."""
-        return [
-            f"i2t:{len(self.i2t)}images of {self.texts}captions,any own caption",
-            f"t2i:{len(self.t2i)}captions of {self.images}images",
-            *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
-        ]
-
-    def shown(self) -> Iterator[str]:
-        """A line for each direction."""
-        for name, ranks, pool in (("i2t", self.i2t, self.texts), ("t2i", self.t2i, self.images)):
-            recalls = " / ".join(f"{100 * float(np.mean(ranks <= depth)):.1f}" for depth in DEPTHS)
-            yield f"{name}: R@1/5/10 {recalls}, {len(ranks):,} queries among {pool:,} candidates"
+    @property
+    def shown(self) -> str:
+        """One line for people."""
+        recalls = " / ".join(f"{100 * float(np.mean(self.ranks <= depth)):.1f}" for depth in DEPTHS)
+        return f"R@1/5/10 {recalls}, {len(self.ranks):,} queries among {self.pool:,} candidates"
 
 
-def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:
-    """Rank the candidates that were embedded for each query that was.
+def rank_queries(
+    queries: npt.ArrayLike, candidates: npt.NDArray[np.float32], query_image: Rows, candidate_image: Rows
+) -> QueryRanks:
+    """Rank the candidates for each query; a candidate of the query's image is a match, and every query has one.
+
+    Raises:
+        UserError: an embedding is not finite.
+    """
+    pool, asked = finite(candidates, "candidate"), finite(queries, "query")
+    before = negatives_before(asked, pool, query_image, candidate_image)
+    return QueryRanks(before[:, 0] + 1, query_image, len(pool))
+
+
+def rank_pools(found: Embeddings, pools: Pools) -> dict[str, QueryRanks]:
+    """The embedded candidates ranked for each embedded query: images first (``i2t``), then texts (``t2i``).
 
     Where captions of one language were embedded, the other queries and candidates are left out.
 
@@ -84,37 +78,45 @@ def rank_pools(found: Embeddings, pools: Pools) -> PoolRanks:
     texts = np.flatnonzero(np.isin(found.caption_row, pools.text_candidates))
     asked = np.flatnonzero(np.isin(found.image_row, pools.image_queries))
     asked = asked[np.isin(asked, found.caption_image[texts])]
-    candidates = np.flatnonzero(np.isin(found.image_row, pools.image_candidates))
+    images = np.flatnonzero(np.isin(found.image_row, pools.image_candidates))
     queries = np.flatnonzero(np.isin(found.caption_row, pools.text_queries))
     owners = found.caption_image[queries]
-    if not len(asked) or not len(queries) or not np.isin(owners, candidates).all():
+    if not len(asked) or not len(queries) or not np.isin(owners, images).all():
         raise UserError("the pools are not of the images and captions that were embedded", remedy=REMEDY)
-    return PoolRanks(
-        rank_candidates(found.images[asked], found.captions[texts], asked, found.caption_image[texts]),
-        rank_candidates(found.captions[queries], found.images[candidates], owners, candidates),
-        owners.astype(np.int64),
-        len(texts),
-        len(candidates),
-    )
+    return {
+        "i2t": rank_queries(found.images[asked], found.captions[texts], asked, found.caption_image[texts]),
+        "t2i": rank_queries(found.captions[queries], found.images[images], owners, images),
+    }
 
 
-def rank_candidates(queries: Floats, candidates: Floats, asked: Rows, offered: Rows) -> npt.NDArray[np.int32]:
-    """(Q,) int32: the rank of each query's best match, tied candidates before it.
+def rank_languages(
+    found: Embeddings, spoken: npt.NDArray[np.object_], languages: Sequence[str]
+) -> Iterator[tuple[str, QueryRanks]]:
+    """Captions retrieve captions of the same image in another language: each pair, by names such as ``en_to_zh``.
+
+    Any caption of the image is a hit. Queries whose image has no caption in the other language are left out, and pairs
+    of languages without a query.
 
     Args:
-        queries: (Q, E); candidates: (C, E). Scores are as in :func:`~vitcapr.metrics.ranks.rank_matches`.
-        asked: (Q,) and offered: (C,) the image of each; a candidate matches a query of the same image. Every query has
-            a match.
+        spoken: (M,) the language of each embedded caption.
     """
-    ranks = np.empty(len(queries), np.int32)
-    exact = candidates.astype(np.float64).T
-    for start in range(0, len(queries), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        scores = (queries[rows].astype(np.float64) @ exact).astype(np.float32)
-        own = asked[rows, None] == offered
-        best = np.where(own, scores, -np.inf).max(axis=1)
-        ranks[rows] = 1 + ((scores >= best[:, None]) & ~own).sum(axis=1)
-    return ranks
+    for asking, answering in permutations(languages, 2):
+        candidates = spoken == answering
+        queries = (spoken == asking) & np.isin(found.caption_image, found.caption_image[candidates])
+        if queries.any():
+            sides = found.captions[queries], found.captions[candidates]
+            owners = found.caption_image[queries], found.caption_image[candidates]
+            yield f"{asking}_to_{answering}", rank_queries(*sides, *owners)
+
+
+def pools_protocol(ranked: dict[str, QueryRanks], languages: Sequence[str]) -> list[str]:
+    """The parts of the protocol that a comparison with other results needs."""
+    i2t, t2i = ranked["i2t"], ranked["t2i"]
+    return [
+        f"i2t:{len(i2t.ranks)}images of {i2t.pool}captions,any own caption",
+        f"t2i:{len(t2i.ranks)}captions of {t2i.pool}images",
+        *("ties:pessimistic", "scores:float32", f"split:{SPLIT}", f"lang:{'+'.join(languages)}"),
+    ]
 
 
 def joined(parts: Sequence[Embeddings]) -> Embeddings:

@@ -11,17 +11,17 @@ is looked at, so that a query's ranks do not depend on the other queries.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings, QueryBankWeight
-from vitcapr.metrics.ranks import Truth, rank_matches
+from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, read_embeddings
+from vitcapr.metrics.ranks import Float32s, Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 
-Float32s = npt.NDArray[np.float32]
 Sums = npt.NDArray[np.float64]
 _BANK_HELD, _ITEMS_HELD = 1024, 8192
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
@@ -81,9 +81,18 @@ class Correction(NamedTuple):
         """See :func:`corrected`."""
         return corrected(found, self.bank, self.weight)
 
-    @property
-    def protocol(self) -> str:
-        return self.weight.protocol
+
+def read_correction(query_bank: Path | None, weight: Path | None) -> Correction | None:
+    """Raises:
+    UserError: one of the files is not given, missing, or does not fit.
+    """
+    if query_bank is None and weight is None:
+        return None
+    if query_bank is None or weight is None:
+        raise UserError(
+            "a query bank needs a weight, and a weight a bank", remedy="give --query-bank and --bank-weight"
+        )
+    return Correction(read_embeddings(query_bank), QueryBankWeight.read(weight))
 
 
 def weigh(

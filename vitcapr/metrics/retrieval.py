@@ -1,19 +1,17 @@
 """Retrieval scores from the retrieval ranks of the positives: recall, ranks, mAP@R and the chance level."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.formats.scores import Ranks
 from vitcapr.metrics.bootstrap import LEVEL, Array, Interval, Measure, mean_measure, ratio, ratio_measure
-from vitcapr.metrics.ranks import Matrix, Truth, rank_matches, read_rows
+from vitcapr.metrics.ranks import Float32s, Truth, rank_matches
 
 DEPTHS = (1, 5, 10)
 FOLD_IMAGES = 1000
 FOLDS = 5
-_ROWS = 4096
-"""Embeddings read at a time for their variance."""
 
 
 def measures(ranks: Ranks, truth: Truth) -> dict[str, Measure]:
@@ -74,9 +72,9 @@ def mean_of_folds(folds: Sequence[Measure]) -> Measure:
     return Measure(statistics, aggregate)
 
 
-def rank_folds(images: Matrix, captions: Matrix, truth: Truth) -> list[tuple[Ranks, Truth]]:
+def rank_folds(images: Float32s, captions: Float32s, truth: Truth) -> list[tuple[Ranks, Truth]]:
     """Ranks within each of the first five thousands of images, in their order; none where there are fewer images."""
-    if images.shape[0] < FOLDS * FOLD_IMAGES:
+    if len(images) < FOLDS * FOLD_IMAGES:
         return []
     folds = []
     for first in range(0, FOLDS * FOLD_IMAGES, FOLD_IMAGES):
@@ -127,21 +125,6 @@ def chance(truth: Truth) -> dict[str, float]:
         levels[f"i2t_recall_{depth}_chance"] = float(np.mean(1 - missed))
         levels[f"t2i_recall_{depth}_chance"] = min(depth / len(counts), 1.0)
     return levels
-
-
-def variance(embeddings: Matrix, what: str) -> float:
-    """The mean over the dimensions of the variance over the rows: 0 if all embeddings are the same.
-
-    Raises:
-        UserError: a row is not finite.
-    """
-
-    def blocks() -> Iterable[Array]:
-        for start in range(0, embeddings.shape[0], _ROWS):
-            yield read_rows(embeddings, start, start + _ROWS, what).astype(np.float64)
-
-    mean = sum(block.sum(axis=0) for block in blocks()) / embeddings.shape[0]
-    return float(sum(np.square(block - mean).sum() for block in blocks()) / np.prod(embeddings.shape))
 
 
 def _by_image(values: npt.ArrayLike, truth: Truth) -> Array:

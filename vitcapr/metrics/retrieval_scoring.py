@@ -1,15 +1,22 @@
-"""Scores the embeddings of a split for retrieval: the scores, the ranks and the protocol."""
+"""Scores the embeddings of a split for retrieval: the scores as a metrics file holds them, the ranks, the protocol."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
+from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.scores import RankFile, Score
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.scores import RankFile, Ranks, Score
 from vitcapr.metrics import retrieval
-from vitcapr.metrics.bootstrap import interval_protocol, plain_score
+from vitcapr.metrics.bootstrap import interval_protocol, plain_score, score_of
 from vitcapr.metrics.query_bank import Correction
 from vitcapr.metrics.ranks import Truth, rank_matches
-from vitcapr.metrics.retrieval_report import pool_protocol, retrieval_scores
+
+Folds = Sequence[tuple[Ranks, Truth]]
 
 
 class ScoredRetrieval(NamedTuple):
@@ -32,7 +39,7 @@ def score_embeddings(
     languages: Sequence[str],
     samples: int,
     seed: int,
-    advance: Callable[[int], None],
+    advance: Callable[[int], None] = lambda _: None,
 ) -> ScoredRetrieval:
     """The scores of all captions for each image and of all images for each caption.
 
@@ -51,22 +58,100 @@ def score_embeddings(
     folds = retrieval.rank_folds(found.images, found.captions, truth)
     scores = retrieval_scores(ranked, truth, folds, samples, seed)
     for side, vectors in (("image", embedded.images), ("caption", embedded.captions)):
-        scores[f"{side}_variance"] = plain_score(retrieval.variance(vectors, side), len(found.images))
+        scores[f"{side}_variance"] = plain_score(float(vectors.var(axis=0, dtype=np.float64).mean()), len(found.images))
     protocol = pool_protocol(truth, split, languages)
-    protocol += [] if correction is None else [correction.protocol]
+    protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(samples, seed)
     ranks = RankFile(ranked, found.image_row, found.caption_row, found.caption_image)
     return ScoredRetrieval(scores, ranks, "|".join(protocol))
 
 
-def shown_recalls(scores: Mapping[str, Score]) -> Iterator[str]:
-    """A line for each direction."""
+def retrieval_scores(ranks: Ranks, truth: Truth, folds: Folds, samples: int, seed: int) -> dict[str, Score]:
+    """All scores of a pool, the chance levels and, with the suffix ``_1k``, the means over the folds."""
+    whole = retrieval.measures(ranks, truth)
+    scores = {name: score_of(measure, samples, seed) for name, measure in whole.items()}
+    scores |= median_scores([(ranks, truth)], "", samples, seed)
+    if folds:
+        each = [retrieval.measures(*fold) for fold in folds]
+        means = {name: retrieval.mean_of_folds([measures[name] for measures in each]) for name in whole}
+        scores |= {f"{name}_1k": score_of(measure, samples, seed) for name, measure in means.items()}
+        scores |= median_scores(folds, "_1k", samples, seed)
+    images = len(truth.captions_each)
+    return scores | {name: plain_score(value, images) for name, value in retrieval.chance(truth).items()}
+
+
+def median_scores(folds: Folds, suffix: str, samples: int, seed: int) -> dict[str, Score]:
+    """The median ranks of both directions, of folds their means, with intervals where samples are drawn."""
+    count = sum(len(ranks.i2t) for ranks, _ in folds)
+    scores = {direction: plain_score(value, count) for direction, value in retrieval.median_ranks(folds).items()}
+    if samples:
+        for direction, bounds in retrieval.median_intervals(folds, samples, seed).items():
+            scores[direction] |= bounds._asdict()
+    return {f"{direction}_median_rank{suffix}": score for direction, score in scores.items()}
+
+
+def recall_lines(scores: Mapping[str, Score]) -> list[str]:
+    """A line for people for each direction."""
+    lines = []
     for direction, query in (("i2t", "image to text"), ("t2i", "text to image")):
-        recalls = " / ".join(f"{100 * _value(scores[f'{direction}_recall_{depth}']):.1f}" for depth in (1, 5, 10))
-        median = _value(scores[f"{direction}_median_rank"])
-        yield f"{query}: R@1/5/10 {recalls}, median rank {median:g}"
+        values = (float(scores[f"{direction}_recall_{depth}"]["value"] or 0) for depth in retrieval.DEPTHS)
+        recalls = " / ".join(f"{100 * value:.1f}" for value in values)
+        lines.append(f"{query}: R@1/5/10 {recalls}, median rank {scores[f'{direction}_median_rank']['value']:g}")
+    return lines
 
 
-def _value(score: Score) -> float:
-    value = score["value"]
-    return float("nan") if value is None else value
+def check_pool(found: Embeddings, data: Manifest, split: str, where: Path) -> list[str]:
+    """The pool is the split: all its captions in the languages that were embedded, and all images that have one.
+
+    Returns:
+        Those languages.
+
+    Raises:
+        UserError: an image or caption of the split is missing, or one of another split is there.
+    """
+    remedy = "embed the split again"
+    table = data.captions_of(split)
+    languages = sorted(table["language"][table["caption_row"].isin(found.caption_row)].unique())
+    table = table[table["language"].isin(languages)]
+    rows = np.unique(table["image_row"])
+    if not np.array_equal(found.image_row, rows):
+        what = f"{len(found.image_row)} images were embedded, not the {len(rows)} of the split '{split}' in their order"
+        raise UserError(what, where=where, remedy=remedy)
+    if not np.array_equal(found.caption_row, table["caption_row"]):
+        what = f"{len(found.caption_row)} captions were embedded, not the {len(table)} of the split '{split}' in order"
+        raise UserError(what, where=where, remedy=remedy)
+    if not np.array_equal(found.image_row[found.caption_image], table["image_row"]):
+        raise UserError("captions are given to images that are not theirs", where=where, remedy=remedy)
+    return languages
+
+
+def pool_protocol(truth: Truth, split: str, languages: Sequence[str]) -> list[str]:
+    """The parts of the protocol that a comparison with other results needs."""
+    images, captions = len(truth.captions_each), len(truth.caption_image)
+    least, most = truth.captions_each.min(), truth.captions_each.max()
+    each = str(least) if least == most else f"{least}-{most}"
+    parts = [f"pool:{images}images,{captions}captions", f"captions:{each}", f"i2t:any-of-{each}"]
+    parts += ["ties:pessimistic", "scores:float32"]
+    if images >= retrieval.FOLDS * retrieval.FOLD_IMAGES:
+        parts.append(f"1k:mean of {retrieval.FOLDS} folds")
+    return [*parts, f"split:{split}", f"lang:{'+'.join(languages)}"]
+
+
+def searched(protocols: Iterable[str]) -> dict[str, str]:
+    """The queries and the pool of each direction, as the protocols of scores say: one line for each pool.
+
+    >>> searched(["pool:9images,45captions|ties:pessimistic"])
+    {'i2t': '9 images among 45 captions', 't2i': '45 captions among 9 images'}
+    """
+    lines: dict[str, dict[str, None]] = {"i2t": {}, "t2i": {}}
+    for protocol in protocols:
+        if whole := re.search(r"pool:(\d+)images,(\d+)captions", protocol):
+            images, captions = whole.groups()
+            pools = {"i2t": (images, captions), "t2i": (captions, images)}
+        else:
+            apart = re.findall(r"(i2t|t2i):(\d+)(?:images|captions) of (\d+)(?:images|captions)", protocol)
+            pools = {direction: (queries, items) for direction, queries, items in apart}
+        for direction, (queries, items) in pools.items():
+            kinds = ("images", "captions") if direction == "i2t" else ("captions", "images")
+            lines[direction][f"{int(queries):,} {kinds[0]} among {int(items):,} {kinds[1]}"] = None
+    return {direction: "\n".join(pools) or "pool not told" for direction, pools in lines.items()}

@@ -32,7 +32,7 @@ def ablate(
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.tables import to_page
-    from vitcapr.metrics.ablation import ablation_numbers
+    from vitcapr.metrics.rank_files import ablation_numbers
     from vitcapr.report.score_tables import ablation_tables
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed

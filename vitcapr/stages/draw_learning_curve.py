@@ -50,7 +50,7 @@ def draw_learning_curve(
     """
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import read_metrics
-    from vitcapr.metrics.retrieval_report import searched
+    from vitcapr.metrics.retrieval_scoring import searched
     from vitcapr.report.figures.learning_curve import learning_curve, trained_on
     from vitcapr.report.figures.style import save_pictures
 

@@ -43,7 +43,7 @@ def draw_recall(
 ) -> None:
     """Draw Recall@1, 5 and 10 of retrievers in both directions, with confidence intervals and chance level."""
     from vitcapr.formats.scores import read_metrics
-    from vitcapr.metrics.retrieval_report import searched
+    from vitcapr.metrics.retrieval_scoring import searched
     from vitcapr.report.figures.recall import by_system, recall_bars
     from vitcapr.report.figures.style import save_pictures
 

@@ -22,7 +22,7 @@ def measure_information(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.bootstrap import plain_score
-    from vitcapr.metrics.retrieval_files import check_pool
+    from vitcapr.metrics.retrieval_scoring import check_pool
     from vitcapr.studies.papers.information import NEIGHBOURS, PROTOCOL, embedding_information
 
     data = read_manifest(manifest)

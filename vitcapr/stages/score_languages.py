@@ -21,8 +21,8 @@ def score_languages(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import Score, write_metrics
-    from vitcapr.metrics.cross_language import pairs_of_languages
-    from vitcapr.metrics.retrieval_files import check_pool
+    from vitcapr.metrics.pools import rank_languages
+    from vitcapr.metrics.retrieval_scoring import check_pool
 
     options = settings.metrics
     data, found = read_manifest(manifest), read_embeddings(embeddings)
@@ -32,7 +32,7 @@ def score_languages(
     spoken = data.captions["language"].to_numpy()[found.caption_row]
     scores: dict[str, Score] = {}
     pools = []
-    for name, ranked in pairs_of_languages(found, spoken, languages):
+    for name, ranked in rank_languages(found, spoken, languages):
         scores |= ranked.scores(name, options.bootstrap_samples, options.bootstrap_seed)
         pools.append(f"{name}:{len(ranked.ranks)}of{ranked.pool}captions")
         report.line(f"score_languages: {name}: {ranked.shown}")

@@ -37,10 +37,11 @@ def score_pools(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import read_pools
-    from vitcapr.formats.scores import write_metrics
+    from vitcapr.formats.scores import Score, write_metrics
     from vitcapr.metrics.bootstrap import interval_protocol
-    from vitcapr.metrics.pools import joined, origin, rank_pools
-    from vitcapr.metrics.retrieval_files import check_pool, read_correction
+    from vitcapr.metrics.pools import joined, origin, pools_protocol, rank_pools
+    from vitcapr.metrics.query_bank import read_correction
+    from vitcapr.metrics.retrieval_scoring import check_pool
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     data, wanted = read_manifest(manifest), read_pools(pools)
@@ -64,21 +65,18 @@ def score_pools(
             )
         found = correction.applied(found)
     ranked = rank_pools(found, wanted)
+    scores: dict[str, Score] = {}
+    for direction, each in ranked.items():
+        scores |= each.scores(direction, samples, seed)
+        report.line(f"score_pools: {direction}: {each.shown}")
+    protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, splits, caption_splits)]
+    protocol += [] if correction is None else [correction.weight.protocol]
     write_metrics(
         metrics,
         dataset=data.dataset,
         split="pools",
         model=model,
         decoding="",
-        metrics=ranked.scores(samples, seed),
-        protocol="|".join(
-            [
-                *ranked.protocol(languages),
-                *origin(found, wanted, splits, caption_splits),
-                *([] if correction is None else [correction.protocol]),
-                *interval_protocol(samples, seed),
-            ]
-        ),
+        metrics=scores,
+        protocol="|".join([*protocol, *interval_protocol(samples, seed)]),
     )
-    for line in ranked.shown():
-        report.line(f"score_pools: {line}")

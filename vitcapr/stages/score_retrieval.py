@@ -33,13 +33,13 @@ def score_retrieval(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
-    from vitcapr.metrics.retrieval_files import check_pool, read_correction
-    from vitcapr.metrics.retrieval_scoring import score_embeddings, shown_recalls
+    from vitcapr.metrics.query_bank import read_correction
+    from vitcapr.metrics.retrieval_scoring import check_pool, recall_lines, score_embeddings
 
     data, found = read_manifest(manifest), read_embeddings(embeddings)
     languages = check_pool(found, data, split, embeddings)
     correction = read_correction(query_bank, bank_weight)
-    with report.track("score_retrieval", len(found.images) * len(found.captions), "scores") as tracker:
+    with report.track("score_retrieval", 2 * len(found.images) * len(found.captions), "scores") as tracker:
         scored = score_embeddings(
             found,
             correction,
@@ -59,5 +59,5 @@ def score_retrieval(
         metrics=scored.scores,
         protocol=scored.protocol,
     )
-    for line in shown_recalls(scored.scores):
+    for line in recall_lines(scored.scores):
         report.line(f"score_retrieval: {line}")

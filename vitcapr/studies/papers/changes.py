@@ -9,7 +9,7 @@ from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
 from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare
 from vitcapr.metrics.labels import COLUMNS, in_groups
-from vitcapr.metrics.retrieval_files import measures_of
+from vitcapr.metrics.rank_files import file_measures
 from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 from vitcapr.studies.papers.numbers import Published
 from vitcapr.studies.papers.side_by_side import (
@@ -147,7 +147,7 @@ def read_ranks(paths: Sequence[Path]) -> Measured:
     Raises:
         UserError: a file is missing or holds no ranks.
     """
-    return {(path.parent.parent.name, path.parent.name): measures_of(RankFile.read(path)) for path in paths}
+    return {(path.parent.parent.name, path.parent.name): file_measures(RankFile.read(path)) for path in paths}
 
 
 def hard_negatives(published: Published, builds: Sequence[BuildRow], measured: Measured) -> Table:

@@ -1,0 +1,59 @@
+"""Scores from ``ranks.npz``: of a retriever, and of models that each lack one part of another."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from vitcapr.errors import UserError
+from vitcapr.formats.scores import RankFile
+from vitcapr.metrics.bootstrap import Measure, compare
+from vitcapr.metrics.ranks import Truth
+from vitcapr.metrics.retrieval import measures
+
+METRICS = ("i2t_recall_1", "i2t_recall_10", "t2i_recall_1", "t2i_recall_10", "rsum")
+_COLUMNS = ["split", "whole", "model", "metric", "of_whole", "of_model", "difference", "low", "high", "p_value"]
+
+
+def file_measures(file: RankFile) -> dict[str, Measure]:
+    return measures(file.ranks, Truth.of(file.caption_image, len(file.image_row)))
+
+
+def measures_of_both(a: Path, b: Path) -> tuple[dict[str, Measure], dict[str, Measure]]:
+    """The scores by image of two retrievers in the same pool.
+
+    Raises:
+        UserError: the files are of different pools.
+    """
+    first, second = RankFile.read(a), RankFile.read(b)
+    for name in ("image_row", "caption_row"):
+        if not np.array_equal(getattr(first, name), getattr(second, name)):
+            raise UserError(f"the ranks are of other images or captions than those of {a}", where=b)
+    return file_measures(first), file_measures(second)
+
+
+def ablation_numbers(
+    files: Mapping[tuple[str, str], Path], pairs: Sequence[tuple[str, str]], samples: int, seed: int
+) -> pd.DataFrame:
+    """``split, whole, model, metric, of_whole, of_model, difference, low, high, p_value``, a row a difference.
+
+    Args:
+        files: ``ranks.npz`` by model and split.
+        pairs: the whole model and the one that lacks something; the difference is of the latter less the former.
+
+    Raises:
+        UserError: a file is missing, or two models were scored on different images or captions.
+    """
+    rows = []
+    for split in dict.fromkeys(split for _, split in files):
+        for whole, model in pairs:
+            for name in (whole, model):
+                if (name, split) not in files:
+                    what = f"there are no ranks of '{name}' on the split '{split}'"
+                    raise UserError(what, remedy="give its ranks.npz")
+            of_whole, of_model = measures_of_both(files[whole, split], files[model, split])
+            for metric in METRICS:
+                tested = compare(of_model[metric], of_whole[metric], samples, seed)
+                rows.append((split, whole, model, metric, of_whole[metric].value, of_model[metric].value, *tested))
+    return pd.DataFrame(rows, columns=_COLUMNS)
