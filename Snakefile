@@ -8,13 +8,13 @@ from snakemake.utils import min_version
 from vitcapr.errors import UserError
 from vitcapr.terminal import show_steps
 from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.targets import run_again
 from vitcapr.pipeline.paths import (
     leave_sigusr1_to_the_stages,
     results_of,
     use_this_python,
 )
-from vitcapr.experiment.names import one_of
-from vitcapr.pipeline.rule import check_rules
+from vitcapr.pipeline.rule import check_rules, one_of
 
 min_version("9.19")
 
@@ -33,7 +33,7 @@ except UserError as error:
 stages = experiment.stages
 use_this_python()
 leave_sigusr1_to_the_stages()
-show_steps(workflow, results_of(workflow) / experiment.selection.name)
+show_steps(workflow, results_of(workflow) / experiment.name)
 
 
 report: "workflow/report/workflow.rst"
@@ -60,17 +60,7 @@ rule all:
     input:
         rules.metrics.input,
         rules.figures.input,
-        f"{experiment.selection.root}/data/croissant.json",
-        f"{experiment.selection.root}/summary.csv",
-        f"{experiment.selection.root}/tables/scores.md",
-        experiment.metrics.comparisons,
-        experiment.metrics.spreads,
-        experiment.metrics.ablations,
-        experiment.metrics.paper_pages,
-        experiment.alignment.files,
-        experiment.pairs.files,
-        experiment.store_reports,
-        experiment.first_page.page,
+        experiment.tables,
 
 
 try:

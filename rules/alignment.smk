@@ -3,9 +3,9 @@
 
 rule align:
     input:
-        features=experiment.alignment.features_of,
-        augmented_views=experiment.alignment.augmented_views_of,
-        text_features=experiment.alignment.text_features_of,
+        features=experiment.features,
+        augmented_views=experiment.augmented_views,
+        text_features=experiment.text_features,
         manifest="results/{experiment}/data/manifest.json",
     output:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",

@@ -4,24 +4,22 @@
 
 
 wildcard_constraints:
-    experiment=experiment.selection.name,
-    backbone=one_of(experiment.selection.backbones),
-    vectors=one_of(experiment.text.word_vectors),
-    captioner=one_of(experiment.selection.trained_captioners),
-    decoding=one_of(
-        experiment.selection.needed_decodings + experiment.selection.rerankings
-    ),
-    reranking=one_of(experiment.selection.rerankings),
-    encoder=one_of(experiment.retrieval.text_encoders),
-    retriever=one_of(experiment.selection.needed_retrievers),
-    tokenizer=one_of(experiment.finetuning.tokenizers),
-    finetuned=one_of(experiment.finetuning.needed),
-    language=one_of(experiment.finetuning.languages),
-    alignment=one_of(experiment.selection.alignments),
+    experiment=experiment.name,
+    backbone=one_of(experiment.backbones),
+    vectors=one_of(experiment.word_vectors),
+    captioner=one_of(experiment.trained_captioners),
+    decoding=one_of(experiment.needed_decodings + experiment.rerankings),
+    reranking=one_of(experiment.rerankings),
+    encoder=one_of(experiment.text_encoders),
+    retriever=one_of(experiment.needed_retrievers),
+    tokenizer=one_of(experiment.tokenizers),
+    finetuned=one_of(experiment.needed_dual_encoders),
+    language=one_of(experiment.languages),
+    alignment=one_of(experiment.alignments),
     loss_curves=one_of(list(experiment.config.run.loss_curves)),
-    scored=one_of(experiment.selection.scored),
-    querybank_scores=one_of(list(experiment.selection.querybank_scores.values())),
-    split=one_of(experiment.selection.needed_splits),
+    scored=one_of(experiment.scored),
+    querybank_scores=one_of(list(experiment.querybank_scores.values())),
+    split=one_of(experiment.needed_splits),
     paper=r"[a-z0-9-]+",
     task=r"\d+",
 
@@ -38,35 +36,35 @@ localrules:
 
 rule features:
     input:
-        experiment.features.sealed,
+        list(map(experiment.sealed, experiment.backbones)),
 
 
 rule captioners:
     input:
         expand(
             "results/{experiment}/captioners/{captioner}/best.safetensors",
-            experiment=experiment.selection.name,
-            captioner=experiment.selection.trained_captioners,
+            experiment=experiment.name,
+            captioner=experiment.trained_captioners,
         ),
 
 
 rule captions:
     input:
-        experiment.captioning.files("captions", "captions.json"),
+        experiment.captions_files,
 
 
 rule retrievers:
     input:
         expand(
             "results/{experiment}/retrievers/{retriever}/best.safetensors",
-            experiment=experiment.selection.name,
-            retriever=experiment.selection.needed_retrievers,
+            experiment=experiment.name,
+            retriever=experiment.needed_retrievers,
         ),
 
 
 rule metrics:
     input:
-        experiment.metrics.files,
+        experiment.metrics,
 
 
 rule figures:

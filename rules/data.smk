@@ -1,7 +1,7 @@
 # The images and captions of any data set -> one manifest.
 
 
-dataset = getattr(stages, experiment.data.stage)
+dataset = getattr(stages, experiment.data_stage)
 
 
 rule data:
@@ -20,7 +20,7 @@ rule data:
         mem_mb=4000,
         runtime=120,
     params:
-        **dataset(sources=experiment.data.files),
+        **dataset(sources=experiment.data_files),
     shell:
         "{params.command} --log {log:q}"
 

@@ -3,7 +3,7 @@
 
 rule decode:
     input:
-        features=experiment.captioning.features_of,
+        features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         captioner=multiext(
@@ -18,7 +18,7 @@ rule decode:
     benchmark:
         "results/{experiment}/benchmarks/decode/{captioner}.{decoding}.{split}.tsv"
     wildcard_constraints:
-        decoding=one_of(experiment.selection.needed_decodings),
+        decoding=one_of(experiment.needed_decodings),
     priority: 20
     conda:
         "../envs/gpu.yaml"
@@ -38,9 +38,9 @@ use rule decode as decode_attentively with:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
     wildcard_constraints:
-        captioner=one_of(experiment.captioning.attentive_captioners),
-        decoding=one_of(experiment.captioning.attentive_decodings),
-        split=one_of(experiment.selection.splits),
+        captioner=one_of(experiment.attentive_captioners),
+        decoding=one_of(experiment.attentive_decodings),
+        split=one_of(experiment.splits),
 
 
 ruleorder: decode_attentively > decode

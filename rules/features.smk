@@ -34,7 +34,7 @@ rule train_backbone:
 rule extract:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=experiment.features.trained_backbone_of,
+        backbone=experiment.trained_backbone,
     output:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
     log:
@@ -52,8 +52,8 @@ rule extract:
     params:
         **stages.extract(
             tasks=experiment.config.features.tasks,
-            stores=experiment.features.stores,
-            sources=experiment.features.files_of,
+            stores=experiment.stores,
+            sources=experiment.backbone_files,
         ),
     shell:
         "{params.command} --log {log:q}"
@@ -61,14 +61,14 @@ rule extract:
 
 rule adopt:
     input:
-        store=experiment.features.adopted_store,
+        store=experiment.adopted_store,
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
     log:
         "results/{experiment}/logs/adopt/{backbone}.log",
     wildcard_constraints:
-        backbone=one_of(experiment.features.adopted),
+        backbone=one_of(experiment.adopted),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -84,13 +84,13 @@ rule adopt:
 rule seal:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        parts=experiment.features.parts_of,
+        parts=experiment.parts,
     output:
         sealed="results/{experiment}/features/{backbone}/manifest.json",
     log:
         "results/{experiment}/logs/seal/{backbone}.log",
     wildcard_constraints:
-        backbone=one_of(experiment.features.extracted),
+        backbone=one_of(experiment.extracted),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -98,7 +98,7 @@ rule seal:
         mem_mb=2000,
         runtime=60,
     params:
-        **stages.seal(stores=experiment.features.stores),
+        **stages.seal(stores=experiment.stores),
     shell:
         "{params.command} --log {log:q}"
 

@@ -4,7 +4,7 @@ for figure in experiment.figure_rules:
 
     rule:
         name:
-            figure.name
+            figure.stage.name
         input:
             **figure.inputs,
         output:

@@ -23,12 +23,12 @@ rule train_tokenizer:
 
 rule finetune:
     input:
-        backbone=experiment.finetuning.trained_backbone_of,
-        pixels=experiment.finetuning.pixels_of,
+        backbone=experiment.trained_backbone,
+        pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=experiment.finetuning.tokenizers_of,
-        tags=experiment.finetuning.tags_of,
-        pairs=experiment.finetuning.pairs_of,
+        tokenizers=experiment.tokenizer_files,
+        tags=experiment.tags,
+        pairs=experiment.pairs,
     output:
         finetuned=multiext(
             "results/{experiment}/finetuned_dual_encoders/{finetuned}/",
@@ -52,9 +52,9 @@ rule finetune:
         runtime=1440,
     params:
         **stages.finetune(
-            source=experiment.finetuning.source_of,
-            tokenizers=experiment.finetuning.names_of_tokenizers,
-            sources=experiment.finetuning.checkpoints,
+            source=experiment.backbone_source,
+            tokenizers=experiment.tokenizer_names,
+            sources=experiment.checkpoints,
         ),
     shell:
         "{params.command} --log {log:q}"
@@ -62,7 +62,7 @@ rule finetune:
 
 rule embed_finetuned:
     input:
-        pixels=experiment.finetuning.pixels_of,
+        pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
         finetuned=multiext(
             "results/{experiment}/finetuned_dual_encoders/{finetuned}/",
@@ -70,8 +70,8 @@ rule embed_finetuned:
             "card.json",
             "readers.json",
         ),
-        tags=experiment.finetuning.tags_of,
-        pairs=experiment.finetuning.pairs_of,
+        tags=experiment.tags,
+        pairs=experiment.pairs,
     output:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
@@ -84,19 +84,19 @@ rule embed_finetuned:
         mem_mb=8000,
         runtime=120,
     params:
-        **stages.embed_finetuned(sources=experiment.finetuning.checkpoints),
+        **stages.embed_finetuned(sources=experiment.checkpoints),
     shell:
         "{params.command} --log {log:q}"
 
 
 rule embed_untrained:
     input:
-        backbone=experiment.finetuning.trained_backbone_of,
-        pixels=experiment.finetuning.pixels_of,
+        backbone=experiment.trained_backbone,
+        pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        tokenizers=experiment.finetuning.tokenizers_of,
-        tags=experiment.finetuning.tags_of,
-        pairs=experiment.finetuning.pairs_of,
+        tokenizers=experiment.tokenizer_files,
+        tags=experiment.tags,
+        pairs=experiment.pairs,
     output:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
@@ -110,9 +110,9 @@ rule embed_untrained:
         runtime=120,
     params:
         **stages.embed_finetuned(
-            source=experiment.finetuning.source_of,
-            tokenizers=experiment.finetuning.names_of_tokenizers,
-            sources=experiment.finetuning.checkpoints,
+            source=experiment.backbone_source,
+            tokenizers=experiment.tokenizer_names,
+            sources=experiment.checkpoints,
         ),
     shell:
         "{params.command} --log {log:q}"

@@ -3,7 +3,7 @@
 
 rule first_page:
     input:
-        **experiment.first_page.inputs,
+        **experiment.page_inputs,
         summary="results/{experiment}/summary.csv",
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -18,10 +18,13 @@ rule first_page:
         runtime=15,
     params:
         **stages.first_page(
-            sources=experiment.first_page.sources,
-            **experiment.first_page.bound(
+            sources=experiment.first_page_files,
+            split=experiment.page_split,
+            language=experiment.config.text.language,
+            command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),
+            **experiment.page_names,
         ),
     shell:
         "{params.command} --log {log:q}"

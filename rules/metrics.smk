@@ -29,7 +29,7 @@ rule score:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        paraphrases=experiment.metrics.paraphrases_of,
+        paraphrases=experiment.paraphrases,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
@@ -47,7 +47,7 @@ rule score:
     params:
         **stages.score(
             model=lambda wildcards: wildcards.captioner,
-            sources=experiment.metrics.instance_files,
+            sources=experiment.instance_files,
         ),
     shell:
         "{params.command} --log {log:q}"
@@ -57,7 +57,7 @@ rule score_similarity:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
-        features=experiment.metrics.clip_features,
+        features=experiment.clip_features,
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/similarity.json",
     log:
@@ -72,7 +72,7 @@ rule score_similarity:
     params:
         **stages.score_similarity(
             model=lambda wildcards: wildcards.captioner,
-            sources=experiment.metrics.encoder_files,
+            sources=experiment.scoring_files,
         ),
     shell:
         "{params.command} --log {log:q}"
@@ -122,7 +122,7 @@ rule check_claims:
 
 rule summary:
     input:
-        metrics=experiment.metrics.files,
+        metrics=experiment.metrics,
     output:
         summary=report(
             "results/{experiment}/summary.csv",
@@ -178,8 +178,8 @@ rule spread:
 
 rule compare:
     input:
-        before=experiment.metrics.before,
-        before_images=experiment.metrics.before_images,
+        before=experiment.compared_scores,
+        before_images=experiment.compared_images,
         after="results/{experiment}/metrics/{captioner}/{decoding}/{split}/metrics.json",
         after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     output:
@@ -206,7 +206,7 @@ rule compare:
 
 rule ablate:
     input:
-        ranks=experiment.metrics.ablated,
+        ranks=experiment.ablated_ranks,
     output:
         numbers="results/{experiment}/tables/ablations.csv",
         table=report(
@@ -231,7 +231,7 @@ rule ablate:
 
 rule measure_information:
     input:
-        before=experiment.finetuning.untrained_of,
+        before=experiment.untrained_embeddings,
         after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -239,10 +239,7 @@ rule measure_information:
     log:
         "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
     wildcard_constraints:
-        embedded=one_of(
-            experiment.selection.retrievers
-            + experiment.selection.finetuned_dual_encoders
-        ),
+        embedded=one_of(experiment.retrievers + experiment.finetuned_dual_encoders),
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -258,9 +255,9 @@ rule measure_information:
 rule paper_tables:
     input:
         summary="results/{experiment}/summary.csv",
-        comparisons=experiment.metrics.comparisons,
-        cards=experiment.metrics.cards,
-        ranks=experiment.metrics.ranks,
+        comparisons=experiment.comparisons,
+        cards=experiment.cards,
+        ranks=experiment.ranks,
     output:
         page=report(
             "results/{experiment}/tables/{paper}/{paper}.md",
@@ -289,6 +286,6 @@ rule paper_tables:
         mem_mb=1000,
         runtime=10,
     params:
-        **stages.paper_tables(sources=experiment.metrics.published),
+        **stages.paper_tables(sources=experiment.published_numbers),
     shell:
         "{params.command} --log {log:q}"

@@ -4,7 +4,7 @@
 rule extract_pixels:
     input:
         manifest="results/{experiment}/data/manifest.json",
-        backbone=experiment.features.trained_backbone_of,
+        backbone=experiment.trained_backbone,
     output:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
     log:
@@ -21,7 +21,7 @@ rule extract_pixels:
         runtime=120,
     params:
         **stages.extract_pixels(
-            stores=experiment.features.stores, sources=experiment.features.files_of
+            stores=experiment.stores, sources=experiment.backbone_files
         ),
     shell:
         "{params.command} --log {log:q}"

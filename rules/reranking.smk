@@ -3,12 +3,12 @@
 
 rule tune_reranking:
     input:
-        captions=experiment.reranking.validation_candidates_of,
-        features=experiment.reranking.features_of,
-        augmented_views=experiment.reranking.augmented_views_of,
+        captions=experiment.validation_candidates,
+        features=experiment.features,
+        augmented_views=experiment.augmented_views,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=experiment.reranking.retriever_of,
+        retriever=experiment.reranking_retriever,
     output:
         weight="results/{experiment}/reranking/{captioner}/{reranking}/weight.json",
     log:
@@ -29,19 +29,19 @@ rule tune_reranking:
 
 rule rerank:
     input:
-        candidates=experiment.reranking.candidates_of,
-        weight=experiment.reranking.weight_of,
-        features=experiment.reranking.features_of,
-        augmented_views=experiment.reranking.augmented_views_of,
+        candidates=experiment.candidates,
+        weight=experiment.reranking_weight,
+        features=experiment.features,
+        augmented_views=experiment.augmented_views,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=experiment.reranking.retriever_of,
+        retriever=experiment.reranking_retriever,
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.reranking.by_retriever),
+        reranking=one_of(experiment.by_retriever),
     priority: 20
     conda:
         "../envs/gpu.yaml"
@@ -58,14 +58,14 @@ rule rerank:
 
 rule rerank_oracle:
     input:
-        candidates=experiment.reranking.candidates_of,
+        candidates=experiment.candidates,
         manifest="results/{experiment}/data/manifest.json",
     output:
         captions="results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
     log:
         "results/{experiment}/logs/rerank/{captioner}.{reranking}.{split}.log",
     wildcard_constraints:
-        reranking=one_of(experiment.reranking.oracles),
+        reranking=one_of(experiment.oracles),
     priority: 20
     conda:
         "../envs/cpu.yaml"

@@ -19,8 +19,8 @@ rule extract_text:
         runtime=240,
     params:
         **stages.extract_text(
-            stores=experiment.features.stores,
-            sources=experiment.retrieval.encoder_files,
+            stores=experiment.stores,
+            sources=experiment.encoder_files,
         ),
     shell:
         "{params.command} --log {log:q}"
@@ -28,13 +28,13 @@ rule extract_text:
 
 rule train_retriever:
     input:
-        features=experiment.retrieval.features_of,
-        augmented_views=experiment.retrieval.augmented_views_of,
-        text_features=experiment.retrieval.text_features_of,
+        features=experiment.features,
+        augmented_views=experiment.augmented_views,
+        text_features=experiment.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=experiment.retrieval.word_vectors_of,
+        word_vectors=experiment.initial_vectors,
     output:
         retriever=multiext(
             "results/{experiment}/retrievers/{retriever}/",
@@ -64,9 +64,9 @@ rule train_retriever:
 
 rule embed:
     input:
-        features=experiment.retrieval.features_of,
-        augmented_views=experiment.retrieval.augmented_views_of,
-        text_features=experiment.retrieval.text_features_of,
+        features=experiment.features,
+        augmented_views=experiment.augmented_views,
+        text_features=experiment.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         retriever=multiext(
@@ -115,9 +115,9 @@ rule weigh_query_bank:
 
 rule score_retrieval:
     input:
-        embeddings=experiment.retrieval.scored_embeddings_of,
-        query_bank=experiment.retrieval.query_bank_of,
-        bank_weight=experiment.retrieval.bank_weight_of,
+        embeddings=experiment.scored_embeddings,
+        query_bank=experiment.query_bank,
+        bank_weight=experiment.bank_weight,
         manifest="results/{experiment}/data/manifest.json",
     output:
         metrics="results/{experiment}/metrics/retrieval/{scored}/{split}/metrics.json",
@@ -138,9 +138,9 @@ rule score_retrieval:
 
 rule score_pools:
     input:
-        embeddings=experiment.retrieval.pooled_embeddings_of,
-        query_bank=experiment.retrieval.query_bank_of,
-        bank_weight=experiment.retrieval.bank_weight_of,
+        embeddings=experiment.pooled_embeddings,
+        query_bank=experiment.query_bank,
+        bank_weight=experiment.bank_weight,
         manifest="results/{experiment}/data/manifest.json",
         pools="results/{experiment}/data/pools.npz",
     output:

@@ -36,6 +36,6 @@ rule word_vectors:
         mem_mb=4000,
         runtime=30,
     params:
-        **stages.word_vectors(sources=experiment.text.files_of),
+        **stages.word_vectors(sources=experiment.word_vectors_file),
     shell:
         "{params.command} --log {log:q}"

@@ -4,12 +4,12 @@
 
 rule train_captioner:
     input:
-        features=experiment.captioning.features_of,
+        features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
         tokens="results/{experiment}/text/tokens.npz",
-        word_vectors=experiment.captioning.word_vectors_of,
-        start=experiment.captioning.start_of,
+        word_vectors=experiment.initial_vectors,
+        start=experiment.start,
     output:
         captioner=multiext(
             "results/{experiment}/captioners/{captioner}/",

@@ -9,7 +9,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.plain import check_plain
 from vitcapr.errors import UserError
-from vitcapr.experiment.configuration import read_yaml
+from vitcapr.experiment.experiment import read_yaml
 
 RATE = "captioners: {a: {backbone: vit, training: {phases: [{epochs: 1, learning_rate: %s}]}}}"
 GRID = "\ngrid: [{captioners: [attention], vary: {seed: [1, 2]}}]"

@@ -28,7 +28,7 @@ from vitcapr.commands.stage import application
 from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.experiment.configuration import read_merged, read_yaml
+from vitcapr.experiment.experiment import read_merged, read_yaml
 from vitcapr.metrics.base import TokenisedCaptions
 from vitcapr.pipeline.stage import find_stage
 

@@ -16,8 +16,7 @@ from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import WordVectorsConfig
 from vitcapr.config.text_encoder import TextEncoderConfig
-from vitcapr.experiment.configuration import read_yaml
-from vitcapr.experiment.experiment import load_experiment
+from vitcapr.experiment.experiment import load_experiment, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))

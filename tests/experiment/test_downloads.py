@@ -10,9 +10,8 @@ from vitcapr.commands.config import files_text
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.experiment.configuration import read_merged
 from vitcapr.experiment.downloads import missing_lines, models_of, read_obtainable
-from vitcapr.experiment.experiment import Experiment
+from vitcapr.experiment.experiment import Experiment, read_merged
 
 REPOSITORY = Path(__file__).parents[2]
 EXPERIMENTS = sorted(path.stem for path in (REPOSITORY / "experiments").glob("*.yaml"))

@@ -14,12 +14,7 @@ EXPERIMENTS = sorted((REPOSITORY / "experiments").glob("*.yaml"))
 
 def invent(experiment: Experiment) -> None:
     """A file or a folder with one file for everything that the experiment reads, below the working folder."""
-    files = experiment.data.files(None)
-    for name in experiment.text.word_vectors:
-        files |= experiment.text.vector_files(name)
-    for name in experiment.retrieval.text_encoders:
-        files |= experiment.retrieval.vector_files(name)
-    for path in files.values():
+    for path in experiment.user_files.values():
         file = path if path.suffix else path / "file"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("made up\n", encoding="utf-8")
@@ -39,7 +34,7 @@ def test_an_experiment_becomes_a_dag(file: Path, fresh: Any, monkeypatch: pytest
     rules = {line.split()[1].rstrip(":") for line in text.splitlines() if line.startswith("rule ")}
     assert {"data", "summary"} <= rules
     assert ("paper_tables" in rules) == (experiment.config.run.paper is not None)
-    assert ("finetune" in rules) == bool(experiment.finetuning.needed)
-    assert ({"align", "draw_alignment"} <= rules) == bool(experiment.selection.alignments)
-    assert ("train_captioner" in rules) == bool(experiment.selection.trained_captioners)
-    assert ("train_retriever" in rules) == bool(experiment.selection.needed_retrievers)
+    assert ("finetune" in rules) == bool(experiment.needed_dual_encoders)
+    assert ({"align", "draw_alignment"} <= rules) == bool(experiment.alignments)
+    assert ("train_captioner" in rules) == bool(experiment.trained_captioners)
+    assert ("train_retriever" in rules) == bool(experiment.needed_retrievers)

@@ -49,7 +49,7 @@ def spread(experiment: Experiment) -> dict[str, Any]:
 
 def test_every_kind_of_model_is_in_the_table_of_seeds(seeds: Experiment) -> None:
     models = spread(seeds)
-    assert seeds.metrics.spreads == ["results/demo/tables/spread.md"]
+    assert seeds.spreads == ["results/demo/tables/spread.md"]
     assert models["words-seed4"] == {"of": "words", "vary": "", "seed": 4}
     assert models["small-seed5"] == {"of": "small", "vary": "", "seed": 5}
     assert "found" not in models
@@ -59,33 +59,33 @@ def test_a_language_is_compared_with_the_same_language_alone(seeds: Experiment) 
     models = spread(seeds)
     assert models["small-seed4-zh"] == {"of": "small", "vary": "zh", "seed": 4}
     assert models["cool-seed4-zh"] == {"of": "cool", "vary": "zh", "seed": 4}
-    assert seeds.selection.system_of("small-seed4-zh") == "small-zh"
-    assert seeds.selection.system_of("found") == "found"
+    assert seeds.system_of("small-seed4-zh") == "small-zh"
+    assert seeds.system_of("found") == "found"
 
 
 def test_scores_with_a_query_bank_are_listed_beside_those_without(seeds: Experiment) -> None:
     each = [f"small-seed{seed}{language}" for seed in (4, 5) for language in ("", "-en", "-zh")]
-    assert seeds.selection.querybank_scores == {f"{name}-query_bank": name for name in [*each, "found"]}
+    assert seeds.querybank_scores == {f"{name}-query_bank": name for name in [*each, "found"]}
     models = spread(seeds)
     assert models["small-seed4-zh-query_bank"] == {"of": "small", "vary": "zh-query_bank", "seed": 4}
-    assert seeds.selection.system_of("small-seed4-query_bank") == "small-query_bank"
+    assert seeds.system_of("small-seed4-query_bank") == "small-query_bank"
     assert "found-query_bank" not in models
-    assert {"train", "validation"} <= set(seeds.selection.needed_splits)
+    assert {"train", "validation"} <= set(seeds.needed_splits)
     asked = type("Wildcards", (), {"scored": "found-query_bank", "split": "test"})
-    assert seeds.retrieval.scored_embeddings_of(asked) == "results/demo/embeddings/found/test/embeddings.npz"
-    assert seeds.retrieval.query_bank_of(asked) == ["results/demo/embeddings/found/train/embeddings.npz"]
-    assert seeds.retrieval.bank_weight_of(asked) == ["results/demo/query_banks/found/weight.json"]
+    assert seeds.scored_embeddings(asked) == "results/demo/embeddings/found/test/embeddings.npz"
+    assert seeds.query_bank(asked) == ["results/demo/embeddings/found/train/embeddings.npz"]
+    assert seeds.bank_weight(asked) == ["results/demo/query_banks/found/weight.json"]
     asked.scored = "found"
-    assert seeds.retrieval.query_bank_of(asked) == []
-    assert seeds.retrieval.bank_weight_of(asked) == []
-    assert "results/demo/metrics/retrieval/found-query_bank/test/metrics.json" in seeds.metrics.files
+    assert seeds.query_bank(asked) == []
+    assert seeds.bank_weight(asked) == []
+    assert "results/demo/metrics/retrieval/found-query_bank/test/metrics.json" in seeds.metrics
 
 
 def test_the_first_seed_is_drawn(seeds: Experiment) -> None:
-    drawn = seeds.selection.representatives(seeds.selection.ranked, "finetuned_dual_encoders", "retrievers")
+    drawn = seeds.representatives(seeds.ranked, "finetuned_dual_encoders", "retrievers")
     each = [f"{name}-seed4{language}" for name in ("small", "cool") for language in ("", "-en", "-zh")]
     assert drawn == ["found", "words-seed4", *each]
-    assert seeds.retrieval.compared == {
+    assert seeds.compared == {
         "en": {"small-seed4": "small-seed4-en", "words-seed4": "words-seed4", "found": "found"},
         "zh": {"small-seed4": "small-seed4-zh"},
     }
@@ -102,6 +102,6 @@ def test_each_is_trained_with_its_own_seed(seeds: Experiment) -> None:
 def test_tags_are_made_where_they_are_wanted() -> None:
     run = {"retrievers": ["found"], "captioners": [], "decodings": []}
     config = {"retrievers": {"found": {"backbone": "vit"}}, "data": {"dataset": "scenes"}}
-    assert Experiment.from_config({**config, "run": run}).pairs.files == []
-    wanted = Experiment.from_config({**config, "run": {**run, "tags": True}}).pairs.files
-    assert wanted == ["results/demo/text/tags/tags.npz"]
+    tags = "results/demo/text/tags/tags.npz"
+    assert tags not in Experiment.from_config({**config, "run": run}).tables
+    assert tags in Experiment.from_config({**config, "run": {**run, "tags": True}}).tables

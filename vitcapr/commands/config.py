@@ -15,9 +15,8 @@ from vitcapr.config.grid import expand_grid
 from vitcapr.config.parameters import parameters_text
 from vitcapr.config.schema import schema_text
 from vitcapr.errors import UserError
-from vitcapr.experiment.configuration import read_merged
 from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
-from vitcapr.experiment.experiment import Experiment, load_experiment
+from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged
 from vitcapr.formats.tables import to_markdown
 from vitcapr.studies.papers.recipe import read_recipe, recipe_table
 
@@ -46,11 +45,10 @@ def check(
     print(f"data: {dataset}, {f'{sizes.total()} images: {listed}' if sizes else 'sampled when it is read'}")
     for line in backbone_lines(experiment, sizes.total()):
         print(line)
-    runs = len(experiment.captioning.files("captions", "captions.json"))
-    selection = experiment.selection
+    runs = len(experiment.captions_files)
     print(
-        f"{selection.name}: {len(selection.backbones)} backbone(s), {len(selection.captioners)} captioner(s), "
-        f"{len(selection.retrievers)} retriever(s), {runs} set(s) of captions"
+        f"{experiment.name}: {len(experiment.backbones)} backbone(s), {len(experiment.captioners)} captioner(s), "
+        f"{len(experiment.retrievers)} retriever(s), {runs} set(s) of captions"
     )
     if trial:
         for line in trial_lines(experiment, sizes):

@@ -33,7 +33,7 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
         return Counter()
     from vitcapr.data.collect import listed_sizes
 
-    stage = find_stage(experiment.data.stage)
+    stage = find_stage(experiment.data_stage)
     assert stage.settings is not None
     settings = stage.settings.from_config(experiment.config, None)
     with importlib.import_module(stage.module).listed(settings) as (_, listing):
@@ -43,12 +43,12 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
 def backbone_lines(experiment: Experiment, images: int) -> Iterator[str]:
     """A line for each backbone: where it is, and how many bytes its features take."""
     config = experiment.config
-    for name in experiment.selection.backbones:
+    for name in experiment.backbones:
         backbone = config.backbones[name]
-        if experiment.features.is_adopted(name):
+        if config.backbones[name].is_adopted:
             yield f"backbone {name}: the feature store {backbone.source}"
             continue
-        if experiment.selection.is_trained(name):
+        if experiment.is_trained(name):
             trained = config.trained_backbone
             values = trained.model_dump(include={"hidden_size", "patch_size"}) | {"image_size": config.data.scenes.size}
             place = f"trained here on the {images} images, {trained.epochs} epochs"
@@ -97,14 +97,14 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
     Raises:
         UserError: the data set is one of pairs, or a backbone is trained by the experiment itself.
     """
-    if experiment.data.stage == "data_pairs":
+    if experiment.data_stage == "data_pairs":
         raise UserError(
             "a trial needs a data set with a limit", where="data.dataset: pairs", remedy="leave out --trial"
         )
-    if experiment.trains_backbone:
+    if experiment.trained("backbones"):
         raise UserError(
             "a trial needs a backbone that is trained already",
-            where=experiment.selection.name,
+            where=experiment.name,
             remedy="leave out --trial, or name a hub id or a folder as the source",
         )
     import torch  # noqa: F401  (the time of this import is no part of a stage)
@@ -116,13 +116,13 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
         folder = Path(name)
         manifest, stores = folder / "data" / "manifest.json", folder / "stores"
         text = {"vocabulary": folder / "words.json", "tokens": folder / "tokens.npz"}
-        seconds = _run(experiment.data.stage, _settings(experiment.data.stage, config), folder=manifest.parent)
+        seconds = _run(experiment.data_stage, _settings(experiment.data_stage, config), folder=manifest.parent)
         _run("vocabulary", _settings("vocabulary", config), manifest=manifest, **text)
         small = Counter(read_manifest(manifest).images["split"].tolist())
         share = sizes.total() / small.total()
         expected = [seconds * share]
         yield f"images read: {_format_minutes(expected[0])}"
-        for backbone in experiment.features.extracted:
+        for backbone in experiment.extracted:
             part, sealed = folder / backbone / "part.json", folder / backbone / "manifest.json"
             source = find_backbone(config.backbones[backbone].source)
             settings = _settings("extract", config, backbone=backbone)
@@ -130,9 +130,9 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
             expected.append(share * _run("extract", settings, manifest=manifest, stores=stores, part=part, **local))
             _run("seal", _settings("seal", config), parts=[part], manifest=manifest, stores=stores, sealed=sealed)
             yield f"features of {backbone}: {_format_minutes(expected[-1])}"
-        for model in experiment.selection.trained_captioners:
+        for model in experiment.trained_captioners:
             backbone = config.captioners[model].backbone
-            if experiment.features.is_adopted(backbone):
+            if config.backbones[backbone].is_adopted:
                 continue
             settings = _settings("train_captioner", config, captioner=model)
             settings["captioner"] |= {"word_vectors": None, "start_from": None}

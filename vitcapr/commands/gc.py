@@ -14,7 +14,7 @@ import typer
 
 from vitcapr.commands.program import typed
 from vitcapr.errors import UserError
-from vitcapr.experiment.configuration import read_yaml
+from vitcapr.experiment.experiment import read_yaml
 from vitcapr.experiment.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.dry_run import dry_run
 from vitcapr.pipeline.records import Run, read_runs

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated
 
 import typer
@@ -40,7 +41,7 @@ def main(
     files = configfile or []
     experiment = load_experiment(*files)
     jobs = parse_jobs(dry_run(files))
-    print("\n".join(describe(experiment.selection.name, jobs, verbose)))
+    print("\n".join(describe(experiment.name, jobs, verbose)))
     for line in extractions(experiment, jobs):
         print(f"  {line}")
 
@@ -87,13 +88,14 @@ def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
     from vitcapr.store.known_rows import KnownRows
 
     config, results = experiment.config, experiment.results
-    if not experiment.selection.is_trained(backbone) and not experiment.features.backbone_files(backbone):
+    job = SimpleNamespace(backbone=backbone)
+    if not experiment.is_trained(backbone) and not experiment.backbone_files(job):
         return None
-    source, settings = experiment.features.source_of(backbone), config.backbones[backbone]
+    source, settings = experiment.backbone_source(job), config.backbones[backbone]
     device, changes = resolve_device(config.features.device), settings.model_dump(exclude={"source"})
     recipe = image_recipe(source, device, name=settings.source, **changes)
     code = code_hash(stage_code("vitcapr.stages.extract", remembered=results / CODE_DIGESTS))
-    digests = read_manifest(Path(experiment.manifest)).images["sha256"].tolist()
+    digests = read_manifest(Path(experiment.root, "data/manifest.json")).images["sha256"].tolist()
     known = KnownRows.none(len(digests), config.features.chunk)
     if config.features.reuse:
         wanted = {**recipe.attributes, "code": code}

@@ -33,17 +33,17 @@ class ScoredModels:
 
     @property
     def captioners(self) -> list[str]:
-        return _unique(self.config.run.captioners)
+        return unique(self.config.run.captioners)
 
     @property
     def retrievers(self) -> list[str]:
         """Those that are shown and scored."""
-        return _unique(self.config.run.retrievers)
+        return unique(self.config.run.retrievers)
 
     @property
     def finetuned_dual_encoders(self) -> list[str]:
         """The fine-tuned dual encoders to embed and score."""
-        return _unique(self.config.run.finetuned_dual_encoders)
+        return unique(self.config.run.finetuned_dual_encoders)
 
     @property
     def matched(self) -> list[str]:
@@ -59,7 +59,7 @@ class ScoredModels:
     @property
     def querybank_scores(self) -> dict[str, str]:
         """The names of the query-bank scores, and for each the name of the model's embeddings."""
-        models = _unique(self.config.run.query_banks)
+        models = unique(self.config.run.query_banks)
         names = [name for model in models for name in self._embedded_as(model)]
         return {f"{name}-{QUERY_BANK}": name for name in names}
 
@@ -74,7 +74,7 @@ class ScoredModels:
         return [
             pair
             for whole, models in self.config.run.ablations.items()
-            for model in _unique(models)
+            for model in unique(models)
             for pair in zip(self._embedded_as(whole), self._embedded_as(model), strict=True)
         ]
 
@@ -133,5 +133,5 @@ class ScoredModels:
         return {f"{finetuned}-{language}": language for language in spoken} if len(spoken) > 1 else {}
 
 
-def _unique(names: Iterable[str]) -> list[str]:
+def unique(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))

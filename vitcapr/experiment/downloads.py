@@ -31,15 +31,14 @@ def read_obtainable() -> list[Obtainable]:
 
 def models_of(experiment: Experiment) -> dict[str, str]:
     """The checkpoints that an experiment starts from, hub ids and names of folders, and the revision of each."""
-    config, selection = experiment.config, experiment.selection
-    names = dict.fromkeys([*selection.backbones, *experiment.finetuning.pixel_backbones])
-    backbones = (config.backbones[name] for name in names if not selection.is_trained(name))
+    config = experiment.config
+    names = dict.fromkeys([*experiment.backbones, *experiment.pixel_backbones])
+    backbones = (config.backbones[name] for name in names if not experiment.is_trained(name))
     models = {backbone.source: backbone.revision for backbone in backbones}
-    scoring = experiment.metrics.encoders if selection.captioners else []
-    for name in [*experiment.retrieval.text_encoders, *scoring]:
-        if not experiment.retrieval.vector_files(name):
+    for name in [*experiment.text_encoders, *(experiment.scoring_encoders if experiment.captioners else [])]:
+        if not experiment.vector_files(name):
             models[config.text_encoders[name].source] = config.text_encoders[name].revision
-    for name in experiment.finetuning.needed:
+    for name in experiment.needed_dual_encoders:
         for tower in config.finetuned_dual_encoders[name].text.values():
             if tower.source is not None:
                 models[tower.source] = tower.revision

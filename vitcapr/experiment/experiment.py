@@ -6,36 +6,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
 from vitcapr.config.plain import check_plain
 from vitcapr.errors import UserError
-from vitcapr.experiment.alignment import AlignmentStages
-from vitcapr.experiment.captioning import CaptioningStages
-from vitcapr.experiment.configuration import read_merged
-from vitcapr.experiment.data import DataStages
-from vitcapr.experiment.features import FeatureStages
 from vitcapr.experiment.figure_rules import FigureRule
-from vitcapr.experiment.finetuning import FinetuningStages
-from vitcapr.experiment.first_page import FirstPageStages
-from vitcapr.experiment.metrics import MetricStages
-from vitcapr.experiment.pairs import PairStages
-from vitcapr.experiment.reranking import RerankingStages
-from vitcapr.experiment.retrieval import RetrievalStages
-from vitcapr.experiment.selection import Selection
-from vitcapr.experiment.text import TextStages
+from vitcapr.experiment.inputs import Inputs
+from vitcapr.experiment.targets import Targets
 from vitcapr.pipeline.paths import RESULTS
 from vitcapr.pipeline.rule import Stages
 from vitcapr.pipeline.stage import each_stage
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """A validated configuration and the file lists of the rules; one attribute for each rule file."""
-
-    config: ExperimentConfig
-    results: Path = RESULTS
+class Experiment(Inputs, Targets):
+    """A validated configuration and the files of its jobs: names and paths, inputs of jobs, targets."""
 
     @classmethod
     def from_config(
@@ -57,99 +45,27 @@ class Experiment:
         """The stages as the rules run them."""
         return Stages(self.config, self.results)
 
-    @property
-    def manifest(self) -> str:
-        """The manifest of the data set."""
-        return f"{self.selection.root}/data/manifest.json"
-
     @cached_property
     def figure_rules(self) -> list[FigureRule]:
         """A rule for every stage that declares a figure."""
         return [FigureRule(stage, stage.figure, self) for stage in each_stage() if stage.figure is not None]
 
-    @cached_property
-    def selection(self) -> Selection:
-        return Selection(self.config)
-
-    @cached_property
-    def data(self) -> DataStages:
-        return DataStages(self.config)
-
-    @cached_property
-    def text(self) -> TextStages:
-        return TextStages(self.selection)
-
-    @cached_property
-    def features(self) -> FeatureStages:
-        return FeatureStages(self.selection, self.results)
-
-    @cached_property
-    def pairs(self) -> PairStages:
-        return PairStages(self.selection)
-
-    @cached_property
-    def captioning(self) -> CaptioningStages:
-        return CaptioningStages(self.selection, self.features, self.text)
-
-    @cached_property
-    def retrieval(self) -> RetrievalStages:
-        return RetrievalStages(self.selection, self.features, self.text)
-
-    @cached_property
-    def alignment(self) -> AlignmentStages:
-        return AlignmentStages(self.selection, self.features)
-
-    @cached_property
-    def reranking(self) -> RerankingStages:
-        return RerankingStages(self.selection, self.features)
-
-    @cached_property
-    def finetuning(self) -> FinetuningStages:
-        return FinetuningStages(self.selection, self.features)
-
-    @cached_property
-    def metrics(self) -> MetricStages:
-        return MetricStages(self.selection, self.captioning, self.retrieval, self.finetuning)
-
-    @cached_property
-    def first_page(self) -> FirstPageStages:
-        return FirstPageStages(self.selection, self.captioning, self.retrieval, self.finetuning, self.trains_backbone)
-
     @property
-    def sealed_stores(self) -> dict[str, str]:
-        """The sealed feature stores of images and captions, by their folders below the experiment's."""
-        folders = [f"features/{name}" for name in self.selection.backbones]
-        folders += [f"text_features/{name}" for name in self.retrieval.text_encoders]
-        return {folder: f"{self.selection.root}/{folder}/manifest.json" for folder in folders}
-
-    @property
-    def store_reports(self) -> list[str]:
-        """The statistics of the stores, if there are any, and the wanted exports of each store."""
-        exports = [
-            f"{self.selection.root}/{folder}/features.{suffix}"
-            for folder in self.sealed_stores
-            for suffix in self.config.features.export
-        ]
-        return [f"{self.selection.root}/tables/feature_statistics.md", *exports] if self.sealed_stores else []
-
-    @property
-    def trains_backbone(self) -> bool:
-        """Whether a wanted model looks through the backbone that the experiment trains."""
-        return any(map(self.selection.is_trained, [*self.selection.backbones, *self.finetuning.pixel_backbones]))
+    def missing_files(self) -> dict[str, Path]:
+        return {key: path for key, path in self.user_files.items() if not path.exists()}
 
     def _check(self) -> None:
         run = self.config.run
-        models = run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves
-        if not (models or run.alignments):
+        if not (run.captioners or run.retrievers or run.finetuned_dual_encoders or run.loss_curves or run.alignments):
             raise UserError(
                 "the experiment names nothing to run",
                 where=self.config.experiment,
                 remedy="name something under captioners, retrievers, alignments or finetuned_dual_encoders",
             )
-        trained = [name for name in self.selection.backbones if self.selection.is_trained(name)]
-        if trained and not self.selection.has_objects:
+        trained = [name for name in self.backbones if self.is_trained(name)]
+        if trained and not self.has_objects:
             raise UserError(
-                f"backbones.{trained[0]} is to be trained here, which needs pictures whose objects are known",
+                f"backbones.{trained[0]} is to be trained here, which needs images whose objects are known",
                 where=f"data.dataset: {self.config.data.dataset}",
                 remedy="name a hub id or a folder as its source",
             )
@@ -167,22 +83,44 @@ class Experiment:
                 remedy="give its path, from here or from the folder that VITCAPR_DATA names",
             )
 
-    @property
-    def user_files(self) -> dict[str, Path]:
-        """The user's files and folders that the experiment is made from, by their keys in the configuration."""
-        files = self.data.files(None)
-        for name in self.text.word_vectors:
-            files |= self.text.vector_files(name)
-        for name in self.retrieval.text_encoders:
-            files |= self.retrieval.vector_files(name)
-        return files | self.metrics.instance_files(None)
-
-    @property
-    def missing_files(self) -> dict[str, Path]:
-        return {key: path for key, path in self.user_files.items() if not path.exists()}
-
 
 def load_experiment(*configfiles: Path) -> Experiment:
     """The experiment of ``configfiles``, merged as Snakemake merges them; without files, that of ``config.yaml``."""
     where = configfiles[-1] if configfiles else "config.yaml"
     return Experiment.from_config(read_merged(*configfiles), where=where)
+
+
+def read_merged(*configfiles: Path) -> dict[str, Any]:
+    """The values of ``configfiles``, each merged over those before it; without files, those of ``config.yaml``."""
+    values: dict[str, Any] = {}
+    for path in configfiles or (Path("config.yaml"),):
+        _merge(values, read_yaml(path))
+    return values
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Raises:
+    UserError: the file is missing or is not a YAML mapping.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UserError("no such configuration file", where=path) from error
+    except UnicodeDecodeError as error:
+        raise UserError("a configuration is text in UTF-8", where=path, remedy="save it in this encoding") from error
+    except (RecursionError, ValueError) as error:
+        raise UserError("a value is nested too deeply or too long", where=path) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"not YAML: {error}", where=path) from error
+    if not isinstance(values, dict):
+        raise UserError("a configuration is a mapping of keys to values", where=path)
+    check_plain(values, path)
+    return values
+
+
+def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
+    for key, value in over.items():
+        if isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = value

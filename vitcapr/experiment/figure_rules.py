@@ -1,14 +1,14 @@
 """The rules of figures: one for every stage that declares a figure."""
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from vitcapr.experiment.names import one_of, unique
+from vitcapr.config.scored import unique
+from vitcapr.experiment.inputs import Inputs
 from vitcapr.pipeline.figure import Figure
-from vitcapr.pipeline.rule import RuleStage
+from vitcapr.pipeline.rule import RuleStage, one_of
 from vitcapr.pipeline.stage import Stage
 
 FIGURES = "results/{experiment}/figures"
@@ -20,11 +20,7 @@ class FigureRule:
 
     stage: Stage
     figure: Figure
-    experiment: Any
-
-    @property
-    def name(self) -> str:
-        return self.stage.name
+    experiment: Inputs
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -54,9 +50,8 @@ class FigureRule:
     @cached_property
     def targets(self) -> list[str]:
         """The files that the experiment asks for."""
-        name = self.experiment.config.experiment
         return [
-            file.format(experiment=name, **wildcards)
+            file.format(experiment=self.experiment.name, **wildcards)
             for wildcards in self.figure.each(self.experiment)
             for file in (*self.pictures, *self.tables.values())
         ]
@@ -64,35 +59,26 @@ class FigureRule:
     @property
     def wildcards(self) -> list[str]:
         """The names of the wildcards, without the experiment's."""
-        files = [*self.figure.files(self.experiment), *self.tables.values()]
-        return [name for name in unique(re.findall(r"{(\w+)}", " ".join(files))) if name != "experiment"]
+        files = " ".join([*self.figure.files(self.experiment), *self.tables.values()])
+        return [name for name in unique(re.findall(r"{(\w+)}", files)) if name != "experiment"]
 
     @property
     def constraints(self) -> dict[str, str]:
         """Which values each wildcard takes."""
-        wanted = list(self.figure.each(self.experiment))
-        return {name: one_of(unique(wildcards[name] for wildcards in wanted)) for name in self.wildcards}
+        each = list(self.figure.each(self.experiment))
+        return {name: one_of(unique(wildcards[name] for wildcards in each)) for name in self.wildcards}
 
     @property
     def log(self) -> str:
-        of_job = ".".join(f"{{{name}}}" for name in self.wildcards)
-        return f"results/{{experiment}}/logs/{self.name}{f'/{of_job}' if of_job else ''}.log"
+        job = ".".join(f"{{{name}}}" for name in self.wildcards)
+        return f"results/{{experiment}}/logs/{self.stage.name}{f'/{job}' if job else ''}.log"
 
     @property
     def params(self) -> dict[str, Any]:
-        sources: dict[str, Any] = {}
-        if self.figure.sources is not None:
-            sources["sources"] = self.figure.sources(self.experiment)
-        bound = self.figure.bound(self.experiment)
-        return RuleStage(self.stage, self.experiment.config, self.experiment.results)(**sources, **bound) | {
-            "caption": self._caption
-        }
+        sources = {} if self.figure.sources is None else {"sources": self.figure.sources(self.experiment)}
+        stage = RuleStage(self.stage, self.experiment.config, self.experiment.results)
+        return {**stage(**sources, **self.figure.bound(self.experiment)), "caption": self.caption}
 
-    @property
-    def _caption(self) -> Callable[..., str]:
-        def caption(wildcards: Any, threads: int) -> str:  # noqa: ARG001
-            """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""
-            named: Mapping[str, str] = {name: getattr(wildcards, name) for name in self.wildcards}
-            return self.figure.caption.format(**named)
-
-        return caption
+    def caption(self, wildcards: Any, threads: int) -> str:  # noqa: ARG002
+        """The parameter ``threads`` keeps a changed caption from triggering a re-run in Snakemake."""
+        return self.figure.caption.format(**{name: getattr(wildcards, name) for name in self.wildcards})

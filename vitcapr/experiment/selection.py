@@ -1,23 +1,30 @@
-"""The definitions of a configuration that an experiment uses, and their paths."""
+"""The definitions of a configuration that an experiment uses: the values of the rules' wildcards, and common paths."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.features import TRAINED
-from vitcapr.config.scored import ScoredModels
-from vitcapr.experiment.names import unique
+from vitcapr.config.scored import RANKED, ScoredModels, unique
 from vitcapr.pipeline.paths import RESULTS
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 """All tuning is on the validation split."""
+PAIRS = "training.pairs"
+"""The setting of a retriever that a learning curve varies."""
 
 
 @dataclass(frozen=True)
 class Selection(ScoredModels):
-    """The values of the rules' wildcards."""
+    """What an experiment uses of its configuration.
+
+    Attributes:
+        results: the folder of all results.
+    """
 
     config: ExperimentConfig
+    results: Path = RESULTS
 
     @property
     def name(self) -> str:
@@ -25,12 +32,26 @@ class Selection(ScoredModels):
 
     @property
     def root(self) -> str:
+        """The folder of the experiment, as the rules write it."""
         return f"{RESULTS}/{self.name}"
 
     @property
-    def trained_captioners(self) -> list[str]:
-        """The captioners of ``run``, each preceded by those that it starts from."""
-        return unique(name for wanted in self.captioners for name in self.config.start_chain(wanted))
+    def splits(self) -> list[str]:
+        return unique(self.config.run.splits)
+
+    @property
+    def pooled_splits(self) -> list[str]:
+        """The split of the queries of pools, and those of their distractors."""
+        return [TEST, *self.config.data.pairs.distractors]
+
+    @property
+    def needed_splits(self) -> list[str]:
+        """The splits of ``run``, and those that tuning, query banks and pools need."""
+        rerankings = (self.config.rerankings[name] for name in self.rerankings)
+        tunes = any(reranking.by == "retriever" and reranking.weight is None for reranking in rerankings)
+        tuned = [VALIDATION] if tunes or self.querybank_scores else []
+        learnt = [TRAIN] if self.querybank_scores else []
+        return unique([*self.splits, *tuned, *learnt, *(self.pooled_splits if self.config.run.pools else [])])
 
     @property
     def decodings(self) -> list[str]:
@@ -40,6 +61,29 @@ class Selection(ScoredModels):
     @property
     def rerankings(self) -> list[str]:
         return unique(self.config.run.rerankings)
+
+    @property
+    def by_retriever(self) -> list[str]:
+        """The rerankings by a retriever."""
+        return [name for name in self.rerankings if self.config.rerankings[name].by == "retriever"]
+
+    @property
+    def oracles(self) -> list[str]:
+        """The rerankings by the references."""
+        return [name for name in self.rerankings if self.config.rerankings[name].by == "oracle"]
+
+    @property
+    def caption_sources(self) -> list[str]:
+        return [*self.decodings, *self.rerankings]
+
+    @property
+    def alignments(self) -> list[str]:
+        return unique(self.config.run.alignments)
+
+    @property
+    def trained_captioners(self) -> list[str]:
+        """The captioners of ``run``, each preceded by those that it starts from."""
+        return unique(name for captioner in self.captioners for name in self.config.start_chain(captioner))
 
     @property
     def needed_decodings(self) -> list[str]:
@@ -53,60 +97,75 @@ class Selection(ScoredModels):
         return unique([*self.retrievers, *(name for name in reranking if name is not None)])
 
     @property
-    def alignments(self) -> list[str]:
-        return unique(self.config.run.alignments)
-
-    def embeddings(self, model: str, split: str) -> str:
-        """The path of a model's embeddings of a split."""
-        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"
-
-    def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
-        """The models to draw: of models that differ only in their seed, the first. The tables list all of them.
-
-        Args:
-            kinds: the sections of the configuration that contain ``names``.
-        """
-        made = self.variants(*kinds)
-        first: dict[str, str] = {}
-        for name in names:
-            first.setdefault(made[name].without("seed") if name in made else name, name)
-        return list(first.values())
-
-    @property
-    def splits(self) -> list[str]:
-        return unique(self.config.run.splits)
-
-    @property
-    def needed_splits(self) -> list[str]:
-        """The splits of ``run``, and those that tuning, query banks and pools need."""
-        rerankings = (self.config.rerankings[name] for name in self.rerankings)
-        tunes = any(reranking.by == "retriever" and reranking.weight is None for reranking in rerankings)
-        tuned = [VALIDATION] if tunes or self.querybank_scores else []
-        learnt = [TRAIN] if self.querybank_scores else []
-        return unique([*self.splits, *tuned, *learnt, *(self.pooled_splits if self.config.run.pools else [])])
-
-    @property
-    def pooled_splits(self) -> list[str]:
-        """The split of the queries of pools, and those of their distractors."""
-        return [TEST, *self.config.data.pairs.distractors]
+    def needed_dual_encoders(self) -> list[str]:
+        """The fine-tuned dual encoders of ``run``, and those whose loss curves are drawn."""
+        return unique([*self.finetuned_dual_encoders, *(n for ns in self.config.run.loss_curves.values() for n in ns)])
 
     @property
     def backbones(self) -> list[str]:
-        """The backbones of all models to train, those of alignments, and that of CLIPScore."""
-        captioners = (self.config.captioners[name].backbone for name in self.trained_captioners)
-        retrievers = (
-            backbone
-            for name in self.needed_retrievers
-            for backbone in (self.config.retrievers[name].backbone, *self.config.retrievers[name].augmented_views)
-        )
-        aligned = (
-            backbone
-            for name in self.alignments
-            for backbone in (self.config.alignments[name].image, *self.config.alignments[name].views)
-        )
+        """The backbones of all models to train on stored features, those of alignments, and that of CLIPScore."""
+        retrievers = [self.config.retrievers[name] for name in self.needed_retrievers]
+        alignments = [self.config.alignments[name] for name in self.alignments]
         clip = self.config.metrics.clip_score
-        scoring = [clip.backbone] if clip and self.captioners else []
-        return unique([*captioners, *retrievers, *aligned, *scoring])
+        return unique(
+            [
+                *(self.config.captioners[name].backbone for name in self.trained_captioners),
+                *(name for model in retrievers for name in (model.backbone, *model.augmented_views)),
+                *(name for model in alignments for name in (model.image, *model.views)),
+                *([clip.backbone] if clip and self.captioners else []),
+            ]
+        )
+
+    @property
+    def pixel_backbones(self) -> list[str]:
+        """The backbones to fine-tune on decoded pixels."""
+        return unique(self.config.finetuned_dual_encoders[name].image.backbone for name in self.needed_dual_encoders)
+
+    @property
+    def adopted(self) -> list[str]:
+        """The backbones whose features are a store that exists."""
+        return [name for name in self.backbones if self.config.backbones[name].is_adopted]
+
+    @property
+    def extracted(self) -> list[str]:
+        return [name for name in self.backbones if not self.config.backbones[name].is_adopted]
+
+    def is_trained(self, backbone: str) -> bool:
+        """Whether the experiment trains this backbone."""
+        return self.config.backbones[backbone].source == TRAINED
+
+    @property
+    def text_encoders(self) -> list[str]:
+        """The text encoders of the retrievers to train and of alignments."""
+        encoders = [self.config.retrievers[name].text.text_encoder for name in self.needed_retrievers]
+        encoders += [self.config.alignments[name].text for name in self.alignments]
+        return unique(name for name in encoders if name is not None)
+
+    @property
+    def scoring_encoders(self) -> list[str]:
+        """The text encoders that score captions."""
+        metrics = self.config.metrics
+        used = (metrics.clip_score, metrics.sentence_similarity, metrics.bert_score)
+        return [each.text_encoder for each in used if each is not None]
+
+    @property
+    def word_vectors(self) -> list[str]:
+        """The word vectors that initialise a model to train."""
+        names = [self.config.captioners[name].word_vectors for name in self.trained_captioners]
+        names += [self.config.retrievers[name].text.initial_vectors for name in self.needed_retrievers]
+        return unique(name for name in names if name is not None)
+
+    @property
+    def tokenizers(self) -> list[str]:
+        models = (self.config.finetuned_dual_encoders[name] for name in self.needed_dual_encoders)
+        names = (tower.tokenizer for model in models for tower in model.text.values())
+        return unique(name for name in names if name is not None)
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages that fine-tuned dual encoders read."""
+        models = (self.config.finetuned_dual_encoders[name] for name in self.finetuned_dual_encoders)
+        return unique(language for model in models for language in model.languages)
 
     @property
     def has_objects(self) -> bool:
@@ -114,9 +173,104 @@ class Selection(ScoredModels):
         return self.config.data.dataset == "scenes"
 
     @property
-    def checks_claims(self) -> bool:
-        """Whether the captions can be checked claim by claim."""
-        return self.has_objects and self.config.text.language == "en"
+    def attentive_captioners(self) -> list[str]:
+        return [name for name in self.captioners if self.config.captioners[name].attends]
 
-    def is_trained(self, backbone: str) -> bool:
-        return self.config.backbones[backbone].source == TRAINED
+    @property
+    def attentive_decodings(self) -> list[str]:
+        """The decodings of ``run`` that store attention."""
+        return [name for name in self.decodings if self.config.decodings[name].attention]
+
+    @property
+    def attention(self) -> list[dict[str, str]]:
+        """The captions with stored attention, as wildcards."""
+        return [
+            {"captioner": captioner, "decoding": decoding, "split": split}
+            for captioner in self.attentive_captioners
+            for decoding in self.attentive_decodings
+            for split in self.splits
+        ]
+
+    def representatives(self, names: Iterable[str], *kinds: str) -> list[str]:
+        """Of models that differ only in their seed, the first. Figures show these; tables list all models.
+
+        Args:
+            kinds: the sections of the configuration that contain ``names``.
+        """
+        variants = self.variants(*kinds)
+        first: dict[str, str] = {}
+        for name in names:
+            first.setdefault(variants[name].without("seed") if name in variants else name, name)
+        return list(first.values())
+
+    def trained(self, section: str) -> list[str]:
+        """The models of a section that the experiment trains; of models that differ only in their seed, the first."""
+        if section == "backbones":
+            return [TRAINED] if any(map(self.is_trained, [*self.backbones, *self.pixel_backbones])) else []
+        names = {
+            "captioners": self.trained_captioners,
+            "retrievers": self.needed_retrievers,
+            "finetuned_dual_encoders": self.needed_dual_encoders,
+        }
+        return self.representatives(names[section], section)
+
+    @property
+    def captions(self) -> dict[str, str]:
+        """The captions of every captioner and decoding or reranking, by name, with the wildcard ``split``."""
+        return self.captions_by(self.caption_sources)
+
+    def captions_by(self, sources: Iterable[str]) -> dict[str, str]:
+        """Like :attr:`captions`, by these decodings and rerankings."""
+        captioners = self.representatives(self.captioners, "captioners")
+        names = [f"{captioner}/{source}" for captioner in captioners for source in sources]
+        return {name: f"{self.root}/captions/{name}/{{split}}/captions.json" for name in names}
+
+    @property
+    def retrievals(self) -> list[dict[str, str]]:
+        """The models and splits whose retrieval is drawn, as wildcards."""
+        models = self.representatives(self.ranked, *RANKED)
+        return [{"retriever": model, "split": split} for model in models for split in self.splits]
+
+    @property
+    def compared(self) -> dict[str, dict[str, str]]:
+        """For each language, the models to draw side by side and the names of their embeddings."""
+        models: dict[str, dict[str, str]] = {}
+        for name in self.representatives(unique(self.config.run.compared), *RANKED):
+            dual_encoder = name in self.finetuned_dual_encoders
+            text = self.config.text
+            languages = self.config.finetuned_dual_encoders[name].languages if dual_encoder else [text.language]
+            for language in languages:
+                models.setdefault(language, {})[name] = f"{name}-{language}" if len(languages) > 1 else name
+        return models
+
+    @property
+    def pair_families(self) -> dict[str, list[str]]:
+        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
+        variants = self.config.variants.get("retrievers", {})
+        varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
+        families: dict[str, list[str]] = {}
+        for name in self.retrievers:
+            family = variants[name].of if name in variants else name
+            if family in varied:
+                families.setdefault(family, []).append(name)
+        return families
+
+    @property
+    def recall_systems(self) -> dict[str, str]:
+        """The names of the scores in the figure of recall, each with its system.
+
+        Models of a learning curve have a figure of their own. They are in this one only if there are no others.
+        """
+        variants = self.config.variants.get("retrievers", {})
+        others = [name for name in self.ranked if name not in variants or PAIRS not in variants[name].vary]
+        banks = {model: name for name, model in self.querybank_scores.items()}
+        names = [each for name in others or self.ranked for each in (name, banks.get(name)) if each is not None]
+        return {name: self.system_of(name) for name in names}
+
+    def sealed(self, backbone: str) -> str:
+        """The sealed image features of a backbone."""
+        return f"{self.root}/features/{backbone}/manifest.json"
+
+    def embeddings(self, model: str, split: str) -> str:
+        """A model's embeddings of a split."""
+        return f"{self.root}/embeddings/{model}/{split}/embeddings.npz"

@@ -60,10 +60,12 @@ HARMLESS = {
     "safetensors": "It reads and writes tensors byte for byte and converts none.",
     "snakemake": "It runs the jobs, and prints what happens.",
     "snakemake_interface_logger_plugins": "It prints what Snakemake does.",
+    "starlette": "It serves pages and answers, which no result holds.",
     "threadpoolctl": "It holds matrix products to one thread; their sums are numpy's.",
     "trackio": "Only vitcapr track uses it, which writes no result.",
     "typer": "It reads command lines.",
     "typing_extensions": "It names the types of a stage's files, which no value depends on.",
+    "uvicorn": "It serves pages and answers, which no result holds.",
     "yaml": "It reads configurations; their values are part of what a result is made from.",
     "zarr": "It reads stores of other programs byte for byte, and checks our own before they are sealed.",
 }

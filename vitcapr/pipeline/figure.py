@@ -3,18 +3,73 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-Experiment = Any
-"""A :class:`vitcapr.experiment.experiment.Experiment`."""
-Wildcards = Mapping[str, str]
+if TYPE_CHECKING:
+    from vitcapr.config.experiment import ExperimentConfig
+
+MANIFEST = "results/{experiment}/data/manifest.json"
+
+
+class Experiment(Protocol):
+    """What the declaration of a figure may ask of an experiment. Paths are those of the rules."""
+
+    @property
+    def config(self) -> "ExperimentConfig": ...
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits that are captioned and scored."""
+
+    @property
+    def captions(self) -> dict[str, str]:
+        """The captions of every system, by its name, with the wildcard ``split``."""
+
+    @property
+    def attention(self) -> list[dict[str, str]]:
+        """The captions with stored attention, as wildcards."""
+
+    @property
+    def retrievals(self) -> list[dict[str, str]]:
+        """The models and splits whose retrieval is drawn, as wildcards."""
+
+    @property
+    def compared(self) -> dict[str, dict[str, str]]:
+        """For each language, the models to draw side by side and the names of their embeddings."""
+
+    @property
+    def recall_systems(self) -> dict[str, str]:
+        """The names of the scores in the figure of recall, each with its system."""
+
+    @property
+    def pair_families(self) -> dict[str, list[str]]:
+        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
+
+    @property
+    def pixel_backbones(self) -> list[str]:
+        """The backbones to fine-tune on decoded pixels."""
+
+    def trained(self, section: str) -> list[str]:
+        """The models of a section that the experiment trains; of models that differ only in their seed, the first."""
+
+    def candidates(self, wildcards: Any) -> str:
+        """The captions that a reranking reorders."""
+
+    def trained_backbone(self, wildcards: Any) -> list[str]:
+        """The files of the backbone of a job, if the experiment trains it."""
+
+    def backbone_source(self, wildcards: Any) -> str:
+        """The hub id or folder of the backbone of a job."""
+
+    def backbone_files(self, wildcards: Any) -> dict[str, Path]:
+        """The folder of the backbone of a job, if the user has it on this machine."""
 
 
 def _nothing(_: Experiment) -> dict[str, Any]:
     return {}
 
 
-def _once(_: Experiment) -> Iterable[Wildcards]:
+def _once(_: Experiment) -> list[dict[str, str]]:
     return [{}]
 
 
@@ -41,7 +96,7 @@ class Figure:
     category: str
     labels: Mapping[str, str]
     subcategory: str | None = None
-    each: Callable[[Experiment], Iterable[Wildcards]] = _once
+    each: Callable[[Experiment], Iterable[Mapping[str, str]]] = _once
     bound: Callable[[Experiment], dict[str, Any]] = _nothing
     sources: Callable[[Experiment], Callable[[Any], Mapping[str, Path]]] | None = None
     tables: Mapping[str, str] = field(default_factory=dict)

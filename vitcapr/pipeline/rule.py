@@ -1,7 +1,8 @@
 """The parameters of a rule from its stage: the command, the fingerprint of its results, and the number of GPUs."""
 
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,11 @@ class Fingerprint:
                 "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
             }
         )
+
+
+def one_of(names: Sequence[str]) -> str:
+    """A wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
+    return "|".join(map(re.escape, names)) if names else "(?!)"
 
 
 def check_rules(rules: Iterable[Any]) -> None:

@@ -12,7 +12,7 @@ from vitcapr.progress import Reporter
     figure=Figure(
         files=lambda _: ["alignments/{alignment}/recall"],
         inputs=lambda _: {"scores": "results/{experiment}/alignments/{alignment}/scores.csv"},
-        each=lambda experiment: [{"alignment": name} for name in experiment.selection.alignments],
+        each=lambda experiment: [{"alignment": name} for name in experiment.config.run.alignments],
         caption="Recall@1 of the alignments {alignment} on the test split over the number of training pairs, on a "
         "logarithmic axis: the mean over the seeds, a standard deviation each way as a band, and every fit as a dot. "
         "With one number of pairs, a row for each alignment.",

@@ -2,7 +2,7 @@
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import AttentionFile, CaptionsFile, FigureFile, ManifestFile, VocabularyFile
-from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -16,13 +16,13 @@ def _numbered(experiment: Experiment) -> list[str]:
 @stage(
     figure=Figure(
         files=_numbered,
-        inputs=lambda experiment: {
+        inputs=lambda _: {
             "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
             "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
             "vocabulary": "results/{experiment}/text/vocabulary.json",
         },
-        each=lambda experiment: experiment.captioning.attended,
+        each=lambda experiment: experiment.attention,
         caption="Where {captioner} looks when it writes a word: the attention over the patches, enlarged to the "
         "size of the image. Brighter is more.",
         category="Attention",

@@ -1,7 +1,7 @@
 """Draw the lengths of captions."""
 
 from vitcapr.formats.kinds import FigureFile, ManifestFile, TokensFile
-from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.figure import MANIFEST, Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -9,9 +9,9 @@ from vitcapr.progress import Reporter
 @stage(
     figure=Figure(
         files=lambda _: ["text/lengths"],
-        inputs=lambda experiment: {
+        inputs=lambda _: {
             "tokens": "results/{experiment}/text/tokens.npz",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         caption="How long the captions of each split are, in words.",
         category="Data",

@@ -2,7 +2,7 @@
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.figure import MANIFEST, Figure
 from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -11,14 +11,14 @@ from vitcapr.progress import Reporter
     figure=Figure(
         files=lambda _: ["captions/{split}/captions"],
         inputs=lambda experiment: {
-            "captions": experiment.captioning.captions_of_split,
-            "manifest": experiment.manifest,
+            "captions": list(experiment.captions.values()),
+            "manifest": MANIFEST,
         },
         bound=lambda experiment: {
-            "captions": experiment.captioning.names_of_captions,
+            "captions": list(experiment.captions),
             "language": experiment.config.text.language,
         },
-        each=lambda experiment: experiment.captioning.captioned_splits,
+        each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.captions],
         caption="Images of the {split} split, chosen at random, with the caption that every model and decoding wrote.",
         category="Captions",
         labels={"figure": "captioned images", "split": "{split}"},

@@ -9,14 +9,16 @@ from vitcapr.progress import Reporter
 
 def _histories(experiment: Experiment) -> dict[str, dict[str, str]]:
     """The histories of the models of each figure, by figure."""
-    selection = experiment.selection
-    retrievers = experiment.retrieval.drawn_retrievers
-    captioners = selection.representatives(selection.trained_captioners, "captioners")
-    backbone = {"trained": f"{selection.root}/backbones/trained/history.csv"} if experiment.trains_backbone else {}
+    names = {
+        ("curves", "captioners"): experiment.trained("captioners"),
+        ("retrievers", "retrievers"): [
+            name for name in experiment.trained("retrievers") if experiment.config.retrievers[name].learns
+        ],
+        ("backbone", "backbones"): experiment.trained("backbones"),
+    }
     return {
-        "curves": {name: f"{selection.root}/captioners/{name}/history.csv" for name in captioners},
-        "retrievers": {name: f"{selection.root}/retrievers/{name}/history.csv" for name in retrievers},
-        "backbone": backbone,
+        figure: {name: f"results/{{experiment}}/{section}/{name}/history.csv" for name in models}
+        for (figure, section), models in names.items()
     }
 
 

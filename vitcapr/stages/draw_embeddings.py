@@ -7,7 +7,7 @@ from vitcapr.config.figures import FigureSettings
 from vitcapr.config.training import Layer
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import EmbeddingsFile, FeaturesFile, FigureFile, ManifestFile, TextFeaturesFile
-from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -22,17 +22,17 @@ class EmbeddingFigureSettings(FigureSettings):
         return cls(figures=config.figures, layer=None if retriever is None else retriever.layer)
 
 
-def _before_training(experiment: Experiment, which: int) -> Callable[..., list[str]]:
-    """The features of the images (0) or captions (1) that a retriever reads, if it reads features of both."""
+def _before_training(experiment: Experiment, folder: str) -> Callable[..., list[str]]:
+    """The features of images or captions that a retriever reads, if it reads features of both."""
 
-    def features(wildcards: Any) -> list[str]:
-        retrieval = experiment.retrieval
-        if wildcards.retriever not in experiment.config.retrievers:
+    def sealed(wildcards: Any) -> list[str]:
+        retriever = experiment.config.retrievers.get(wildcards.retriever)
+        if retriever is None or retriever.text.text_encoder is None:
             return []
-        text = retrieval.text_features_of(wildcards)
-        return [[retrieval.features_of(wildcards)], text][which] if text else []
+        name = retriever.backbone if folder == "features" else retriever.text.text_encoder
+        return [f"results/{wildcards.experiment}/{folder}/{name}/manifest.json"]
 
-    return features
+    return sealed
 
 
 @stage(
@@ -40,11 +40,11 @@ def _before_training(experiment: Experiment, which: int) -> Callable[..., list[s
         files=lambda _: [f"embeddings/{{retriever}}/{{split}}/{name}" for name in ("pca", "tsne", "cosines")],
         inputs=lambda experiment: {
             "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
-            "manifest": experiment.manifest,
-            "image_features": _before_training(experiment, 0),
-            "text_features": _before_training(experiment, 1),
+            "manifest": MANIFEST,
+            "image_features": _before_training(experiment, "features"),
+            "text_features": _before_training(experiment, "text_features"),
         },
-        each=lambda experiment: experiment.retrieval.drawn,
+        each=lambda experiment: experiment.retrievals,
         caption="The space of {retriever} with the images and captions of the {split} split. `pca`: all of them on its "
         "two main directions; where the retriever reads features of both sides, these are shown beside, as they were "
         "before training. `tsne`: the first 300 images, each joined to its first caption by a line. `cosines`: "

@@ -8,22 +8,15 @@ from vitcapr.progress import Reporter
 
 def _trained(experiment: Experiment) -> list[str]:
     """The folders of all trained models, such as ``captioners/plain``."""
-    selection = experiment.selection
-    models = {
-        "captioners": selection.trained_captioners,
-        "retrievers": selection.needed_retrievers,
-        "finetuned_dual_encoders": experiment.finetuning.needed,
-    }
-    return [
-        f"{section}/{name}" for section, names in models.items() for name in selection.representatives(names, section)
-    ]
+    sections = ("captioners", "retrievers", "finetuned_dual_encoders")
+    return [f"{section}/{name}" for section in sections for name in experiment.trained(section)]
 
 
 @stage(
     figure=Figure(
         files=lambda _: ["gpu/gpu"],
         inputs=lambda experiment: {
-            "uses": [f"{experiment.selection.root}/{model}/gpu.csv" for model in _trained(experiment)],
+            "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
         },
         bound=lambda experiment: {"uses": _trained(experiment)},
         each=lambda experiment: [{}] if _trained(experiment) else [],

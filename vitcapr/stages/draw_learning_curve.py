@@ -2,33 +2,33 @@
 
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import CardFile, FigureFile, ManifestFile, MetricsFile
-from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Language, Out, stage
 from vitcapr.progress import Reporter
 
 
 def _trainings(experiment: Experiment) -> list[tuple[str, str]]:
     """The system and the name of every training whose number of pairs varies in a grid."""
-    return [(system, name) for system, names in experiment.retrieval.pair_families.items() for name in names]
+    return [(system, name) for system, names in experiment.pair_families.items() for name in names]
 
 
 @stage(
     figure=Figure(
         files=lambda _: ["learning_curve/{split}/learning_curve"],
         inputs=lambda experiment: {
-            "cards": [f"{experiment.selection.root}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
+            "cards": [f"results/{{experiment}}/retrievers/{name}/card.json" for _, name in _trainings(experiment)],
             "metrics": [
-                f"{experiment.selection.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
                 for _, name in _trainings(experiment)
             ],
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         bound=lambda experiment: {
             "cards": [system for system, _ in _trainings(experiment)],
             "metrics": [system for system, _ in _trainings(experiment)],
             "language": experiment.config.text.language,
         },
-        each=lambda experiment: [{"split": split} for split in experiment.selection.splits if _trainings(experiment)],
+        each=lambda experiment: [{"split": split} for split in experiment.splits if _trainings(experiment)],
         caption="Recall@1 on the {split} split over the number of training pairs, on a logarithmic axis: the mean over "
         "the seeds, a standard deviation each way as a band, and every training as a dot.",
         category="Retrieval",

@@ -11,7 +11,7 @@ from vitcapr.progress import Reporter
         files=lambda _: ["loss_curves/{loss_curves}"],
         inputs=lambda experiment: {
             "histories": lambda wildcards: [
-                f"{experiment.selection.root}/finetuned_dual_encoders/{name}/history.csv"
+                f"results/{wildcards.experiment}/finetuned_dual_encoders/{name}/history.csv"
                 for name in experiment.config.run.loss_curves[wildcards.loss_curves]
             ],
         },

@@ -1,7 +1,7 @@
 """Draw the text lengths of pairs per language, before and after cleaning: figure 8 of Peng 2025."""
 
 from vitcapr.formats.kinds import FigureFile, ManifestFile, PairsFile
-from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.figure import MANIFEST, Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -9,9 +9,9 @@ from vitcapr.progress import Reporter
 @stage(
     figure=Figure(
         files=lambda _: ["pairs/lengths"],
-        inputs=lambda experiment: {
+        inputs=lambda _: {
             "pairs": "results/{experiment}/data/pairs.parquet",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         each=lambda experiment: [{}] if experiment.config.data.dataset == "pairs" else [],
         caption="How long the texts of the pairs are in each language, before and after cleaning: in words, for "

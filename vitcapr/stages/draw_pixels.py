@@ -2,7 +2,7 @@
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import FigureFile, ManifestFile, PixelsFile
-from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -10,18 +10,18 @@ SHOWN = 4
 """Number of pictures in the sheet of augmentations."""
 
 
-def _backbones(experiment: Experiment) -> list[Wildcards]:
+def _backbones(experiment: Experiment) -> list[dict[str, str]]:
     """The backbones that are fine-tuned on decoded pictures of pairs."""
-    names = experiment.finetuning.pixel_backbones if experiment.config.data.dataset == "pairs" else []
+    names = experiment.pixel_backbones if experiment.config.data.dataset == "pairs" else []
     return [{"backbone": name} for name in names]
 
 
 @stage(
     figure=Figure(
         files=lambda _: ["pixels/{backbone}/augmentations", "pixels/{backbone}/encoding"],
-        inputs=lambda experiment: {
+        inputs=lambda _: {
             "pixels": "results/{experiment}/pixels/{backbone}/manifest.json",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         each=_backbones,
         caption="Pictures before they are learnt: each random change on its own, as far as it goes by default, and a "

@@ -2,18 +2,9 @@
 
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import FigureFile, MetricsFile
-from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.figure import Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
-
-
-def _scored(experiment: Experiment) -> list[str]:
-    """The names of the scores: every model, followed by its query-bank scores."""
-    selection = experiment.selection
-    # Models of a learning curve have a figure of their own. They are drawn here only if there are no others.
-    others = [name for name in selection.ranked if not experiment.retrieval.is_on_a_curve(name)]
-    banks = {model: name for name, model in selection.querybank_scores.items()}
-    return [each for name in others or selection.ranked for each in (name, banks.get(name)) if each is not None]
 
 
 @stage(
@@ -21,14 +12,12 @@ def _scored(experiment: Experiment) -> list[str]:
         files=lambda _: ["recall/{split}/recall"],
         inputs=lambda experiment: {
             "metrics": [
-                f"{experiment.selection.root}/metrics/retrieval/{name}/{{split}}/metrics.json"
-                for name in _scored(experiment)
+                f"results/{{experiment}}/metrics/retrieval/{name}/{{split}}/metrics.json"
+                for name in experiment.recall_systems
             ],
         },
-        bound=lambda experiment: {"metrics": [experiment.selection.system_of(name) for name in _scored(experiment)]},
-        each=lambda experiment: [
-            {"split": split} for split in experiment.selection.splits if experiment.selection.ranked
-        ],
+        bound=lambda experiment: {"metrics": list(experiment.recall_systems.values())},
+        each=lambda experiment: [{"split": split} for split in experiment.splits if experiment.recall_systems],
         caption="Recall@1, 5 and 10 of all retrievers on the {split} split, with 95 % intervals; for a retriever that "
         "was trained with several seeds the mean, with a standard deviation over them each way. From image to text, "
         "any of an image's captions is a hit. The dotted line is what a random order gives.",

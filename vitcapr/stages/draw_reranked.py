@@ -2,7 +2,7 @@
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Language, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -10,14 +10,15 @@ TOKENIZER_TIMEOUT = 300.0
 """In seconds."""
 
 
-def _tuned(experiment: Experiment) -> list[Wildcards]:
+def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     """Every reranking except the oracles."""
-    selection = experiment.selection
+    run, rerankings = experiment.config.run, experiment.config.rerankings
     return [
-        {"captioner": captioner, "reranking": reranking, "split": split}
-        for captioner in selection.captioners
-        for reranking in experiment.reranking.by_retriever
-        for split in selection.splits
+        {"captioner": captioner, "reranking": name, "split": split}
+        for captioner in run.captioners
+        for name in run.rerankings
+        for split in experiment.splits
+        if rerankings[name].by == "retriever"
     ]
 
 
@@ -25,12 +26,12 @@ def _tuned(experiment: Experiment) -> list[Wildcards]:
     figure=Figure(
         files=lambda _: ["reranked/{captioner}/{reranking}/{split}/reranked"],
         inputs=lambda experiment: {
-            "before": experiment.reranking.candidates_of,
+            "before": experiment.candidates,
             "after": "results/{experiment}/captions/{captioner}/{reranking}/{split}/captions.json",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         bound=lambda experiment: {"language": experiment.config.text.language},
-        each=_tuned,
+        each=_by_retriever,
         caption="Captions of {captioner} before and after {reranking}: images drawn at random from those whose caption "
         "changed, with the CIDEr of each caption. The words that changed are marked.",
         category="Captions",

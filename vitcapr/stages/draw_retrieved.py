@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
-from vitcapr.pipeline.figure import Figure
+from vitcapr.pipeline.figure import MANIFEST, Figure
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 @stage(
     figure=Figure(
         files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{way}" for way in ("image_to_text", "text_to_image")],
-        inputs=lambda experiment: {
+        inputs=lambda _: {
             "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
             "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
-        each=lambda experiment: experiment.retrieval.drawn,
+        each=lambda experiment: experiment.retrievals,
         caption="Where {retriever} fails on the {split} split, drawn at random from all failures: the wrong match that "
         "came first beside the true one, with cosine and rank. Some wrong matches fit the picture well; the data set "
         "still counts them as wrong.",

@@ -5,7 +5,7 @@ from typing import Any
 from vitcapr.config.features import BackboneConfig
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import AttentionFile, BackboneFolder, CaptionsFile, FigureFile, ManifestFile
-from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
 
@@ -19,12 +19,12 @@ class RolloutSettings(FigureSettings):
         return cls(figures=config.figures, backbone=config.backbones[backbone])
 
 
-def _rolled_out(experiment: Experiment) -> list[Wildcards]:
+def _rolled_out(experiment: Experiment) -> list[dict[str, str]]:
     """The captions with attention whose backbone can be run again and has attention."""
     config = experiment.config
     return [
         wildcards
-        for wildcards in experiment.captioning.attended
+        for wildcards in experiment.attention
         if config.backbones[config.captioners[wildcards["captioner"]].backbone].rolls_out
     ]
 
@@ -35,17 +35,11 @@ def _rolled_out(experiment: Experiment) -> list[Wildcards]:
         inputs=lambda experiment: {
             "captions": "results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
             "attention": "results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
-            "manifest": experiment.manifest,
-            "backbone": lambda wildcards: experiment.features.trained_backbone(
-                experiment.captioning.backbone_of(wildcards)
-            ),
+            "manifest": MANIFEST,
+            "backbone": experiment.trained_backbone,
         },
-        bound=lambda experiment: {
-            "source": lambda wildcards: experiment.features.source_of(experiment.captioning.backbone_of(wildcards)),
-        },
-        sources=lambda experiment: (
-            lambda wildcards: experiment.features.backbone_files(experiment.captioning.backbone_of(wildcards))
-        ),
+        bound=lambda experiment: {"source": experiment.backbone_source},
+        sources=lambda experiment: experiment.backbone_files,
         each=_rolled_out,
         caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
         "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, TableFile
-from vitcapr.pipeline.figure import Experiment, Figure, Wildcards
+from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
@@ -12,13 +12,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def _each(experiment: Experiment) -> list[Wildcards]:
-    selection = experiment.selection
-    return [
-        {"language": language, "split": split}
-        for language in experiment.retrieval.compared
-        for split in selection.splits
-    ]
+def _each(experiment: Experiment) -> list[dict[str, str]]:
+    return [{"language": language, "split": split} for language in experiment.compared for split in experiment.splits]
 
 
 @stage(
@@ -29,13 +24,13 @@ def _each(experiment: Experiment) -> list[Wildcards]:
         tables={"found": "side_by_side/{language}/{split}/found.md"},
         inputs=lambda experiment: {
             "embeddings": lambda wildcards: [
-                experiment.selection.embeddings(name, wildcards.split)
-                for name in experiment.retrieval.compared[wildcards.language].values()
+                f"results/{wildcards.experiment}/embeddings/{name}/{wildcards.split}/embeddings.npz"
+                for name in experiment.compared[wildcards.language].values()
             ],
-            "manifest": experiment.manifest,
+            "manifest": MANIFEST,
         },
         bound=lambda experiment: {
-            "embeddings": lambda wildcards: list(experiment.retrieval.compared[wildcards.language]),
+            "embeddings": lambda wildcards: list(experiment.compared[wildcards.language]),
         },
         each=_each,
         caption="Models beside one another on the {split} split, with captions in the language {language}. "

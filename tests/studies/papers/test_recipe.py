@@ -9,8 +9,7 @@ import pytest
 
 from vitcapr.commands.config import recipe_text
 from vitcapr.errors import UserError
-from vitcapr.experiment.configuration import read_yaml
-from vitcapr.experiment.experiment import load_experiment
+from vitcapr.experiment.experiment import load_experiment, read_yaml
 from vitcapr.studies.papers.recipe import read_recipe, recipe_names, value_at
 
 REPOSITORY = Path(__file__).parents[3]

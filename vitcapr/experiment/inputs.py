@@ -1,0 +1,276 @@
+"""What a job reads, by its wildcards: files of other jobs, and files of the user by their keys in the configuration."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+from vitcapr.config.dataset import DataSettings, find_data
+from vitcapr.config.features import TRAINED
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
+from vitcapr.config.paths import ADOPTED
+from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.retriever import RetrieverConfig
+from vitcapr.config.scored import unique
+from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
+from vitcapr.formats.kinds import BackboneFolder
+from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
+from vitcapr.pipeline.rule import Wildcards
+from vitcapr.pipeline.stage import find_stage
+from vitcapr.report.first_page import TEMPLATE
+from vitcapr.studies.papers.numbers import published_files
+
+
+@dataclass(frozen=True)
+class Inputs(Selection):
+    """The input functions of the rules. A list is empty where a job does not read such a file."""
+
+    # Features
+
+    def backbone(self, wildcards: Wildcards) -> str:
+        """The backbone of a job, or of the model that the job concerns."""
+        if hasattr(wildcards, "backbone"):
+            return str(wildcards.backbone)
+        if hasattr(wildcards, "alignment"):
+            return self.config.alignments[wildcards.alignment].image
+        if hasattr(wildcards, "finetuned"):
+            return self._dual_encoder(wildcards).image.backbone
+        if hasattr(wildcards, "retriever") or hasattr(wildcards, "reranking"):
+            return self._retriever(wildcards).backbone
+        return self.config.captioners[wildcards.captioner].backbone
+
+    def features(self, wildcards: Wildcards) -> str:
+        return self.sealed(self.backbone(wildcards))
+
+    def augmented_views(self, wildcards: Wildcards) -> list[str]:
+        if hasattr(wildcards, "alignment"):
+            return list(map(self.sealed, self.config.alignments[wildcards.alignment].views))
+        return list(map(self.sealed, self._retriever(wildcards).augmented_views))
+
+    def text_features(self, wildcards: Wildcards) -> list[str]:
+        aligned = hasattr(wildcards, "alignment")
+        encoder = (
+            self.config.alignments[wildcards.alignment].text if aligned else self._retriever(wildcards).text.text_encoder
+        )
+        return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
+
+    def parts(self, wildcards: Wildcards) -> list[str]:
+        """The parts of an extraction that several jobs share."""
+        tasks = range(self.config.features.tasks)
+        return [f"{self.root}/features/{wildcards.backbone}/parts/{task}.json" for task in tasks]
+
+    def adopted_store(self, wildcards: Wildcards) -> str:
+        """The sealed manifest of the store that is a backbone's source."""
+        source = self.config.backbones[wildcards.backbone].source
+        return str(find_store(source.removeprefix(ADOPTED), self.results))
+
+    def stores(self, _: Wildcards) -> str:
+        """The folder of all stores."""
+        return str(stores_root(self.results))
+
+    def trained_backbone(self, wildcards: Wildcards) -> list[str]:
+        """The files of the backbone, if the experiment trains it."""
+        trained = self.is_trained(self.backbone(wildcards))
+        return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files] if trained else []
+
+    def backbone_source(self, wildcards: Wildcards) -> str:
+        """A hub id or a folder."""
+        name = self.backbone(wildcards)
+        return f"{self.root}/backbones/{TRAINED}" if self.is_trained(name) else self.config.backbones[name].source
+
+    # Captions
+
+    def initial_vectors(self, wildcards: Wildcards) -> list[str]:
+        """The word vectors that initialise a captioner or a retriever."""
+        if hasattr(wildcards, "captioner"):
+            name = self.config.captioners[wildcards.captioner].word_vectors
+        else:
+            name = self._retriever(wildcards).text.initial_vectors
+        return [] if name is None else [f"{self.root}/text/word_vectors/{name}/vectors.npy"]
+
+    def start(self, wildcards: Wildcards) -> list[str]:
+        """The captioner that training starts from."""
+        name = self.config.captioners[wildcards.captioner].start_from
+        files = ("best.safetensors", "card.json")
+        return [] if name is None else [f"{self.root}/captioners/{name}/{file}" for file in files]
+
+    def candidates(self, wildcards: Wildcards) -> str:
+        """The captions that a reranking reorders."""
+        return self._candidates(wildcards, wildcards.split)
+
+    def validation_candidates(self, wildcards: Wildcards) -> str:
+        return self._candidates(wildcards, VALIDATION)
+
+    def reranking_weight(self, wildcards: Wildcards) -> list[str]:
+        """The weight selected on the validation split; none if it is fixed."""
+        folder = f"{self.root}/reranking/{wildcards.captioner}/{wildcards.reranking}"
+        return [f"{folder}/weight.json"] if self._reranking(wildcards).weight is None else []
+
+    def reranking_retriever(self, wildcards: Wildcards) -> list[str]:
+        folder = f"{self.root}/retrievers/{self._reranking(wildcards).retriever}"
+        return [f"{folder}/best.safetensors", f"{folder}/card.json"]
+
+    def paraphrases(self, wildcards: Wildcards) -> list[str]:
+        """METEOR's paraphrases of the split."""
+        folder = f"{self.root}/text/paraphrases/{wildcards.split}"
+        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in self.config.metrics.metrics else []
+
+    def clip_features(self, _: Wildcards) -> list[str]:
+        """The image features of CLIPScore."""
+        clip = self.config.metrics.clip_score
+        return [] if clip is None else [self.sealed(clip.backbone)]
+
+    def compared_scores(self, wildcards: Wildcards) -> str:
+        """The scores that a comparison starts from."""
+        return f"{self._compared(wildcards)}/metrics.json"
+
+    def compared_images(self, wildcards: Wildcards) -> str:
+        return f"{self._compared(wildcards)}/per_image.parquet"
+
+    # Embeddings
+
+    def scored_embeddings(self, wildcards: Wildcards) -> str:
+        """The embeddings that are scored under a name, with or without a query bank."""
+        return self.embeddings(self._embedded(wildcards), wildcards.split)
+
+    def pooled_embeddings(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of the queries' split and of the splits of distractors."""
+        return [self.embeddings(self._embedded(wildcards), split) for split in self.pooled_splits]
+
+    def query_bank(self, wildcards: Wildcards) -> list[str]:
+        model = self.querybank_scores.get(wildcards.scored)
+        return [] if model is None else [self.embeddings(model, TRAIN)]
+
+    def bank_weight(self, wildcards: Wildcards) -> list[str]:
+        model = self.querybank_scores.get(wildcards.scored)
+        return [] if model is None else [f"{self.root}/query_banks/{model}/weight.json"]
+
+    def untrained_embeddings(self, wildcards: Wildcards) -> list[str]:
+        """The embeddings of a fine-tuned dual encoder before training."""
+        name = wildcards.embedded
+        finetuned = name in self.finetuned_dual_encoders
+        return [self.embeddings(f"untrained/{name}", wildcards.split)] if finetuned else []
+
+    # Fine-tuned dual encoders
+
+    def pixels(self, wildcards: Wildcards) -> str:
+        return f"{self.root}/pixels/{self.backbone(wildcards)}/manifest.json"
+
+    def tokenizer_names(self, wildcards: Wildcards) -> list[str]:
+        towers = self._dual_encoder(wildcards).text.values()
+        return unique(tower.tokenizer for tower in towers if tower.tokenizer is not None)
+
+    def tokenizer_files(self, wildcards: Wildcards) -> list[str]:
+        return [f"{self.root}/tokenizers/{name}/tokenizer.json" for name in self.tokenizer_names(wildcards)]
+
+    def tags(self, wildcards: Wildcards) -> list[str]:
+        """The parts of speech, for a model that adds them."""
+        tagged = any(tower.tags for tower in self._dual_encoder(wildcards).text.values())
+        return [f"{self.root}/text/tags/tags.npz"] if tagged else []
+
+    def pairs(self, wildcards: Wildcards) -> list[str]:
+        """The texts before cleaning, whose punctuation divides captions into segments."""
+        segmented = any(tower.segments for tower in self._dual_encoder(wildcards).text.values())
+        cleaned = self.config.data.dataset == "pairs"
+        return [f"{self.root}/data/pairs.parquet"] if segmented and cleaned else []
+
+    # Files of the user
+
+    @property
+    def data_stage(self) -> str:
+        """The name of the stage that reads the data set."""
+        return f"data_{self.config.data.dataset}"
+
+    def data_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        settings = find_stage(self.data_stage).settings
+        assert settings is not None
+        assert issubclass(settings, DataSettings)
+        return settings.from_config(self.config, wildcards).sources()
+
+    def word_vectors_file(self, wildcards: Wildcards) -> dict[str, Path]:
+        name = wildcards.vectors
+        return {f"word_vectors.{name}.path": find_data(self.config.word_vectors[name].path)}
+
+    def backbone_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folder of a local backbone; empty for a hub id, whose revision is in the settings."""
+        name = self.backbone(wildcards)
+        folder = find_backbone(self.config.backbones[name].source)
+        return {f"backbones.{name}.source": folder} if folder.is_dir() and not self.is_trained(name) else {}
+
+    def checkpoints(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The local folders of the checkpoints that a fine-tuned dual encoder starts from."""
+        folders = self.backbone_files(wildcards)
+        for name, tower in self._dual_encoder(wildcards).text.items():
+            if tower.source is not None and (folder := find_backbone(tower.source)).is_dir():
+                folders[f"finetuned_dual_encoders.{wildcards.finetuned}.text.{name}.source"] = folder
+        return folders
+
+    def encoder_files(self, wildcards: Wildcards) -> dict[str, Path]:
+        """The folder of a local text encoder, or its word-vector file."""
+        return self._encoder_files([wildcards.encoder])
+
+    def scoring_files(self, _: Wildcards) -> dict[str, Path]:
+        """The folders of local text encoders that score captions."""
+        return self._encoder_files(self.scoring_encoders)
+
+    def vector_files(self, encoder: str) -> dict[str, Path]:
+        """The word-vector file of a text encoder of word vectors; empty for others."""
+        config = self.config.text_encoders[encoder]
+        return {f"text_encoders.{encoder}.source": find_data(config.source)} if config.output == "word_vectors" else {}
+
+    def instance_files(self, _: Wildcards) -> dict[str, Path]:
+        """The instance annotations that the metric chair reads."""
+        files = self.config.metrics.located().instances
+        return {f"metrics.instances.{place}": Path(path) for place, path in enumerate(files)}
+
+    def published_numbers(self, wildcards: Wildcards) -> dict[str, Path]:
+        return {path.name: path for path in published_files(wildcards.paper)}
+
+    def first_page_files(self, _: Wildcards) -> dict[str, Path]:
+        """The template, and the files of a paper's numbers."""
+        paper = self.config.run.paper
+        return {path.name: path for path in (TEMPLATE, *(published_files(paper) if paper else ()))}
+
+    @property
+    def user_files(self) -> dict[str, Path]:
+        """The files and folders of the user that must exist before the experiment can run."""
+        files = self.data_files(None)
+        for name in self.word_vectors:
+            files |= self.word_vectors_file(SimpleNamespace(vectors=name))
+        for name in self.text_encoders:
+            files |= self.vector_files(name)
+        return files | self.instance_files(None)
+
+    def _dual_encoder(self, wildcards: Wildcards) -> FinetunedDualEncoderConfig:
+        return self.config.finetuned_dual_encoders[wildcards.finetuned]
+
+    def _reranking(self, wildcards: Wildcards) -> RerankingConfig:
+        return self.config.rerankings[wildcards.reranking]
+
+    def _retriever(self, wildcards: Wildcards) -> RetrieverConfig:
+        """The retriever of a job, or that of its reranking."""
+        if hasattr(wildcards, "retriever"):
+            return self.config.retrievers[wildcards.retriever]
+        return self.config.retrievers[str(self._reranking(wildcards).retriever)]
+
+    def _embedded(self, wildcards: Wildcards) -> str:
+        return self.querybank_scores.get(wildcards.scored, str(wildcards.scored))
+
+    def _candidates(self, wildcards: Wildcards, split: str) -> str:
+        decoding = self._reranking(wildcards).decoding
+        return f"{self.root}/captions/{wildcards.captioner}/{decoding}/{split}/captions.json"
+
+    def _compared(self, wildcards: Wildcards) -> str:
+        captioner, source = wildcards.captioner, wildcards.decoding
+        if source in self.rerankings:
+            source = self.config.rerankings[source].decoding
+        else:
+            captioner = self.config.captioners[captioner].start_from
+        return f"{self.root}/metrics/{captioner}/{source}/{wildcards.split}"
+
+    def _encoder_files(self, names: Iterable[str]) -> dict[str, Path]:
+        files: dict[str, Path] = {}
+        for name in names:
+            folder = find_backbone(self.config.text_encoders[name].source)
+            files |= self.vector_files(name) or ({f"text_encoders.{name}.source": folder} if folder.is_dir() else {})
+        return files

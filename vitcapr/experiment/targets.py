@@ -1,0 +1,173 @@
+"""The files that an experiment asks for, and the lists of them that its tables and its first page read."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vitcapr.config.scored import RANKED, unique
+from vitcapr.experiment.selection import TEST, TRAIN, Selection
+from vitcapr.files import canonical_json
+
+
+@dataclass(frozen=True)
+class Targets(Selection):
+    """The targets of the rules ``all``, ``captions``, ``metrics`` and others, from the values of their wildcards."""
+
+    @property
+    def captions_files(self) -> list[str]:
+        return self._of_captions("captions", "captions.json")
+
+    @property
+    def metrics(self) -> list[str]:
+        """The scores that ``summary.csv`` joins."""
+        root, run = self.root, self.config.run
+        checks_claims = self.has_objects and self.config.text.language == "en"
+        grounded = f"{root}/metrics/{{captioner}}/{{decoding}}/{{split}}/grounding.json"
+        models = [*self.retrievers, *self.finetuned_dual_encoders]
+        polyglots = [
+            name
+            for name in self.finetuned_dual_encoders
+            if len(self.config.finetuned_dual_encoders[name].languages) > 1
+        ]
+        return [
+            *self._of_captions("metrics", "metrics.json"),
+            *(grounded.format(**wildcards) for wildcards in (self.attention if self.has_objects else [])),
+            *(self._of_captions("metrics", "claims.json") if checks_claims else []),
+            *(self._of_captions("metrics", "similarity.json") if self.scoring_encoders else []),
+            *self._of_models("metrics/retrieval", self.ranked, "metrics.json"),
+            *(f"{root}/metrics/retrieval/{name}/pools/metrics.json" for name in (self.scored if run.pools else [])),
+            *self._of_models("metrics/languages", polyglots, "metrics.json"),
+            *self._of_models("metrics/information", models if run.information else [], "metrics.json", without=TRAIN),
+            *self._of_models("metrics/retrieval", self.querybank_scores, "metrics.json"),
+        ]
+
+    @property
+    def ranks(self) -> list[str]:
+        return self._of_models("metrics/retrieval", self.ranked, "ranks.npz")
+
+    @property
+    def ablated_ranks(self) -> list[str]:
+        """The ranks of the models of ablations."""
+        names = unique(name for pair in self.ablations for name in pair)
+        return self._of_models("metrics/retrieval", names, "ranks.npz")
+
+    @property
+    def cards(self) -> list[str]:
+        models = [f"captioners/{name}" for name in self.trained_captioners]
+        models += [f"retrievers/{name}" for name in self.needed_retrievers]
+        return [f"{self.root}/{model}/card.json" for model in models]
+
+    @property
+    def comparisons(self) -> list[str]:
+        """The comparisons: each reranking with its decoding, and each captioner with the one that it starts from."""
+        captioners = self.config.captioners
+        started = [name for name in self.captioners if captioners[name].start_from in self.captioners]
+        pairs = [(captioner, source) for captioner in self.captioners for source in self.rerankings]
+        pairs += [(captioner, source) for captioner in started for source in self.decodings]
+        return [
+            f"{self.root}/comparisons/{captioner}/{source}/{split}/comparison.json"
+            for captioner, source in pairs
+            for split in self.splits
+        ]
+
+    @property
+    def sealed_stores(self) -> dict[str, str]:
+        """The sealed feature stores of images and captions, by their folders below the experiment's."""
+        folders = [f"features/{name}" for name in self.backbones]
+        folders += [f"text_features/{name}" for name in self.text_encoders]
+        return {folder: f"{self.root}/{folder}/manifest.json" for folder in folders}
+
+    @property
+    def spreads(self) -> list[str]:
+        """The table of scores over seeds, where models differ in their seed."""
+        groups = [(model.of, model.vary) for model in self.seeded.values()]
+        return [f"{self.root}/tables/spread.md"] if len(set(groups)) < len(groups) else []
+
+    @property
+    def tables(self) -> list[str]:
+        """Everything but metrics and figures."""
+        root, run, stores = self.root, self.config.run, self.sealed_stores
+        return [
+            *(f"{root}/{file}" for file in ("data/croissant.json", "summary.csv", "tables/scores.md", "index.html")),
+            *self.comparisons,
+            *self.spreads,
+            *([f"{root}/tables/ablations.md"] if run.ablations else []),
+            *([f"{root}/tables/{run.paper}/{run.paper}.md"] if run.paper else []),
+            *(f"{root}/alignments/{name}/tables.md" for name in self.alignments),
+            *([f"{root}/text/tags/tags.npz"] if run.tags else []),
+            *([f"{root}/tables/claims.md"] if self.config.data.dataset == "pairs" else []),
+            *([f"{root}/tables/feature_statistics.md"] if stores else []),
+            *(f"{root}/{folder}/features.{suffix}" for folder in stores for suffix in self.config.features.export),
+        ]
+
+    @property
+    def _page(self) -> dict[str, dict[str, str]]:
+        """The files of the first page by the stage's parameters, each by its name."""
+        root, split = self.root, self.page_split
+        captions = self.captions_by([*self.needed_decodings, *self.rerankings])
+        ranked = self.representatives(self.ranked, *RANKED)
+        trained = {
+            "captioners": self.trained("captioners"),
+            "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].learns],
+            "finetuned_dual_encoders": self.representatives(self.finetuned_dual_encoders, "finetuned_dual_encoders"),
+        }
+        captioners, retrievers, dual_encoders = (
+            {name: f"{root}/{section}/{name}/history.csv" for name in names} for section, names in trained.items()
+        )
+        return {
+            "captions": {name: path.format(split=split) for name, path in captions.items()},
+            "embeddings": {name: self.embeddings(name, split) for name in ranked},
+            "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
+            "captioners": captioners,
+            "retrievers": retrievers,
+            "dual_encoders": dual_encoders,
+        }
+
+    @property
+    def page_split(self) -> str:
+        """The split that the first page shows."""
+        return TEST if TEST in self.splits else self.splits[0]
+
+    @property
+    def page_inputs(self) -> dict[str, list[str]]:
+        """The inputs of the first page, by the stage's parameters."""
+        backbone = [f"{self.root}/backbones/{name}/history.csv" for name in self.trained("backbones")]
+        return {**{option: list(files.values()) for option, files in self._page.items()}, "backbone": backbone}
+
+    @property
+    def page_names(self) -> dict[str, list[str]]:
+        """The names of these files."""
+        return {option: list(files) for option, files in self._page.items()}
+
+    def _of_captions(self, folder: str, file: str) -> list[str]:
+        """``file`` under ``folder`` for every captioner, decoding or reranking, and split."""
+        return [
+            f"{self.root}/{folder}/{captioner}/{source}/{split}/{file}"
+            for captioner in self.captioners
+            for source in self.caption_sources
+            for split in self.splits
+        ]
+
+    def _of_models(self, folder: str, names: Iterable[str], file: str, without: str | None = None) -> list[str]:
+        """``file`` under ``folder`` for every model and split, but for the split ``without``."""
+        splits = [split for split in self.splits if split != without]
+        return [f"{self.root}/{folder}/{name}/{split}/{file}" for name in names for split in splits]
+
+
+def run_again(configfiles: list[Path], changes: Mapping[str, Any]) -> str:
+    """The command that runs an experiment.
+
+    >>> run_again([Path("experiments/bert-vit.yaml")], {"seed": 3})
+    'snakemake --cores all --configfile experiments/bert-vit.yaml --config seed=3'
+    """
+    words = ["snakemake", "--cores", "all"]
+    here = Path.cwd()
+    if configfiles:
+        words.append("--configfile")
+        words += [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in configfiles]
+    if changes:
+        words.append("--config")
+        words += [f"{key}={each if isinstance(each, str) else canonical_json(each)}" for key, each in changes.items()]
+    return shlex.join(words)
