@@ -50,7 +50,9 @@ class Inputs(Selection):
     def text_features(self, wildcards: Wildcards) -> list[str]:
         aligned = hasattr(wildcards, "alignment")
         encoder = (
-            self.config.alignments[wildcards.alignment].text if aligned else self._retriever(wildcards).text.text_encoder
+            self.config.alignments[wildcards.alignment].text
+            if aligned
+            else self._retriever(wildcards).text.text_encoder
         )
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
