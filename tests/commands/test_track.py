@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.commands.track import TrackerName, main, tracked_models
+from vitcapr.commands.track import main, tracked_models
 from vitcapr.errors import UserError
 from vitcapr.formats.model import write_card
 from vitcapr.formats.training import write_history
@@ -52,7 +52,7 @@ def test_tensorboard_reads_them_once(results: Path, tmp_path: Path, capsys: pyte
 def test_a_tracker_that_is_missing_is_one_line(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(UserError, match=r"mlflow is not installed .*pip install 'vitcapr\[mlflow\]'"):
-        main(results, to=TrackerName.mlflow)
+        main(results, to="mlflow")
 
 
 def test_a_folder_without_models(tmp_path: Path) -> None:

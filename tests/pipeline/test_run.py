@@ -231,7 +231,7 @@ def test_gc_takes_what_no_rule_makes_and_no_setting_uses(
     toys.run(0.5)
     Path("results/a/model/notes.txt").write_text("mine")
     Path("config.yaml").write_text("experiment: a\n")
-    monkeypatch.setattr(gc, "wanted_files", lambda _: {"results/a/model/weights"})
+    monkeypatch.setattr(gc, "output_files", lambda _: {"results/a/model/weights"})
     listed = said(capsys, lambda: gc.main())
     assert "a: copy  (" in listed
     assert "results/result_cache/" in listed
@@ -269,7 +269,7 @@ def test_gc_of_a_copied_experiment_deletes_in_the_copy_alone(
     Path("config.yaml").write_text("experiment: a\n")
     Path("copy.yaml").write_text("experiment: copy\n")
     wanted = {"a": {"results/a/model/weights", "results/a/out/copy"}, "copy": {"results/copy/out/copy"}}
-    monkeypatch.setattr(gc, "wanted_files", lambda files: wanted["copy" if files else "a"])
+    monkeypatch.setattr(gc, "output_files", lambda files: wanted["copy" if files else "a"])
     listed = said(capsys, lambda: gc.main(configfile=[Path("copy.yaml")], yes=True))
     assert "copy: train/model" in listed
     assert {line.strip() for line in listed.splitlines() if line.startswith(" " * 12)} == {
@@ -317,7 +317,7 @@ def test_gc_follows_no_link_out_of_its_experiment(
     Path("results/link").symlink_to("a")
     Path("config.yaml").write_text("experiment: link\n")
     before = snapshot(Path("results/a")) | snapshot(Path("model"))
-    monkeypatch.setattr(gc, "wanted_files", lambda _: set())
+    monkeypatch.setattr(gc, "output_files", lambda _: set())
     said(capsys, lambda: gc.main(yes=True))
     assert snapshot(Path("results/a")) | snapshot(Path("model")) == before
     Path("config.yaml").write_text("experiment: a\n")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.feature_import import import_store
 from vitcapr.commands.feature_transfer import pull, push
 from vitcapr.commands.program import Arrays, Sealed
 from vitcapr.errors import UserError
@@ -21,7 +20,11 @@ app = typer.Typer(
 )
 app.command()(push)
 app.command()(pull)
-app.command("import")(import_store)
+
+
+class Rows(StrEnum):
+    images = "images"
+    captions = "captions"
 
 
 class Format(StrEnum):
@@ -40,10 +43,10 @@ def info(sealed: Sealed) -> None:
     with open_features(sealed) as store:
         origin = store.attributes
         rows = [
-            *_of_network(origin),
-            *(_of_images(store) if store.identity == "image_id" else _of_captions(store)),
+            *_network(origin),
+            *_preparation(store, origin),
             (store.identity.removesuffix("_id") + "s", f"{len(store.ids):,}, {store.ids[0]} ... {store.ids[-1]}"),
-            *_of_data(origin.get("terms", {}).get("data")),
+            *_data(origin.get("terms", {}).get("data")),
             *((name, _describe(array)) for name, array in store.items()),
             ("fingerprint", store.fingerprint),
             ("store", str(store.path)),
@@ -134,20 +137,91 @@ def stats(
         print_listing(table)
 
 
-def _of_network(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
+@app.command("import")
+def import_store(
+    source: Annotated[
+        Path, typer.Argument(help="An .h5, .npz or .npy file, a folder of .npy, clip-retrieval's folder, or an LMDB.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option("--data", help="manifest.json of a data set; the rows are put in its order.")
+    ] = None,
+    of: Annotated[Rows, typer.Option("--of", help="What each row describes.")] = Rows.images,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the backbone (default: name of the file).")
+    ] = None,
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="File with the ids of the rows: a JSON list, or one id per line.")
+    ] = None,
+    array: Annotated[
+        list[str] | None, typer.Option("--array", help="Import only this array; repeat the option for several.")
+    ] = None,
+    grid: Annotated[str | None, typer.Option("--grid", help="Rows and columns of patches, such as 14x14.")] = None,
+    stores: Annotated[
+        Path | None, typer.Option("--stores", help="Folder of the stores (default: VITCAPR_STORES or results/stores).")
+    ] = None,
+) -> None:
+    """Convert features of another program into a sealed store."""
+    from vitcapr.formats.manifest import read_manifest
+    from vitcapr.pipeline.paths import stores_root
+    from vitcapr.progress import Reporter
+    from vitcapr.store.foreign_files import open_foreign, read_ids
+    from vitcapr.store.importing import import_features
+
+    identity = "image_id" if of is Rows.images else "caption_id"
+    order = None
+    if data is not None:
+        manifest = read_manifest(data)
+        order = (manifest.images if of is Rows.images else manifest.captions)[identity].tolist()
+    given = read_ids(ids) if ids is not None else None
+    with Reporter() as reporter, open_foreign(source, given, of.value) as foreign:
+        if array is not None:
+            foreign = foreign.only(array)
+        with reporter.track(f"import {source.name}", len(order or foreign.ids), "rows") as tracker:
+            sealed = import_features(
+                foreign,
+                stores or stores_root(),
+                name or source.stem,
+                ids=order,
+                identity=identity,
+                grid=_grid(grid),
+                advance=tracker.advance,
+                say=reporter.line,
+            )
+    typer.echo(f"sealed: {sealed}")
+    typer.echo(f"in an experiment: source: store:{sealed.parent.name}")
+
+
+def _network(origin: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What computed the features; nothing for decoded pixels."""
     if "backbone" not in origin:
         return []
-    stated = origin.get("terms", {}).get("backbone", {}).get("licence")
+    licence = origin.get("terms", {}).get("backbone", {}).get("licence")
     return [
         ("backbone", origin["backbone"] + (f" at {origin['revision']}" if origin["revision"] else "")),
-        ("licence", stated or "not stated"),
+        ("licence", licence or "not stated"),
         ("weights", origin["weights_sha256"] or f"unknown, imported from {origin['imported']['kind']}"),
         ("arithmetic", origin["dtype"]),
     ]
 
 
-def _of_data(terms: Mapping[str, str | None] | None) -> list[tuple[str, str]]:
+def _preparation(store: "FeatureStore", origin: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How images were resized and cut into patches, or the vectors of tokens pooled."""
+    if store.identity == "caption_id":
+        pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
+        pooled = pools.get(origin.get("pool", ""), "the vector compared with an image's")
+        return [("pooling", f"{pooled}, {origin['max_length']} at most" if "pool" in origin else "unknown")]
+    pixels, words = origin.get("preprocessing"), "unknown"
+    if pixels:
+        crop = f", crop {pixels['crop']}" if pixels["crop"] else ""
+        words = f"resize {pixels['resize']} {pixels['interpolation']}{crop}, mean {pixels['mean']}, std {pixels['std']}"
+    return [
+        ("preprocessing", words),
+        ("output", origin.get("output", "hidden")),
+        ("grid", f"{store.grid[0]} x {store.grid[1]}" if store.grid != (0, 0) else "none: tokens have no place"),
+    ]
+
+
+def _data(terms: Mapping[str, str | None] | None) -> list[tuple[str, str]]:
     """Data set, source and licence; nothing for a store that was imported."""
     if terms is None:
         return []
@@ -160,30 +234,6 @@ def _describe(array: "FeatureArray") -> str:
 
     shape = " x ".join(str(axis) for axis in array.shape)
     return f"{shape} {array.dtype}, {format_bytes(array.nbytes)} in {array.chunks} chunks"
-
-
-def _of_images(store: "FeatureStore") -> list[tuple[str, str]]:
-    seen = store.attributes.get("preprocessing")
-    return [
-        ("preprocessing", _preprocessing(seen) if seen else "unknown"),
-        ("output", store.attributes.get("output", "hidden")),
-        ("grid", f"{store.grid[0]} x {store.grid[1]}" if store.grid != (0, 0) else "none: tokens have no place"),
-    ]
-
-
-def _of_captions(store: "FeatureStore") -> list[tuple[str, str]]:
-    if "pool" not in store.attributes:
-        return [("pooling", "unknown")]
-    pools = {"mean": "mean over the tokens", "cls": "the first token", "last": "the last token"}
-    pooled = pools.get(store.attributes["pool"], "the vector compared with an image's")
-    return [("pooling", f"{pooled}, {store.attributes['max_length']} at most")]
-
-
-def _preprocessing(values: dict[str, object]) -> str:
-    parts = [f"resize {values['resize']} {values['interpolation']}"]
-    if values["crop"]:
-        parts.append(f"crop {values['crop']}")
-    return ", ".join([*parts, f"mean {values['mean']}", f"std {values['std']}"])
 
 
 @contextmanager
@@ -201,11 +251,20 @@ def _scheduler(name: str) -> Iterator[None]:
         return
     try:
         from distributed import Client
+
+        client = Client(name, timeout="10s")
     except ImportError as error:
         raise UserError("distributed is not installed", remedy="pip install 'vitcapr[distributed]'") from error
-    try:
-        client = Client(name, timeout="10s")
     except OSError as error:
         raise UserError("no scheduler answers there", where=name) from error
     with client:
         yield
+
+
+def _grid(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    rows, cross, columns = text.partition("x")
+    if not (cross and rows.isdigit() and columns.isdigit()):
+        raise UserError(f"--grid {text} is not ROWSxCOLUMNS", remedy="for instance --grid 14x14")
+    return int(rows), int(columns)

@@ -1,9 +1,9 @@
 """List and delete results that no present configuration uses."""
 
-import pwd
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -58,12 +58,13 @@ def main(
     """List results that no experiment needs any more, with size and author; --yes deletes them."""
     if not results.is_dir():
         raise UserError("no such folder", where=results, remedy="name the folder of all results with --results")
-    found = list(leftovers(results, configurations(configfile or [])))
-    for item in found:
+    doomed = []
+    for item in leftovers(results, configurations(configfile or [])):
         print(f"{format_bytes(item.size):>10}  {item.what}  ({item.origin}){f'  {item.kept}' if item.kept else ''}")
         for path in item.paths:
             print(f"{'':10}    {path}")
-    doomed = [item for item in found if not item.kept]
+        if not item.kept:
+            doomed.append(item)
     total = format_bytes(sum(item.size for item in doomed))
     if not doomed:
         print(f"everything in {results} is in use")
@@ -76,11 +77,7 @@ def main(
 
 
 def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]:
-    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores.
-
-    Args:
-        files: the configuration files of each experiment in addition to config.yaml.
-    """
+    """Results of definitions that are no longer in use, unused entries of the result cache, and unused stores."""
     alive: list[Run] = []
     for experiment in recorded_experiments(results):
         runs = read_runs(experiment)
@@ -88,10 +85,10 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
             alive += runs
             print(f"{experiment}: its configuration is not known and it is left alone; name it with --configfile")
             continue
-        left = orphans(experiment, runs, wanted_files(files[experiment.name]))
+        left = orphans(experiment, runs, output_files(files[experiment.name]))
         for orphan in left:
             name, origin = f"{experiment.name}: {orphan.run.name}", made_by(orphan.run.made)
-            yield Leftover(orphan.size, name, origin, orphan.delete, paths=orphan.files)
+            yield Leftover(orphan.size, name, origin, orphan.delete, orphan.files)
         gone = {orphan.run.path for orphan in left}
         alive += [run for run in runs if run.path not in gone]
     cache = result_cache_of(results)
@@ -99,14 +96,9 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
         path = entry.path
         yield Leftover(entry.size - entry.shared, str(path), made_by(entry.run), partial(shutil.rmtree, path))
     for store in unused_stores(results):
-        path = store.path
-        yield Leftover(
-            store.size,
-            f"{path}, {store.chunks} chunks",
-            _owner(path),
-            partial(shutil.rmtree, path),
-            kept="written within the last hour, left alone" if store.recent else "",
-        )
+        path, kept = store.path, "written within the last hour, left alone" if store.recent else ""
+        what = f"{path}, {store.chunks} chunks"
+        yield Leftover(store.size, what, _owner(path), partial(shutil.rmtree, path), kept=kept)
 
 
 def configurations(given: list[Path]) -> dict[str, list[Path]]:
@@ -119,23 +111,17 @@ def configurations(given: list[Path]) -> dict[str, list[Path]]:
     return known
 
 
-def wanted_files(configfiles: list[Path]) -> set[str]:
-    """Every file that the rules make for an experiment.
-
-    Raises:
-        UserError: Snakemake refuses its configuration.
-    """
-    said = dry_run(configfiles, "--forceall")
-    lines = re.findall(r"^    output: (.*)$", said, flags=re.MULTILINE)
+def output_files(configfiles: list[Path]) -> set[str]:
+    """Every file that the rules make for an experiment."""
+    lines = re.findall(r"^    output: (.*)$", dry_run(configfiles, "--forceall"), flags=re.MULTILINE)
     return {path for line in lines for path in line.split(", ")}
 
 
 def _owner(path: Path) -> str:
     status = path.stat()
-    try:
-        name = pwd.getpwuid(status.st_uid).pw_name
-    except KeyError:
-        name = str(status.st_uid)
+    name = str(status.st_uid)
+    with suppress(KeyError):
+        name = path.owner()
     return f"{name}, {datetime.fromtimestamp(status.st_mtime, UTC):%Y-%m-%d}"
 
 

@@ -72,13 +72,7 @@ def extractions(experiment: Experiment, jobs: list[PlannedJob]) -> list[str]:
 
 
 def images_to_extract(experiment: Experiment, backbone: str) -> str | None:
-    """``100 of 600 images to extract``; None if the backbone is not in a local folder.
-
-    The manifest of the data set has to be up to date.
-
-    Raises:
-        UserError: the manifest or the backbone is damaged.
-    """
+    """``100 of 600 images to extract``; None if the backbone is not in a local folder. It reads the manifest."""
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
@@ -107,10 +101,10 @@ def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> 
     if not jobs:
         return [f"{experiment}: everything is up to date"]
     width = max(len(job.name) for job in jobs)
-    stale = [(job, job.causes) for job in jobs]
+    stale = {job.name: job.causes for job in jobs}
     lines = [f"{experiment}: {len(jobs)} jobs to run", ""]
-    lines += [f"  {job.name:{width}}  {'; '.join(causes)}" for job, causes in stale if causes]
-    following = [job.name for job, causes in stale if not causes]
+    lines += [f"  {name:{width}}  {'; '.join(causes)}" for name, causes in stale.items() if causes]
+    following = [name for name, causes in stale.items() if not causes]
     if following and verbose:
         lines += ["", "and because of these:", *(f"  {name}" for name in following)]
     elif following:
@@ -118,27 +112,25 @@ def describe(experiment: str, jobs: list[PlannedJob], verbose: bool = False) -> 
     return lines
 
 
+_CAUSES = {
+    "Missing output files": "not computed yet",
+    "Incomplete output files": "was interrupted",
+    "Updated input files": "newer input",
+    "Set of input files has changed": "it reads other files than before",
+    "Software environment definition has changed": "its environment changed",
+    "Code has changed": "its rule changed",
+    "Forced": "forced",
+}
+"""What Snakemake says, in our words."""
+
+
 def _causes(reason: str) -> Iterator[str]:
-    if "Missing output files" in reason:
-        yield "not computed yet"
-    if "Incomplete output files" in reason:
-        yield "was interrupted"
-    if "Updated input files" in reason:
-        yield f"newer input: {_after(reason, 'Updated input files: ')}"
-    if "Set of input files has changed" in reason:
-        yield "it reads other files than before"
-    if "Software environment definition has changed" in reason:
-        yield "its environment changed"
-    if "Code has changed" in reason:
-        yield "its rule changed"
+    for snakemakes, ours in _CAUSES.items():
+        if snakemakes in reason:
+            files = reason.partition(f"{snakemakes}: ")[2].partition(";")[0].strip()
+            yield f"{ours}: {files}" if ours == "newer input" else ours
     if "Params have changed" in reason:
         yield from _changes(reason)
-    if "Forced" in reason:
-        yield "forced"
-
-
-def _after(reason: str, marker: str) -> str:
-    return reason.partition(marker)[2].partition(";")[0].strip()
 
 
 def _changes(reason: str) -> Iterator[str]:

@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,12 +17,6 @@ from vitcapr.formats.training import read_history
 from vitcapr.pipeline.changes import leaves
 
 HISTORY = "history.csv"
-
-
-class TrackerName(StrEnum):
-    tensorboard = "tensorboard"
-    mlflow = "mlflow"
-    trackio = "trackio"
 
 
 @dataclass(frozen=True)
@@ -42,10 +35,18 @@ class TrackedModel:
     curves: dict[int, dict[str, float]]
     scores: dict[str, float]
 
+    def numbers(self) -> Iterator[tuple[int, dict[str, float]]]:
+        """The numbers of each epoch, and with the last one again the scores."""
+        yield from self.curves.items()
+        if self.scores:
+            yield max(self.curves), {f"score/{key}": value for key, value in self.scores.items()}
+
 
 def main(
     results: Annotated[Path, typer.Argument(help="The folder of an experiment: results/NAME.")],
-    to: Annotated[TrackerName, typer.Option(help="The tracker to write to.")] = TrackerName.tensorboard,
+    to: Annotated[
+        Literal["tensorboard", "mlflow", "trackio"], typer.Option(help="The tracker to write to.")
+    ] = "tensorboard",
     output: Annotated[
         Path | None,
         typer.Option(help="The folder to write to; runs/NAME by default. Trackio has a folder of its own."),
@@ -57,48 +58,36 @@ def main(
         raise UserError("no trained model", where=results, remedy="give the folder of an experiment: results/NAME")
     experiment = results.resolve().name
     folder = output or Path("runs") / experiment
-    write = {TrackerName.tensorboard: to_tensorboard, TrackerName.mlflow: to_mlflow, TrackerName.trackio: to_trackio}[
-        to
-    ]
+    write = {"tensorboard": to_tensorboard, "mlflow": to_mlflow, "trackio": to_trackio}[to]
     try:
         line = write(experiment, models, folder)
     except ImportError as error:
-        remedy = f"pip install 'vitcapr[{to.value}]'"
-        raise UserError(f"{to.value} is not installed", where="--to", remedy=remedy) from error
+        remedy = f"pip install 'vitcapr[{to}]'"
+        raise UserError(f"{to} is not installed", where="--to", remedy=remedy) from error
     print(f"{len(models)} models of {experiment}: {line}")
 
 
 def tracked_models(results: Path) -> Iterator[TrackedModel]:
-    """The models of an experiment that have a history of training, by name.
-
-    Raises:
-        UserError: a history, a card or the summary is damaged.
-    """
+    """The models of an experiment that have a history of training, by name."""
     summary = results / "summary.csv"
-    scores = read_summary(summary) if summary.is_file() else None
+    scores = read_summary(summary).dropna(subset=["value"]) if summary.is_file() else None
     for path in sorted(results.glob(f"*/*/{HISTORY}")):
         folder = path.parent
         card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
-        table = read_history(path).drop(columns="phase", errors="ignore")
-        found = {}
-        if scores is not None:
-            mine = scores[(scores["model"] == folder.name) & scores["value"].notna()]
-            found = {
-                "/".join(filter(None, (row["split"], row["decoding"], row["metric"]))): float(row["value"])
-                for row in mine.to_dict("records")
-            }
+        history = read_history(path).drop(columns="phase", errors="ignore").astype(float).to_dict("records")
+        own = [] if scores is None else scores[scores["model"] == folder.name].to_dict("records")
         yield TrackedModel(
             f"{folder.parent.name}/{folder.name}",
             dict(leaves(card.get("settings", {}))),
             {
-                int(numbers.pop("epoch")): {str(key): value for key, value in numbers.items() if value == value}
-                for numbers in table.astype(float).to_dict("records")
+                int(row.pop("epoch")): {str(key): value for key, value in row.items() if value == value}
+                for row in history
             },
-            found,
+            {"/".join(filter(None, (row["split"], row["decoding"], row["metric"]))): row["value"] for row in own},
         )
 
 
-def to_tensorboard(experiment: str, models: list[TrackedModel], folder: Path) -> str:  # noqa: ARG001
+def to_tensorboard(_: str, models: list[TrackedModel], folder: Path) -> str:
     """An event file for each model. Event files of an earlier call are replaced."""
     from torch.utils.tensorboard import SummaryWriter
 
@@ -107,11 +96,9 @@ def to_tensorboard(experiment: str, models: list[TrackedModel], folder: Path) ->
         for old in place.glob("events.out.tfevents.*"):
             old.unlink()
         with SummaryWriter(str(place)) as writer:
-            for epoch, numbers in model.curves.items():
+            for epoch, numbers in model.numbers():
                 for key, value in numbers.items():
                     writer.add_scalar(key, value, epoch)
-            for key, value in model.scores.items():
-                writer.add_scalar(f"score/{key}", value, max(model.curves))
             settings = "\n".join(f"    {key}: {value}" for key, value in model.settings.items())
             writer.add_text("settings", settings)
     return f"tensorboard --logdir {folder}"
@@ -132,25 +119,21 @@ def to_mlflow(experiment: str, models: list[TrackedModel], folder: Path) -> str:
         run = client.create_run(number, run_name=model.name).info.run_id
         for key, setting in model.settings.items():
             client.log_param(run, key, setting[:500])
-        for epoch, numbers in model.curves.items():
+        for epoch, numbers in model.numbers():
             for key, value in numbers.items():
                 client.log_metric(run, key, value, step=epoch)
-        for key, value in model.scores.items():
-            client.log_metric(run, f"score/{key}", value, step=max(model.curves))
         client.set_terminated(run)
     return f"mlflow ui --backend-store-uri {uri}"
 
 
-def to_trackio(experiment: str, models: list[TrackedModel], folder: Path) -> str:  # noqa: ARG001
+def to_trackio(experiment: str, models: list[TrackedModel], _: Path) -> str:
     """A run for each model, in the project of the experiment's name."""
     import trackio
 
     for model in models:
         trackio.init(project=experiment, name=model.name, config=model.settings)
-        for epoch, numbers in model.curves.items():
+        for epoch, numbers in model.numbers():
             trackio.log(numbers, step=epoch)
-        if model.scores:
-            trackio.log({f"score/{key}": value for key, value in model.scores.items()}, step=max(model.curves))
         trackio.finish()
     return f"trackio show --project {experiment}"
 
