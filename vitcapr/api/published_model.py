@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from vitcapr.api.model_files import ModelFiles, decoding_records
-from vitcapr.api.model_page import model_page
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import read_file, read_json, readable_json, sha256_bytes, sha256_file, write_bytes
@@ -165,6 +164,8 @@ def published_files(folder: Path) -> dict[str, bytes]:
     else:
         manifest = model.file(None, "data/manifest.json", "--manifest")
         files["data/manifest.json"] = _json({**read_json(manifest), "image_root": "."})
+    from vitcapr.api.model_page import model_page  # pandas loads for a mistake in a path otherwise
+
     files[PAGE] = model_page(folder, card, kind, stores[0]).encode("utf-8")
     return files
 

@@ -14,7 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.containers import read_arrays, read_record, reading, write_arrays
+from vitcapr.formats.containers import read_arrays, write_arrays
+from vitcapr.formats.records import read_record, reading
 
 DECIMALS = 6
 """Beyond these, the arithmetic of a device may show: scores are compared and written so far."""

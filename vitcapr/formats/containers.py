@@ -1,105 +1,19 @@
-"""JSON, NumPy and Parquet files: whole or absent when written, and one line for the user where reading fails."""
+"""NumPy and Parquet files: whole or absent when written."""
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, check_is_file, read_file, write_json
+from vitcapr.files import atomic_path, check_is_file
+from vitcapr.formats.records import reading
 
-Content = TypeVar("Content")
-
-
-@contextmanager
-def reading(path: Path, what: str, remedy: str) -> Iterator[None]:
-    """Around everything that reads and checks a file: any error becomes one line for the user.
-
-    Libraries raise almost anything at a file that is damaged or of another format.
-
-    Args:
-        what: that the file should be, as in "a table of ranks".
-        remedy: how to make it, as in "run the embed stage".
-
-    Raises:
-        UserError: the block raised an error.
-    """
-    try:
-        yield
-    except UserError:
-        raise
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=path, remedy=remedy) from error
-    except MemoryError as error:
-        more = "raise the limit of the memory (ulimit -v) and run the same command again"
-        raise UserError("not enough memory to read the file", where=path, remedy=more) from error
-    except Exception as error:
-        raise UserError(f"not {what}: {_reason(error)}", where=path, remedy=f"{remedy} again") from error
-
-
-def _reason(error: Exception) -> str:
-    """The first thing that is wrong; with its place, where pydantic says it."""
-    if not isinstance(error, ValidationError):
-        return f"it has no {error}" if isinstance(error, KeyError) else str(error)[:300]
-    first = error.errors(include_url=False, include_input=False)[0]
-    place, reason = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
-    return f"{place}: {reason}" if place else reason
-
-
-def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
-    """The content of a JSON file of a type.
-
-    Raises:
-        UserError: see :func:`reading`.
-    """
-    with reading(path, what, remedy):
-        return kind.validate_json(read_file(path))
-
-
-def read_format(path: Path, form: str, what: str, remedy: str) -> dict[str, Any]:
-    """The content of a JSON file that a stage wrote, if its ``format`` is ``form``.
-
-    Raises:
-        UserError: see :func:`reading`.
-    """
-    with reading(path, f"{what} of format {form}", remedy):
-        content: dict[str, Any] = json.loads(read_file(path))
-        if content["format"] != form:
-            raise ValueError(f"its format is {content['format']}")
-        return content
-
-
-@dataclass(frozen=True)
-class JsonRecord:
-    """A JSON file of one format. The fields of a subclass are those of the file."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-    FORMAT: ClassVar[str]
-    KIND: ClassVar[str]
-    """What the file is, as in "a weight"."""
-    REMEDY: ClassVar[str]
-    """How to make it, as in "run the stage extract"."""
-
-    def write(self, path: Path) -> None:
-        write_json(path, {"format": self.FORMAT, **asdict(self)})
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing or is not of this format.
-        """
-        content = read_format(path, cls.FORMAT, cls.KIND, cls.REMEDY)
-        with reading(path, f"{cls.KIND} of format {cls.FORMAT}", cls.REMEDY):
-            return TypeAdapter(cls).validate_json(json.dumps({k: v for k, v in content.items() if k != "format"}))
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
@@ -163,7 +77,7 @@ def read_parquet(path: Path) -> "pa.Table":
         return table.read(use_threads=False)
 
 
-def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> pd.DataFrame:
+def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> "pd.DataFrame":
     """The table of a Parquet file with exactly the columns of ``schema``.
 
     Raises:
@@ -177,7 +91,7 @@ def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> pd.Da
         return frame
 
 
-def to_arrow(frame: pd.DataFrame, schema: "pa.Schema") -> "pa.Table":
+def to_arrow(frame: "pd.DataFrame", schema: "pa.Schema") -> "pa.Table":
     """``frame`` in exactly the columns of ``schema``, without the pandas version in its metadata.
 
     Raises:
@@ -198,6 +112,6 @@ def write_table(path: Path, table: "pa.Table") -> None:
         pq.write_table(table, temporary, compression="zstd")
 
 
-def frame_to_csv(frame: pd.DataFrame) -> str:
+def frame_to_csv(frame: "pd.DataFrame") -> str:
     """The values of a data frame with all their digits, without its index."""
     return frame.to_csv(index=False, lineterminator="\n")

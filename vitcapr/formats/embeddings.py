@@ -13,16 +13,9 @@ from pydantic import Field
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_json
-from vitcapr.formats.containers import (
-    JsonRecord,
-    read_arrays,
-    read_parquet,
-    reading,
-    write_array,
-    write_arrays,
-    write_table,
-)
+from vitcapr.formats.containers import read_arrays, read_parquet, write_array, write_arrays, write_table
 from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.records import JsonRecord, reading
 
 Rows = npt.NDArray[np.int32]
 _KINDS = {

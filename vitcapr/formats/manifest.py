@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file, write_json, write_text
-from vitcapr.formats.containers import read_format, read_frame, reading, to_arrow, write_table
+from vitcapr.formats.containers import read_frame, to_arrow, write_table
+from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-manifest-1"
 OBJECTS_FILE = "objects.parquet"

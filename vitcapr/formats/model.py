@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file, write_json
-from vitcapr.formats.containers import read_record
+from vitcapr.formats.records import read_record
 
 Model = TypeVar("Model")
 Weights = dict[str, Any]

@@ -12,14 +12,8 @@ import pyarrow as pa
 
 from vitcapr.errors import UserError
 from vitcapr.files import write_json
-from vitcapr.formats.containers import (
-    read_arrays,
-    read_frame,
-    reading,
-    to_arrow,
-    write_arrays,
-    write_table,
-)
+from vitcapr.formats.containers import read_arrays, read_frame, to_arrow, write_arrays, write_table
+from vitcapr.formats.records import reading
 
 FORMAT, CLAIMS_FORMAT = "vitcapr-pairs-1", "vitcapr-claims-1"
 TABLE = "pairs.parquet"

@@ -12,16 +12,9 @@ from pydantic import Field
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, read_file, write_json, write_text
-from vitcapr.formats.containers import (
-    JsonRecord,
-    frame_to_csv,
-    read_arrays,
-    read_format,
-    read_parquet,
-    reading,
-    write_arrays,
-)
+from vitcapr.formats.containers import frame_to_csv, read_arrays, read_parquet, write_arrays
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.records import JsonRecord, read_format, reading
 
 FORMAT, COMPARISON_FORMAT = "vitcapr-metrics-1", "vitcapr-comparison-1"
 KEYS = ("value", "low", "high", "n")

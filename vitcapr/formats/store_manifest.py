@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, write_json
-from vitcapr.formats.containers import JsonRecord
+from vitcapr.formats.records import JsonRecord
 
 FORMAT = "vitcapr-features-1"
 SCALE = "_scale"

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcapr.files import read_file, write_json, write_text
-from vitcapr.formats.containers import read_arrays, reading, write_arrays
+from vitcapr.formats.containers import read_arrays, write_arrays
 from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.records import reading
 from vitcapr.formats.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from vitcapr.files import check_is_file, write_text
-from vitcapr.formats.containers import reading
+from vitcapr.formats.records import reading
 
 History = Sequence[Mapping[str, float | str]]
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes, write_json
-from vitcapr.formats.containers import read_array, read_format, reading, write_array
+from vitcapr.formats.containers import read_array, write_array
+from vitcapr.formats.records import read_format, reading
 
 FORMAT = "vitcapr-vocabulary-1"
 PAD, START, END, UNKNOWN = "<pad>", "<start>", "<end>", "<unk>"
