@@ -21,9 +21,8 @@ import torch
 import zarr
 
 from vitcapr.store.int8 import quantise
-from vitcapr.store.int8_rows import QuantisedArray
 from vitcapr.store.layout import ArrayLayout, chunk_path
-from vitcapr.store.reader import FeatureArray
+from vitcapr.store.reader import FeatureArray, QuantisedArray
 
 
 def make(folder: Path, shape: tuple[int, int, int], chunk: int) -> tuple[FeatureArray, np.ndarray]:

@@ -27,11 +27,11 @@ import yaml
 
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import read_manifest, write_manifest
+from vitcapr.store.check import unused_stores
 from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import open_features
 from vitcapr.store.seal import seal, write_part
-from vitcapr.store.unused import unused_stores
 from vitcapr.store.writer import StoreWriter, fingerprint_of, store_folder
 
 REPOSITORY = Path(__file__).parents[1]

@@ -176,7 +176,7 @@ def test_mistakes_are_errors(files, tmp_path, monkeypatch):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
     with monkeypatch.context() as patch:
         patch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=["x"]))
-        with pytest.raises(UserError, match="not those of the data set toys"):
+        with pytest.raises(UserError, match="not those of the images of the data set toys"):
             reranked(files, tmp_path)
     with pytest.raises(UserError, match="uses 0 augmented views of an image, but 1 are given"):
         reranked(files, tmp_path, augmented_views=[tmp_path / "features.json"])

@@ -159,7 +159,7 @@ def test_inputs_that_do_not_belong_together_are_an_error(files, tmp_path):
         captioner=captioner(tmp_path / "words", "patch_attention", vocabulary=20)
     )
     assert "width 3, these are 8" in message(captioner=captioner(tmp_path / "width", "patch_attention", width=3))
-    assert "not those of the data set" in message(manifest=dataset(tmp_path / "other", ["x", "y"]))
+    assert "not those of the images of the data set" in message(manifest=dataset(tmp_path / "other", ["x", "y"]))
     assert "no images in the split 'validation'" in message(split="validation")
     assert "n_best 3 is larger than" in message(settings='{"decoding": {"beam_size": 2, "n_best": 3}}')
     assert not files["captions"].exists()

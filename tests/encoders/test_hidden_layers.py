@@ -24,7 +24,6 @@ from vitcapr.errors import UserError
 from vitcapr.store.export import to_h5
 from vitcapr.store.foreign_files import open_foreign
 from vitcapr.store.importing import import_features
-from vitcapr.store.layer import of_layer
 from vitcapr.store.reader import open_features
 from vitcapr.store.statistics import statistics
 
@@ -157,11 +156,11 @@ def test_an_exported_store_comes_back_with_its_layers(experiment: Any, tmp_path:
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str) -> None:
     store = experiment.run(layers=[1, 2], store_dtype=dtype)
-    seen = of_layer(store, 1)
+    seen = store.at_layer(1)
     assert list(seen) == ["cls", "patches"]
     assert all(np.array_equal(seen[name][:], store[f"{name}_1"][:]) for name in seen)
     assert (seen.fingerprint, seen.ids, seen.grid) == (store.fingerprint, store.ids, store.grid)
-    assert of_layer(store, None) is store
+    assert store.at_layer(None) is store
     assert len(store) == 6
     alone = open_like(store.attributes, torch.device("cpu"), str(experiment.backbone), layer=1)
     picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
@@ -171,9 +170,9 @@ def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str)
 
 def test_a_layer_that_a_store_does_not_have_is_one_line(experiment: Any) -> None:
     with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
-        of_layer(experiment.run(layers=[1, 2]), 9)
+        experiment.run(layers=[1, 2]).at_layer(9)
     with pytest.raises(UserError, match=r"no layer 9 .*it has none"):
-        of_layer(experiment.run("plain"), 9)
+        experiment.run("plain").at_layer(9)
 
 
 def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) -> None:

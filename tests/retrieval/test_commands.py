@@ -152,7 +152,7 @@ def test_a_retriever_of_two_views(files: Any, tmp_path: Path) -> None:
         embedded(files, folder, tmp_path / "no.npz")
     with pytest.raises(UserError, match="leave out --augmented-views"):
         train(files, tmp_path / "no", augmented_views=view)
-    with pytest.raises(UserError, match="not those of the data set toy"):
+    with pytest.raises(UserError, match="not those of the images of the data set toy"):
         embedded(files, folder, tmp_path / "no.npz", augmented_views=[files.text_features])
 
 

@@ -12,8 +12,8 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.store import writer
+from vitcapr.store.check import all_files
 from vitcapr.store.layout import chunk_path
-from vitcapr.store.verify import check_chunks
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 OLD = 11
@@ -49,7 +49,7 @@ def files(store: Any, name: str) -> list[Path]:
 
 
 def sound(store: Any) -> bool:
-    return all(chunk.problem is None for chunk in check_chunks(store.manifest_path))
+    return not any(file.problem() for file, _ in all_files(store.manifest_path))
 
 
 def test_only_new_pictures_are_computed(experiment: Any) -> None:

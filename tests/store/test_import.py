@@ -220,7 +220,7 @@ def test_an_experiment_adopts_a_store_of_its_images(tmp_path: Path, data: Path) 
     with open_features(output) as adopted, open_features(sealed) as store:
         assert adopted.path == store.path
         assert adopted.fingerprint == store.fingerprint
-    with pytest.raises(UserError, match=r"rows are not the 3 of the data set, in its order .* --data"):
+    with pytest.raises(UserError, match=r"not those of the images of the data set .* --data"):
         run_stage(adopt, store=imported(tmp_path / "big.h5"), manifest=data, sealed=output)
     partial = {**json.loads(sealed.read_text()), "partial": True}
     sealed.write_text(json.dumps(partial))

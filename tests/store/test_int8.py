@@ -13,12 +13,11 @@ from PIL import Image
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import check_sealed
-from vitcapr.store import int8_rows
+from vitcapr.store.check import all_files
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.transfer import find_remote, pull, push
-from vitcapr.store.verify import check_chunks
 
 
 def test_no_value_moves_by_more_than_half_a_step() -> None:
@@ -53,15 +52,12 @@ def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     assert (np.abs(small["patches"][:] - exact["patches"][:]) <= 0.52 * steps).all()
     assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
     assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
-    assert all(chunk.problem is None for chunk in check_chunks(small.manifest_path))
+    assert not any(file.problem() for file, _ in all_files(small.manifest_path))
 
 
-@pytest.mark.parametrize("most", [1, 8, 24, 32_767])
-def test_rows_are_multiplied_in_parts_of_any_size(experiment: Any, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    """Four patches of eight channels: one, three or all of them at a time."""
+def test_rows_are_multiplied_as_they_are_read(experiment: Any) -> None:
     store = experiment.run(store_dtype="int8")
     steps, scale = (torch.from_numpy(zarr.open_group(store.path)[name][:]) for name in ("patches", "patches_scale"))
-    monkeypatch.setattr(int8_rows, "_MOST", most)
     rows = np.array([5, 0, 5])
     assert np.array_equal(store["patches"].gather(rows), dequantise(steps[rows], scale[rows]).numpy())
     with pytest.raises(IndexError, match="row 11 of an array of 11 rows"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import vitcapr
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.store import reader, soundness
+from vitcapr.store import check, reader
 from vitcapr.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
 from vitcapr.store.reader import FeatureArray, open_features
 
@@ -200,8 +200,8 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
         read.append(path)
         return sha256_file(path)
 
-    monkeypatch.setattr(soundness, "sha256_file", counted)
-    monkeypatch.setattr(soundness, "MOST_BYTES", 1)
+    monkeypatch.setattr(check, "sha256_file", counted)
+    monkeypatch.setattr(check, "MOST_BYTES", 1)
     drawn = set()
     for _ in range(60):
         read.clear()

@@ -14,8 +14,8 @@ from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.model import WEIGHTS
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.pipeline.records import RUNS, read_run
-from vitcapr.store.layout import GROUP
-from vitcapr.store.writer import STORE_NAME_LENGTH, TERMS
+from vitcapr.store.layout import GROUP, STORE_NAME_LENGTH
+from vitcapr.store.writer import TERMS
 
 
 @dataclass(frozen=True)

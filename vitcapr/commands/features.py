@@ -63,20 +63,20 @@ def verify(
     """Read every chunk and compare it with its checksum."""
     from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.progress import format_bytes
-    from vitcapr.store.verify import check_chunks
+    from vitcapr.store.check import all_files
 
     manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
     checks, damaged, read = 0, 0, 0
-    for check in check_chunks(manifest):
-        checks, read = checks + 1, read + check.size
-        if check.problem is None:
+    for file, record in all_files(manifest):
+        checks, read, problem = checks + 1, read + file.size, file.problem()
+        if problem is None:
             continue
         damaged += 1
-        typer.echo(f"bad: chunk {check.index} of {check.array}: {check.problem}: {check.path}", err=True)
+        typer.echo(f"bad: chunk {file.index} of {file.array}: {problem}: {file.path}", err=True)
         if delete:
-            check.path.unlink(missing_ok=True)
-            if check.checksum is not None:
-                check.checksum.unlink(missing_ok=True)
+            file.path.unlink(missing_ok=True)
+            if record is not None:
+                record.unlink(missing_ok=True)
     if damaged:
         first = "they were deleted; " if delete else "delete them (--delete does), then "
         again = "extract --until seal" if "image_id" in read_sealed(manifest) else "extract_text --until extract_text"

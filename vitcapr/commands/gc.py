@@ -20,7 +20,7 @@ from vitcapr.pipeline.dry_run import dry_run
 from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.result_cache import result_cache_of
 from vitcapr.progress import format_bytes
-from vitcapr.store.unused import unused_stores
+from vitcapr.store.check import unused_stores
 
 DEFAULT = Path("config.yaml")
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
-from vitcapr.store.identity import check_images
-from vitcapr.store.layer import of_layer
 from vitcapr.store.reader import FeatureStore, open_features
 
 
@@ -32,9 +30,9 @@ def open_augmented_views(
             if names
             else "leave out --augmented-views",
         )
-    stores = [of_layer(open_features(path), layer) for path in paths]
-    for store, path in zip(stores, paths, strict=True):
-        check_images(store, data, path)
+    stores = [open_features(path).at_layer(layer) for path in paths]
+    for store in stores:
+        store.check_rows("image_id", data)
     for store, path in zip(stores[1:], paths[1:], strict=True):
         if _kind(store) != _kind(stores[0]):
             raise UserError(

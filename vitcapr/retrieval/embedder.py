@@ -16,7 +16,6 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
-from vitcapr.store.identity import check_captions
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
 
@@ -165,7 +164,7 @@ class Retriever:
         if text_features is None:
             raise UserError("this retriever reads text features", where=self.folder, remedy="give --text-features")
         store = open_features(text_features)
-        check_captions(store, data, text_features)
+        store.check_rows("caption_id", data)
         self._check(store, "text", self.card["architecture"]["text"]["feature_dim"])
         if store.attributes["weights_sha256"] != self.card["text_encoder"]["weights_sha256"]:
             raise UserError(

@@ -19,12 +19,7 @@ def adopt(manifest: In[ManifestFile], store: In[StoreFile], report: Reporter, se
     with open_features(store) as features:
         if features.partial:
             raise UserError("the store is incomplete", where=store, remedy="pull all of it with vitcapr features pull")
-        data = read_manifest(manifest)
-        table = data.images if features.identity == "image_id" else data.captions
-        if table[features.identity].tolist() != features.ids:
-            remedy = f"import it again with --data {manifest}, which puts its rows in order"
-            what = f"the store's {len(features.ids)} rows are not the {len(table)} of the data set, in its order"
-            raise UserError(what, where=store, remedy=remedy)
+        features.check_rows(features.identity, read_manifest(manifest))
         group = Path(os.path.relpath(features.path, sealed.parent.resolve())).as_posix()
         write_sealed(sealed, {**read_sealed(store), "store": group})
         report.line(f"adopted {', '.join(features)} of {features.attributes['backbone']}, store {group}")

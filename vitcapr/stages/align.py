@@ -40,7 +40,6 @@ def align(
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.augmented_views import open_augmented_views
-    from vitcapr.store.identity import check_captions
     from vitcapr.store.reader import open_features
     from vitcapr.studies.alignment.comparison import compare_alignments
 
@@ -48,7 +47,7 @@ def align(
     data = read_manifest(manifest)
     views = open_augmented_views(data, wanted.views, features, augmented_views)
     sentences = open_features(text_features)
-    check_captions(sentences, data, text_features)
+    sentences.check_rows("caption_id", data)
     found = compare_alignments(views, sentences, pair_by_manifest(data, language), wanted, report)
     write_text(scores, frame_to_csv(found.scores))
     write_text(differences, frame_to_csv(found.differences))

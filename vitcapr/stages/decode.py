@@ -44,8 +44,6 @@ def decode(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.model import CARD, layer_of, read_card
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.store.identity import check_images
-    from vitcapr.store.layer import of_layer
     from vitcapr.store.reader import open_features
 
     decoding = settings.decoding
@@ -53,8 +51,8 @@ def decode(
     words = Vocabulary.read(vocabulary)
     device = resolve_device(decoding.device)
     dtype = resolve_dtype(decoding.precision, device)
-    with of_layer(open_features(features), layer_of(read_card(captioner / CARD), "captioner")) as store:
-        check_images(store, data, features)
+    with open_features(features).at_layer(layer_of(read_card(captioner / CARD), "captioner")) as store:
+        store.check_rows("image_id", data)
         model = open_captioner(captioner, words, store, attends=attention is not None)
         rows = data.rows(split)
         if not len(rows):

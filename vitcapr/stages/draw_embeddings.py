@@ -72,7 +72,6 @@ def draw_embeddings(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.report.figures.embeddings import cosine_histogram, cosines, neighbourhoods, principal_components
     from vitcapr.report.figures.style import save_pictures
-    from vitcapr.store.layer import of_layer
     from vitcapr.store.reader import open_features
 
     embedded = read_embeddings(embeddings, read_manifest(manifest))
@@ -80,7 +79,7 @@ def draw_embeddings(
         raise UserError("only one of the features of images and captions is given", remedy="give both, or none")
     before = None
     if image_features is not None and text_features is not None:
-        images = of_layer(open_features(image_features), settings.layer)["cls"].gather(embedded.image_row)
+        images = open_features(image_features).at_layer(settings.layer)["cls"].gather(embedded.image_row)
         before = images, open_features(text_features)["text"].gather(embedded.caption_row)
     figures = {
         "pca": principal_components(embedded, before),

@@ -59,7 +59,6 @@ def train_captioner(
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.captioners import build_captioner
-    from vitcapr.store.layer import of_layer
     from vitcapr.store.reader import open_features
     from vitcapr.training.captioner import CaptionerTask
     from vitcapr.training.outcome import train_into
@@ -69,7 +68,7 @@ def train_captioner(
     wanted, training = settings.captioner, settings.captioner.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
-    images, store = read_manifest(manifest), of_layer(open_features(features), wanted.layer)
+    images, store = read_manifest(manifest), open_features(features).at_layer(wanted.layer)
     words = Vocabulary.read(vocabulary)
     table = TokenTable.read(tokens, images, words)
     inputs = {

@@ -14,6 +14,8 @@ import numpy as np
 
 GROUP = "features.zarr"
 CHECKSUMS = "checksums"
+STORE_NAME_LENGTH = 16
+"""Digits of the fingerprint that name the folder of a store."""
 PIXELS, TEXT = "pixels", "text"
 """The array of a store of decoded images, (N, S, S, 3) uint8, and of a store of captions, (M, D)."""
 

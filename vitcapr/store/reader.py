@@ -6,20 +6,26 @@ memory.
 """
 
 import mmap
+import re
 import resource
 from collections.abc import Iterator, Mapping
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.formats.store_manifest import IDENTITIES, read_sealed
+from vitcapr.formats.store_manifest import IDENTITIES, SCALE, arrays_of_layer, read_sealed
+from vitcapr.store.check import check_store, repair
 from vitcapr.store.layout import chunk_path, decode_ids
-from vitcapr.store.soundness import check_metadata, check_sample, check_sizes, repair
 
+if TYPE_CHECKING:
+    from vitcapr.formats.manifest import Manifest
+
+_OF_A_LAYER = re.compile(r"(?:cls|patches)_([1-9][0-9]*)")
 _MOST_MAPS = 16_384
 """Chunk files of an array that stay mapped: Linux allows a process 65,530 maps."""
 
@@ -100,14 +106,6 @@ class FeatureArray:
             IndexError: a row is not in the array.
             UserError: a chunk is missing or cut short, or a partial store does not have a row.
         """
-        rows = self._checked(rows)
-        out = np.empty((rows.size, *self.shape[1:]), self.stored)
-        for at, row in enumerate(rows.tolist()):
-            out[at] = self._row(row)
-        return out
-
-    def _checked(self, rows: np.ndarray) -> np.ndarray:
-        """``rows`` as numbers of rows that can be read; raises what :meth:`gather` raises."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
             raise IndexError(f"rows must be a vector of integers, not {rows.dtype} of shape {rows.shape}")
@@ -117,12 +115,10 @@ class FeatureArray:
             raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
         if self.present is not None:
             self._refuse_absent(rows)
-        return rows
-
-    def _row(self, row: int) -> np.ndarray:
-        """A row as it is stored, mapped and read-only."""
-        mapped: np.ndarray = self._mapped(row // self.chunk)[row % self.chunk]
-        return mapped
+        out = np.empty((rows.size, *self.shape[1:]), self.stored)
+        for at, row in enumerate(rows.tolist()):
+            out[at] = self._mapped(row // self.chunk)[row % self.chunk]
+        return out
 
     def _map(self, index: int) -> np.ndarray:
         """A chunk, mapped and read-only."""
@@ -149,19 +145,9 @@ class FeatureArray:
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
         if first is Ellipsis:
-            return np.asarray(self.gather(np.arange(len(self)))[key])
-        if isinstance(first, (int, np.integer)):
-            if not -len(self) <= first < len(self):
-                raise IndexError(f"row {first} of an array of {len(self)} rows")
-            row = self.gather(np.array([first % len(self)], dtype=np.int64))[0]
-            return np.asarray(row[tuple(rest)]) if rest else row
-        if isinstance(first, slice):
-            rows = np.arange(*first.indices(len(self)), dtype=np.int64)
-        else:
-            rows = np.asarray(first)
-            rows = np.flatnonzero(rows) if rows.dtype == bool else np.where(rows < 0, rows + len(self), rows)
-        picked = self.gather(rows)
-        return picked[(slice(None), *rest)] if rest else picked
+            return np.asarray(np.asarray(self)[key])
+        rows = np.arange(len(self))[first]
+        return self.gather(rows[None])[(0, *rest)] if rows.ndim == 0 else self.gather(rows)[(slice(None), *rest)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -172,6 +158,27 @@ class FeatureArray:
     def close(self) -> None:
         """Let go of the files: they are unmapped once no thread reads from them. The array can be read again."""
         self._mapped.cache_clear()
+
+
+class QuantisedArray(FeatureArray):
+    """An array of ``store_dtype: int8`` with its scales. ``stored`` is int8, ``dtype`` float16."""
+
+    def __init__(self, steps: FeatureArray, scale: FeatureArray) -> None:
+        super().__init__(steps.directory, steps.shape, steps.chunk, steps.stored, steps.present)
+        self.dtype, self._scale = np.dtype(np.float16), scale
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """As :meth:`FeatureArray.gather`; a row is that of :func:`~vitcapr.store.int8.dequantise`."""
+        import torch
+
+        from vitcapr.store.int8 import dequantise
+
+        steps, scale = torch.from_numpy(super().gather(rows)), torch.from_numpy(self._scale.gather(rows))
+        return np.asarray(dequantise(steps, scale).numpy())
+
+    def close(self) -> None:
+        super().close()
+        self._scale.close()
 
 
 class FeatureStore(Mapping[str, FeatureArray]):
@@ -214,14 +221,12 @@ class FeatureStore(Mapping[str, FeatureArray]):
             )
             for name, a in manifest["arrays"].items()
         }
-        self.arrays = arrays
-        if any(array.stored == np.int8 for array in arrays.values()):
-            from vitcapr.store.int8_rows import joined  # torch loads for seconds
-
-            self.arrays = joined(arrays)
-        check_metadata(manifest, self.path, manifest_path)
-        check_sizes(manifest, self.path)
-        check_sample(manifest, self.path)
+        self.arrays: dict[str, FeatureArray] = {
+            name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
+            for name, array in arrays.items()
+            if not name.endswith(SCALE)
+        }
+        check_store(manifest, self.path, manifest_path)
         self.identity = next(name for name in IDENTITIES if name in manifest)
         self.ids = self._read_ids(manifest[self.identity])
 
@@ -254,6 +259,41 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def block(self) -> int:
         """Rows that are best read together: 1, any row is as good as another."""
         return 1
+
+    def at_layer(self, layer: int | None) -> Self:
+        """The store with the arrays of a hidden layer as its ``cls`` and ``patches``, and no other array.
+
+        Args:
+            layer: counted from 1; None: the output of the backbone, which is the store as it is.
+
+        Raises:
+            UserError: the store does not have this layer.
+        """
+        if layer is None:
+            return self
+        view = copy(self)
+        names = zip(("cls", "patches"), arrays_of_layer(layer), strict=True)
+        view.arrays = {name: self[array] for name, array in names if array in self}
+        if not view.arrays:
+            stored = sorted({int(match[1]) for name in self if (match := _OF_A_LAYER.fullmatch(name))})
+            has = (
+                f"it has {', '.join(map(str, stored))}" if stored else "it has none; name it in layers of the backbone"
+            )
+            raise UserError(f"the feature store has no layer {layer}", where=self.path, remedy=has)
+        return view
+
+    def check_rows(self, identity: str, data: "Manifest") -> None:
+        """Raises:
+        UserError: the rows of the store are not the images (``image_id``) or the captions (``caption_id``) of the data
+            set, in its order.
+        """
+        table, what = (data.images, "images") if identity == "image_id" else (data.captions, "captions")
+        if self.identity != identity or self.ids != table[identity].tolist():
+            raise UserError(
+                f"the features are not those of the {what} of the data set {data.dataset}",
+                where=self.manifest_path,
+                remedy="extract the features of this data set; import those of other programs again, with --data",
+            )
 
     def __repr__(self) -> str:
         what = (

@@ -18,6 +18,7 @@ from vitcapr.files import atomic_path, canonical_json, read_json, readable_json,
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
     GROUP,
+    STORE_NAME_LENGTH,
     ArrayLayout,
     checksum_path,
     chunk_path,
@@ -25,7 +26,6 @@ from vitcapr.store.layout import (
     group_metadata,
 )
 
-STORE_NAME_LENGTH = 16
 LOCK = "writers.lock"
 TERMS = "terms"
 """The attribute with licences and sources. The fingerprint does not cover it: a store keeps that of its first

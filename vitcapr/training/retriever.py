@@ -22,7 +22,6 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.progress import Reporter
-from vitcapr.store.identity import check_captions
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.outcome import train_into
@@ -178,7 +177,7 @@ def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverCo
     if path is None:
         raise UserError(f"a text tower of kind {kind} needs --text-features", remedy="run extract_text and give them")
     store = open_features(path)
-    check_captions(store, data, path)
+    store.check_rows("caption_id", data)
     return store
 
 
