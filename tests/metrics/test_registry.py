@@ -1,7 +1,9 @@
 """Every metric of captions is known to the configuration and the stage by its module alone."""
 
 import pytest
+from typer.testing import CliRunner
 
+from vitcapr.commands import evaluate
 from vitcapr.config.base import parse_settings
 from vitcapr.config.metrics import ScoreSettings
 from vitcapr.errors import UserError
@@ -27,3 +29,8 @@ def test_the_configuration_knows_every_metric_and_no_other() -> None:
         assert parse_settings(ScoreSettings, f'{{"metrics": {{"metrics": ["{name}"]}}}}').metrics.metrics == [name]
     with pytest.raises(UserError, match=r"unknown caption metric 'blue'; known: bleu, chair, cider, .*spice"):
         parse_settings(ScoreSettings, '{"metrics": {"metrics": ["blue"]}}')
+
+
+def test_the_help_of_evaluate_names_every_metric() -> None:
+    said = CliRunner().invoke(evaluate.app, ["--help"], env={"COLUMNS": "400", "TERM": "dumb"}).output
+    assert all(name in said for name in caption_metrics())

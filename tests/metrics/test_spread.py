@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from vitcapr.formats.scores import write_summary
+from vitcapr.formats.scores import tidy, write_summary
 from vitcapr.formats.tables import to_page
 from vitcapr.metrics.spread import Seeded, paired, spread
-from vitcapr.metrics.summary import tidy
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.score_tables import spread_tables
 from vitcapr.stages.spread import spread as spread_stage

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import COLUMNS, read_summary, write_summary
+from vitcapr.formats.scores import COLUMNS, collect, read_summary, tidy, write_summary
 from vitcapr.formats.tables import Cell
-from vitcapr.metrics.summary import collect, tidy
 from vitcapr.report.score_tables import score_tables, scores_page
 
 

@@ -14,9 +14,9 @@ from vitcapr.formats.captions import CocoCaption, read_coco_references, read_ins
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.comparison import compare_systems, scored_system
-from vitcapr.metrics.inputs import ORACLE, one_line
+from vitcapr.metrics.inputs import ORACLE, is_oracle, one_line
 from vitcapr.metrics.retrieval_scoring import score_embeddings
-from vitcapr.metrics.scoring import ScoredCaptions, score_captions, wanted_metrics
+from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
 METRICS = ("bleu", "meteor", "rouge_l", "cider")
 TIMEOUT = 300
@@ -70,7 +70,7 @@ def evaluate(
         captions: one for each image.
         references: of these images, and perhaps of others.
         against: the captions of another system for the same images.
-        metrics: names of modules of ``vitcapr.metrics.captions``: bleu, meteor, rouge_l, cider, spice.
+        metrics: names of modules of ``vitcapr.metrics.captions``; ``vitcapr evaluate --help`` lists them.
         instances: ``instances_*.json`` of COCO; with them, CHAIR is scored too.
         samples: bootstrap samples of the images; 0 for no intervals.
         seed: of these samples.
@@ -80,44 +80,43 @@ def evaluate(
             two systems are not of the same images.
     """
     files = [instances] if isinstance(instances, str | Path) else instances
-    wanted = wanted_metrics([*_known(metrics), *(["chair"] if files else [])])
+    chosen = wanted_metrics([*metrics, *(["chair"] if files else [])])
     objects = read_instances([Path(file) for file in files])
     texts = _references(references)
-    written = _captions(captions, texts, _place(captions, "the captions"))
-    of_written = {image: texts[image] for image in texts if image in written}
+    written = _captions(captions, texts, "the captions")
+    scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
-    def score(texts_of: Mapping[str, CocoCaption]) -> tuple[dict[str, Any], ScoredCaptions]:
+    def score(system: Mapping[str, CocoCaption]) -> tuple[dict[str, Any], pd.DataFrame]:
         scored = score_captions(
-            wanted,
-            [texts_of[image].caption for image in of_written],
-            of_written,
+            chosen,
+            [system[image].caption for image in scored_texts],
+            scored_texts,
             split=name,
             language="en",
-            training=list,
-            paraphrases=None,
             timeout=TIMEOUT,
             samples=samples,
             seed=seed,
             instances=objects,
         )
-        ceiling = ORACLE if any(one.oracle for one in texts_of.values()) else ""
-        report = {"dataset": name, "split": name, "model": "", "decoding": "", "metrics": scored.scores}
-        return {**report, "protocol": ceiling + scored.protocol}, scored
+        protocol = (ORACLE if is_oracle(system.values()) else "") + scored.protocol
+        names = {"dataset": name, "split": name, "model": "", "decoding": ""}
+        return {**names, "metrics": scored.scores, "protocol": protocol}, scored.per_image
 
-    report, scored = score(written)
+    report, per_image = score(written)
     differences = None
     if against is not None:
-        other = _captions(against, texts, _place(against, "the other captions"))
+        other = _captions(against, texts, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             raise UserError(
                 "the two systems captioned different images", where=f"image {image}", remedy="give the same images"
             )
-        before, after = (scored_system(one[0], one[1].per_image) for one in (score(other), (report, scored)))
+        before, after = scored_system(*score(other)), scored_system(report, per_image)
         differences = _frame(compare_systems(before, after, samples, seed)["metrics"])
-    shown = scored.per_image[["image_id", "caption", "tokens", *(n for n in scored.scores if n in scored.per_image)]]
-    return Evaluation(_frame(scored.scores), shown, report["protocol"], differences, len(texts) - len(of_written))
+    scores = report["metrics"]
+    shown = per_image[["image_id", "caption", "tokens", *(column for column in scores if column in per_image)]]
+    return Evaluation(_frame(scores), shown, report["protocol"], differences, len(texts) - len(scored_texts))
 
 
 def evaluate_retrieval(
@@ -159,37 +158,23 @@ def evaluate_retrieval(
         caption_row=order.astype(np.int32),
         caption_image=owner[order].astype(np.int32),
     )
-    scored = score_embeddings(
-        embedded, split="all", languages=["any"], samples=samples, seed=seed, advance=lambda _: None
-    )
+    scored = score_embeddings(embedded, split="all", languages=["any"], samples=samples, seed=seed)
     ranks = pd.DataFrame({"image": np.arange(len(pictures)), "i2t_rank": scored.ranks.ranks.i2t})
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
 
 
-def _known(metrics: Sequence[str]) -> Sequence[str]:
-    from vitcapr.metrics.scoring import caption_metrics
-
-    for name in metrics:
-        if name not in caption_metrics():
-            raise UserError(f"no metric is called '{name}'", remedy=f"there are {', '.join(caption_metrics())}")
-    return metrics
-
-
-def _place(captions: Captions, otherwise: str) -> str:
-    return str(captions) if isinstance(captions, str | Path) else otherwise
-
-
-def _captions(captions: Captions, references: Mapping[str, Sequence[str]], where: str) -> dict[str, CocoCaption]:
+def _captions(captions: Captions, references: Mapping[str, Sequence[str]], what: str) -> dict[str, CocoCaption]:
     """By image id, without line breaks."""
     if isinstance(captions, str | Path):
-        found = read_results(Path(captions))
+        where, by_image = str(captions), read_results(Path(captions))
     else:
-        found = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
-        if len(found) != len(captions):
+        where = what
+        by_image = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
+        if len(by_image) != len(captions):
             raise UserError("an image has two captions", where=where, remedy="keep one")
-    if not found:
+    if not by_image:
         raise UserError("there is no caption to score", where=where)
-    for image, one in found.items():
+    for image, one in by_image.items():
         if image not in references:
             raise UserError(
                 "a caption is of an image that has no reference",
@@ -198,7 +183,7 @@ def _captions(captions: Captions, references: Mapping[str, Sequence[str]], where
             )
         if not one.caption.strip():
             raise UserError("a caption is empty", where=f"{where}, image {image}", remedy="write a caption with words")
-    return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in found.items()}
+    return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in by_image.items()}
 
 
 def _references(references: References) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vitcapr.commands.program import typed
+from vitcapr.config.metrics import CAPTION_METRICS
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def main(
         typer.Option(help="instances_*.json of COCO: scores CHAIR, the objects that are not in the image. Repeatable."),
     ] = None,
     metrics: Annotated[
-        str, typer.Option(help="bleu, meteor, rouge_l, cider, spice, diversity; separated by commas.")
+        str, typer.Option(help=f"{', '.join(CAPTION_METRICS)}; separated by commas.")
     ] = "bleu,meteor,rouge_l,cider",
     embeddings: Annotated[
         tuple[Path, Path] | None,

@@ -9,11 +9,13 @@ from vitcapr.config.dataset import find_data
 from vitcapr.config.paths import UserPath, one_spelling
 from vitcapr.modules import modules_in
 
+CAPTION_METRICS = tuple(sorted(modules_in("vitcapr.metrics.captions")))
+"""The names of all metrics of captions."""
+
 
 def _known(name: str) -> str:
-    names = modules_in("vitcapr.metrics.captions")
-    if name not in names:
-        raise ValueError(f"unknown caption metric '{name}'; known: {', '.join(sorted(names))}")
+    if name not in CAPTION_METRICS:
+        raise ValueError(f"unknown caption metric '{name}'; known: {', '.join(CAPTION_METRICS)}")
     return name
 
 

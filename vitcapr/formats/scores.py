@@ -1,6 +1,6 @@
 """Scores: of a split, of its images, of its pairs, of experiments, of people."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple
@@ -8,12 +8,12 @@ from typing import Annotated, Any, BinaryIO, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from filelock import FileLock, Timeout
 from pydantic import Field
 
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, read_file, write_json, write_text
 from vitcapr.formats.containers import frame_to_csv, read_arrays, read_parquet, write_arrays
-from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.records import JsonRecord, read_format, reading
 
 FORMAT, COMPARISON_FORMAT = "vitcapr-metrics-1", "vitcapr-comparison-1"
@@ -111,23 +111,11 @@ class RankFile:
         return cls(Ranks(*(arrays[name] for name in Ranks._fields)), *(arrays[name] for name in _ROWS))
 
 
-def read_ranks_of(path: Path, embeddings: Embeddings) -> Ranks:
-    """The ranks of the images and captions of ``embeddings``.
-
-    Raises:
-        UserError: as :meth:`RankFile.read`, or the ranks are of other embeddings.
-    """
-    file = RankFile.read(path)
-    for name in ("image_row", "caption_row"):
-        if not np.array_equal(getattr(file, name), getattr(embeddings, name)):
-            raise UserError("the ranks are of other embeddings", where=path, remedy="score these embeddings again")
-    return file.ranks
-
-
 COLUMNS = (
     "experiment", "dataset", "split", "model", "decoding", "metric", "value", "low", "high", "n", "protocol",
 )  # fmt: skip
 _NUMBERS = ("value", "low", "high")
+_LOCK_SECONDS = 60
 
 
 def write_summary(path: Path, table: pd.DataFrame) -> None:
@@ -147,11 +135,52 @@ def read_summary(path: Path | BinaryIO) -> pd.DataFrame:
         table = pd.read_csv(path, dtype=text, keep_default_na=False, na_values=no_score)
         if tuple(table.columns) != COLUMNS:
             raise ValueError(f"its columns should be {', '.join(COLUMNS)}")
-        return typed(table)
+        return _typed(table)
 
 
-def typed(table: pd.DataFrame) -> pd.DataFrame:
-    """``table`` with the types of its numbers."""
+def tidy(reports: Sequence[Mapping[str, Any]], experiment: str) -> pd.DataFrame:
+    """One row for each score of each metrics file, in the order of the files and, within one, of the names."""
+    rows = [
+        {
+            "experiment": experiment,
+            **{key: report[key] for key in ("dataset", "split", "model", "decoding", "protocol")},
+            "metric": metric,
+            **score,
+        }
+        for report in reports
+        for metric, score in sorted(report["metrics"].items())
+    ]
+    table = _typed(pd.DataFrame(rows, columns=list(COLUMNS)))
+    repeated = table[table.duplicated(["dataset", "split", "model", "decoding", "metric"])]
+    for _, twice in repeated.iterrows():
+        what = f"{twice['metric']} of model '{twice['model']}', decoding '{twice['decoding']}' is given twice"
+        raise UserError(what, remedy="name each metrics file once")
+    return table
+
+
+def collect(path: Path, table: pd.DataFrame, experiment: str) -> None:
+    """Put an experiment's rows in place of those it had in the summary that all experiments share.
+
+    Experiments that end together wait for one another.
+
+    Raises:
+        UserError: another process held the summary for a minute.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    try:
+        with FileLock(lock, timeout=_LOCK_SECONDS):
+            others = []
+            if path.exists():
+                present = read_summary(path)
+                others = [present[present["experiment"] != experiment]]
+            together = pd.concat([*others, table], ignore_index=True)
+            write_summary(path, together.sort_values("experiment", kind="stable", ignore_index=True))
+    except Timeout as error:
+        raise UserError("another process holds the summary", where=lock, remedy="run the same command again") from error
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"value": float, "low": float, "high": float, "n": int})
 
 

@@ -12,10 +12,6 @@ from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.inputs import Caption
 
 
-def _no_training_captions() -> list[str]:
-    return []
-
-
 @dataclass(frozen=True)
 class TokenisedCaptions:
     """One caption for each of N images, and all that a metric may compare it with.
@@ -33,7 +29,7 @@ class TokenisedCaptions:
     words: Sequence[str]
     references: Mapping[str, Sequence[str]]
     written: Sequence[str] = ()
-    training: Callable[[], Sequence[str]] = _no_training_captions
+    training: Callable[[], Sequence[str]] = list
     paraphrases: Path | None = None
     timeout: float = 300
     instances: Mapping[str, frozenset[str]] = field(default_factory=dict)

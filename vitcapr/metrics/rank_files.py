@@ -1,4 +1,4 @@
-"""Scores from ``ranks.npz``: of a retriever, and of models that each lack one part of another."""
+"""What ``ranks.npz`` says: of a retriever, of two in one pool, and of models that each lack one part of another."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import RankFile
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.retrieval import measures
@@ -18,6 +19,19 @@ _COLUMNS = ["split", "whole", "model", "metric", "of_whole", "of_model", "differ
 
 def file_measures(file: RankFile) -> dict[str, Measure]:
     return measures(file.ranks, Truth.of(file.caption_image, len(file.image_row)))
+
+
+def read_ranks_of(path: Path, embeddings: Embeddings) -> Ranks:
+    """The ranks of the images and captions of ``embeddings``.
+
+    Raises:
+        UserError: as :meth:`RankFile.read`, or the ranks are of other embeddings.
+    """
+    file = RankFile.read(path)
+    for name in ("image_row", "caption_row"):
+        if not np.array_equal(getattr(file, name), getattr(embeddings, name)):
+            raise UserError("the ranks are of other embeddings", where=path, remedy="score these embeddings again")
+    return file.ranks
 
 
 def measures_of_both(a: Path, b: Path) -> tuple[dict[str, Measure], dict[str, Measure]]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
@@ -43,8 +44,10 @@ def wanted_metrics(names: Sequence[str]) -> list[CaptionMetric]:
     """The metrics of these names, in the order of all.
 
     Raises:
-        UserError: what one of them needs is not installed.
+        UserError: there is no such metric, or what it needs is not installed.
     """
+    if unknown := set(names) - caption_metrics().keys():
+        raise UserError(f"no metric is called '{min(unknown)}'", remedy=f"there are {', '.join(caption_metrics())}")
     metrics = [metric for name, metric in caption_metrics().items() if name in names]
     for metric in metrics:
         metric.check()
@@ -58,11 +61,11 @@ def score_captions(
     *,
     split: str,
     language: str,
-    training: Callable[[], Sequence[str]],
-    paraphrases: Path | None,
     timeout: float,
     samples: int,
     seed: int,
+    training: Callable[[], Sequence[str]] = list,
+    paraphrases: Path | None = None,
     instances: Mapping[str, frozenset[str]] | None = None,
 ) -> ScoredCaptions:
     """The scores of one caption for each image.
@@ -78,12 +81,12 @@ def score_captions(
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
     words, reference_words = tokenize_all(candidates, references, timeout)
     captions = TokenisedCaptions(words, reference_words, written, training, paraphrases, timeout, instances or {})
-    found = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
-    measures = {name: value for name, value in found.items() if isinstance(value, Measure)}
+    values = {name: value for metric in metrics for name, value in metric.measure(captions).items()}
     scores = {
         name: score_of(value, samples, seed) if isinstance(value, Measure) else plain_score(value, len(written))
-        for name, value in found.items()
+        for name, value in values.items()
     }
+    measures = {name: value for name, value in values.items() if isinstance(value, Measure)}
     rows = pd.DataFrame({"image_id": list(references), "caption": written, "tokens": words})
     for name, measure in measures.items():
         rows[name] = measure.per_image

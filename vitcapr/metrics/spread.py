@@ -41,7 +41,7 @@ def spread(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
     """A row for each score of each group of at least two seeds; ``sd`` is the sample's, with n - 1.
 
     Args:
-        summary: see :mod:`vitcapr.metrics.summary`.
+        summary: see :func:`vitcapr.formats.scores.tidy`.
         models: those that have a seed of their own, by the name they are scored under.
     """
     rows = []

@@ -42,7 +42,7 @@ def draw_retrieved(
     """Draw randomly selected queries whose first match is wrong, in both directions."""
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import read_ranks_of
+    from vitcapr.metrics.rank_files import read_ranks_of
     from vitcapr.report import direction
     from vitcapr.report.figures.examples import open_images
     from vitcapr.report.figures.retrieval import failures, image_to_text, text_to_image

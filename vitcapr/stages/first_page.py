@@ -91,8 +91,9 @@ def first_page(
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import read_ranks_of, read_summary
+    from vitcapr.formats.scores import read_summary
     from vitcapr.formats.training import read_history
+    from vitcapr.metrics.rank_files import read_ranks_of
     from vitcapr.pipeline.commit import commit_of
     from vitcapr.report.figures.curves import backbone_curves, loss_curves, retriever_curves, training_curves
     from vitcapr.report.figures.examples import open_images

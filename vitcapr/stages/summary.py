@@ -17,8 +17,7 @@ def summary(
 ) -> None:
     """Collect the scores of an experiment, and put them into summary.csv of all experiments, a folder above."""
     from vitcapr.files import write_text
-    from vitcapr.formats.scores import read_metrics, write_summary
-    from vitcapr.metrics.summary import collect, tidy
+    from vitcapr.formats.scores import collect, read_metrics, tidy, write_summary
     from vitcapr.report.score_tables import scores_page
 
     found = [read_metrics(path) for path in metrics or []]
