@@ -20,7 +20,6 @@ rule first_page:
         **stages.first_page(
             sources=experiment.first_page_files,
             split=experiment.page_split,
-            language=experiment.config.text.language,
             command=run_again(
                 workflow.overwrite_configfiles, workflow.config_settings.config
             ),

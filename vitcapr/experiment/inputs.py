@@ -17,7 +17,7 @@ from vitcapr.formats.kinds import BackboneFolder
 from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 from vitcapr.pipeline.stage import find_stage
-from vitcapr.report.first_page import TEMPLATE
+from vitcapr.report import first_page
 from vitcapr.studies.papers.numbers import published_files
 
 
@@ -230,8 +230,9 @@ class Inputs(Selection):
 
     def first_page_files(self, _: Wildcards) -> dict[str, Path]:
         """The template, and the files of a paper's numbers."""
+        template = Path(str(first_page.__file__)).with_name("template.html")
         paper = self.config.run.paper
-        return {path.name: path for path in (TEMPLATE, *(published_files(paper) if paper else ()))}
+        return {path.name: path for path in (template, *(published_files(paper) if paper else ()))}
 
     @property
     def user_files(self) -> dict[str, Path]:

@@ -112,17 +112,14 @@ class Targets(Selection):
             "captioners": self.trained("captioners"),
             "retrievers": [name for name in self.trained("retrievers") if self.config.retrievers[name].learns],
             "finetuned_dual_encoders": self.representatives(self.finetuned_dual_encoders, "finetuned_dual_encoders"),
+            "backbones": self.trained("backbones"),
         }
-        captioners, retrievers, dual_encoders = (
-            {name: f"{root}/{section}/{name}/history.csv" for name in names} for section, names in trained.items()
-        )
+        models = [f"{section}/{name}" for section, names in trained.items() for name in names]
         return {
             "captions": {name: path.format(split=split) for name, path in captions.items()},
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
-            "captioners": captioners,
-            "retrievers": retrievers,
-            "dual_encoders": dual_encoders,
+            "histories": {model: f"{root}/{model}/history.csv" for model in models},
         }
 
     @property
@@ -133,8 +130,7 @@ class Targets(Selection):
     @property
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
-        backbone = [f"{self.root}/backbones/{name}/history.csv" for name in self.trained("backbones")]
-        return {**{option: list(files.values()) for option, files in self._page.items()}, "backbone": backbone}
+        return {option: list(files.values()) for option, files in self._page.items()}
 
     @property
     def page_names(self) -> dict[str, list[str]]:

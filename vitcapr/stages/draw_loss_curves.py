@@ -31,8 +31,8 @@ def draw_loss_curves(
 ) -> None:
     """Draw the training and validation losses of several trainings over the epochs."""
     from vitcapr.formats.training import read_history
-    from vitcapr.report.figures.curves import loss_curves
+    from vitcapr.report.figures.curves import training_curves
     from vitcapr.report.figures.style import save_pictures
 
-    figure = loss_curves({name: read_history(path) for name, path in histories.items()})
+    figure = training_curves({name: read_history(path) for name, path in histories.items()}, "finetuned_dual_encoders")
     save_pictures({path.stem: figure for path in pictures}, pictures, report)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.report.figures.curves import backbone_curves, retriever_curves, training_curves
+from vitcapr.report.figures.curves import backbone_curves, training_curves
 
 
 def history(validation=(3.0, 2.0, 2.5), cider=(0.1, 0.4, 0.3), rate=(1e-3, 1e-3, 1e-4), phase=(1, 1, 2)):
@@ -116,7 +116,7 @@ def test_a_self_critical_phase_has_a_reward_and_no_loss():
 
 def test_retrievers_have_their_loss_and_their_recalls():
     table = history().drop(columns="validation_cider").assign(validation_rsum=[100, 300.5, 290])
-    figure = retriever_curves({"paper": table})
+    figure = training_curves({"paper": table}, "retrievers")
     assert titles(figure) == ["contrastive loss", "recalls on validation, summed", "learning rate"]
     assert stars(figure.axes[0]) == [(2, 2.0)]
     assert stars(figure.axes[1]) == [(2, 300.5)]

@@ -24,16 +24,11 @@ HISTORY = """epoch,phase,train_loss,validation_loss,validation_cider,learning_ra
 def test_curves(draw, tmp_path):
     (tmp_path / "history.csv").write_text(HISTORY)
     (tmp_path / "backbone.csv").write_text("epoch,train_loss,validation_loss,kind\n1,3,3,0.5\n2,2,2,0.7\n")
-    histories = dict.fromkeys("ab", tmp_path / "history.csv")
-    draw(draw_curves, "curves", captioners=histories)
-    draw(draw_curves, "curves", "backbone", captioners=histories, backbone=tmp_path / "backbone.csv")
-
-
-def test_curves_of_retrievers(draw, tmp_path):
-    (tmp_path / "history.csv").write_text(HISTORY.replace("cider", "rsum"))
-    draw(draw_curves, "retrievers", retrievers={"a": tmp_path / "history.csv"})
-    with pytest.raises(UserError, match="no history is given"):
-        draw(draw_curves, "retrievers")
+    (tmp_path / "rsum.csv").write_text(HISTORY.replace("cider", "rsum"))
+    histories = dict.fromkeys(("captioners/a", "captioners/b"), tmp_path / "history.csv")
+    draw(draw_curves, "curves", histories=histories)
+    histories |= {"retrievers/a": tmp_path / "rsum.csv", "backbones/trained": tmp_path / "backbone.csv"}
+    draw(draw_curves, "curves", "retrievers", "backbone", histories=histories)
 
 
 def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
@@ -45,7 +40,7 @@ def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
 def test_a_file_that_is_no_history_is_a_mistake(draw, tmp_path, content):
     (tmp_path / "h.csv").write_text(content)
     with pytest.raises(UserError, match="not a history of training"):
-        draw(draw_curves, "curves", captioners={"a": tmp_path / "h.csv"})
+        draw(draw_curves, "curves", histories={"captioners/a": tmp_path / "h.csv"})
 
 
 def test_captions(draw, dataset, tmp_path):

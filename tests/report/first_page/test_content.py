@@ -6,10 +6,10 @@ from vitcapr.report.first_page.content import (
     Captioned,
     FirstPage,
     Match,
+    Noted,
     Picture,
     Query,
     Retrieved,
-    SystemCaption,
     Words,
     to_html,
 )
@@ -19,7 +19,7 @@ SCORES = Table(NASTY, ("model", NASTY), (row(NASTY, Cell("51.2", "49.0", "53.1")
 
 
 def page(scores=(SCORES,), **parts):
-    return FirstPage(title=NASTY, facts=[("data", NASTY)], scores=scores, again=[NASTY], code=NASTY, **parts)
+    return FirstPage(title=NASTY, facts=[("data", NASTY)], scores=scores, again=NASTY, folder=NASTY, **parts)
 
 
 class Headings(HTMLParser):
@@ -51,21 +51,17 @@ def test_only_what_there_is_has_a_section():
 
 def test_every_section_and_no_markup_from_outside():
     picture = Picture(b"jpeg", NASTY)
-    captions = [SystemCaption(NASTY, [Words(NASTY), Words(NASTY, "del"), Words("new", "ins")]), SystemCaption("x", [])]
+    captions = {NASTY: [Words(NASTY), Words(NASTY, "del"), Words("new", "ins")], "x": []}
     found = Query(NASTY, [Match(picture, 0.9, 1, False), Match(picture, 0.25, 17, True)])
     text = to_html(
         page(
-            beside=[SCORES],
-            paper=NASTY,
-            captioned=[Captioned(picture, captions, NASTY)],
-            captioned_note=NASTY,
-            retrieved=[Retrieved("From text to image", [found], [found])],
-            retrieved_note=NASTY,
+            beside=Noted([SCORES], NASTY),
+            captioned=Noted([Captioned(picture, captions, NASTY)], NASTY),
+            retrieved=Noted([Retrieved("From text to image", [found], [found])], NASTY),
             curves=[picture],
-            cost=SCORES,
-            cost_note=NASTY,
-            links=[("summary.csv", NASTY)],
+            cost=Noted(SCORES, NASTY),
             has_oracle=True,
+            has_alignments=True,
         )
     )
     read = Headings(text)
@@ -80,4 +76,4 @@ def test_every_section_and_no_markup_from_outside():
     assert "✓ right · rank 17 · cosine 0.25" in text
     assert "49.0-53.1" in text
     assert "upper bound" in text
-    assert not re.search(r'(?:src|href)="(?!data:|#|summary\.csv)', text)
+    assert not re.search(r'(?:src|href)="(?!data:|#|[a-z]+[./])', text)

@@ -1,7 +1,8 @@
 """Training curves: loss, scores and learning rate by epoch."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from vitcapr.formats.training import read_history
 from vitcapr.report.figures.layout import legend_columns
 from vitcapr.report.figures.style import FAINT, INK, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 
@@ -39,67 +41,57 @@ class _Panel:
 
 
 _RATE = "learning_rate"
-_LOSSES = (
-    _Panel("training loss", "train_loss"),
-    _Panel("validation loss", "", "validation_loss", np.nanargmin),
-)
-_CAPTIONERS = (
-    _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
-    _Panel("reward in training (CIDEr-D)", "train_reward"),
-    _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
-    _Panel("learning rate", "", _RATE),
-)
-_RETRIEVERS = (
-    _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
-    _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
-    _Panel("learning rate", "", _RATE),
-)
+PANELS = {
+    "captioners": (
+        _Panel("loss (nats per token)", "train_loss", "validation_loss", np.nanargmin),
+        _Panel("reward in training (CIDEr-D)", "train_reward"),
+        _Panel("CIDEr on validation", "", "validation_cider", np.nanargmax),
+        _Panel("learning rate", "", _RATE),
+    ),
+    "retrievers": (
+        _Panel("contrastive loss", "train_loss", "validation_loss", np.nanargmin),
+        _Panel("recalls on validation, summed", "", "validation_rsum", np.nanargmax),
+        _Panel("learning rate", "", _RATE),
+    ),
+    "finetuned_dual_encoders": (
+        _Panel("training loss", "train_loss"),
+        _Panel("validation loss", "", "validation_loss", np.nanargmin),
+    ),
+}
+"""The panels of each kind of model. Losses of different objectives of retrievers are compared by their slope alone."""
 
 
-@styled
-def training_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """Training curves of captioners: one line style per quantity, one colour per model, one panel per group of columns.
-
-    The epoch with the lowest validation loss and, where there is one, with the highest validation CIDEr wears a star.
-    Thin vertical lines stand where a phase of training begins.
+def draw_histories(histories: Mapping[str, Path]) -> dict[str, Figure]:
+    """A figure for each kind of model, by its kind.
 
     Args:
-        histories: the rows of a history.csv by the model's name. Needed is ``epoch``; drawn are ``train_loss``,
-            ``validation_loss``, ``train_reward`` (of self-critical phases, which have no loss), ``validation_cider``,
-            ``learning_rate`` and ``phase``.
-
-    Raises:
-        ValueError: there is nothing to draw.
+        histories: the histories by the kind and the name of the model, such as ``captioners/plain``.
     """
-    return _curves(histories, _CAPTIONERS)
+    kinds: dict[str, dict[str, pd.DataFrame]] = {}
+    for model, path in histories.items():
+        kind, _, name = model.partition("/")
+        kinds.setdefault(kind, {})[name] = read_history(path)
+    return {
+        kind: training_curves(models, kind) if kind in PANELS else backbone_curves(*models.values())
+        for kind, models in kinds.items()
+    }
 
 
 @styled
-def retriever_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """Training curves of dual encoders (the paper's figure 3): like :func:`training_curves`, with ``validation_rsum``.
+def training_curves(histories: Mapping[str, pd.DataFrame], kind: str = "captioners") -> Figure:
+    """Training curves: one line style per quantity, one colour per model, one panel per group of columns.
 
-    Losses of different objectives are of different kinds, and are compared by their slope alone.
+    The paper's figure 3; figures 11 and 12 of Peng 2025. The best epoch by the score of a panel wears a star. Thin
+    vertical lines stand where a phase of training begins.
 
-    Raises:
-        ValueError: there is nothing to draw.
-    """
-    return _curves(histories, _RETRIEVERS)
-
-
-@styled
-def loss_curves(histories: Mapping[str, pd.DataFrame]) -> Figure:
-    """Losses of several trainings of one model, for instance under other learning rates or optimisers.
-
-    Figures 11 and 12 of Peng 2025. As :func:`training_curves`, training and validation in a panel each.
+    Args:
+        histories: the rows of a history.csv by the model's name, with ``epoch`` and what :data:`PANELS` names.
+        kind: of the models; a key of :data:`PANELS`.
 
     Raises:
         ValueError: there is nothing to draw.
     """
-    return _curves(histories, _LOSSES)
-
-
-def _curves(histories: Mapping[str, pd.DataFrame], kinds: Sequence[_Panel]) -> Figure:
-    panels = [panel for panel in kinds if any(_has(h, c) for h in histories.values() for c in panel.columns)]
+    panels = [panel for panel in PANELS[kind] if any(_has(h, c) for h in histories.values() for c in panel.columns)]
     if not panels:
         raise ValueError("no history has a column that can be drawn")
     handles = _handles(list(histories), any(panel.trained for panel in panels))

@@ -1,14 +1,20 @@
 """What the first page of an experiment shows, and the page itself: one HTML file that needs no network."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import jinja2
 
+import vitcapr
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.tables import Table
-from vitcapr.report.first_page import TEMPLATE
+from vitcapr.pipeline.commit import commit_of
+
+TEMPLATE = Path(__file__).with_name("template.html")
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,7 @@ class Picture:
         return f"data:image/{self.kind};base64,{base64.b64encode(self.content).decode('ascii')}"
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A run of words of a caption; ``change`` is ``del`` or ``ins`` where reranking removed or added them."""
 
     text: str
@@ -39,19 +44,11 @@ class Words:
 
 
 @dataclass(frozen=True)
-class SystemCaption:
-    """What one system wrote: its name, and the caption in runs of words."""
-
-    system: str
-    words: Sequence[Words]
-
-
-@dataclass(frozen=True)
 class Captioned:
-    """A picture, what each system wrote, and a reference."""
+    """An image, the runs of words of the caption of each system, and a reference."""
 
     picture: Picture
-    captions: Sequence[SystemCaption]
+    captions: Mapping[str, Sequence[Words]]
     reference: str
 
 
@@ -87,6 +84,13 @@ class Retrieved:
     worst: Sequence[Query]
 
 
+class Noted(NamedTuple, Generic[Content]):
+    """The content of a section, and the note on it."""
+
+    content: Content
+    note: str
+
+
 @dataclass(frozen=True)
 class FirstPage:
     """The content of the page. What is empty is left out.
@@ -94,32 +98,48 @@ class FirstPage:
     Attributes:
         facts: what the experiment is made of: a name and a text each.
         scores: the tables of all scores.
-        beside: the tables of a paper's scores beside those of this build.
-        captioned, captioned_note: pictures with captions, and how they were chosen.
-        retrieved, retrieved_note: queries of one model, and which model it is.
+        beside: the tables of a paper's scores beside those of this build, and the paper.
+        captioned: images with captions, and how they were chosen.
+        retrieved: queries of one model, and which model it is.
         curves: training curves.
-        cost, cost_note: time, memory and energy of the jobs.
-        again: the lines to type to run the experiment again.
-        code: the version, and the commit where it is known.
-        links: files beside the page, and what they are.
+        cost: time, memory and energy of the jobs.
+        again: the command that runs the experiment again, empty where it is not known.
+        folder: of the page, as a reader types it.
     """
 
     title: str
     facts: Sequence[tuple[str, str]]
     scores: Sequence[Table]
-    again: Sequence[str]
-    code: str
+    again: str
+    folder: str
     has_oracle: bool = False
-    beside: Sequence[Table] = ()
-    paper: str = ""
-    captioned: Sequence[Captioned] = ()
-    captioned_note: str = ""
-    retrieved: Sequence[Retrieved] = ()
-    retrieved_note: str = ""
+    has_alignments: bool = False
+    beside: Noted[list[Table]] | None = None
+    captioned: Noted[list[Captioned]] | None = None
+    retrieved: Noted[list[Retrieved]] | None = None
     curves: Sequence[Picture] = ()
-    cost: Table | None = None
-    cost_note: str = ""
-    links: Sequence[tuple[str, str]] = ()
+    cost: Noted[Table] | None = None
+
+    @property
+    def code(self) -> str:
+        """The version that wrote the page, and the commit where it is known."""
+        commit = commit_of(Path(vitcapr.__file__).parent)
+        return f"vitcapr {vitcapr.__version__}" + (f", commit {commit}" if commit else "")
+
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """Files beside the page, and what they are."""
+        return [
+            ("summary.csv", "all scores with their intervals and protocols"),
+            ("tables/scores.md", "the same as tables"),
+            *([("alignments/", "tables of the alignments")] if self.has_alignments else []),
+            ("figures/", "the figures at the size of print"),
+            (
+                "explorer/index.html",
+                f"every image with captions, attention and neighbours; written by vitcapr explore {self.folder}",
+            ),
+            ("report.html", f"all with their provenance; written by snakemake --report {self.folder}/report.html"),
+        ]
 
 
 def data_line(data: Manifest) -> str:

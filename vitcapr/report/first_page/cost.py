@@ -7,6 +7,7 @@ from pathlib import Path
 from vitcapr.formats.tables import Cell, Table, row
 from vitcapr.pipeline.records import RUNS, Run, read_runs
 from vitcapr.progress import format_seconds
+from vitcapr.report.first_page.content import Noted
 
 _SHOWN = 8
 """Stages with a row of their own; the rest are added up."""
@@ -30,14 +31,14 @@ def jobs_behind(runs: Sequence[Run], places: Iterable[str]) -> list[Run]:
     return [found[name] for name in sorted(found)]
 
 
-def cost(page: Path, files: Iterable[Path]) -> tuple[Table, str] | None:
-    """The table of the jobs behind ``files`` and its note; None where no job of these is recorded beside ``page``."""
+def cost(page: Path, files: Iterable[Path]) -> Noted[Table] | None:
+    """The table of the jobs behind ``files``; None where no job of these is recorded beside ``page``."""
     folder = page.parent
     if not (folder / RUNS).is_dir():
         return None
     places = [path.relative_to(folder).as_posix() for path in files if path.is_relative_to(folder)]
     jobs = jobs_behind(read_runs(folder), places)
-    return (cost_table(jobs), cost_note(jobs)) if jobs else None
+    return Noted(cost_table(jobs), cost_note(jobs)) if jobs else None
 
 
 def cost_table(runs: Sequence[Run]) -> Table:

@@ -3,15 +3,16 @@
 import io
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 
-from matplotlib.figure import Figure
 from PIL import Image
 
-from vitcapr.formats.captions import DecodedCaption
+from vitcapr.formats.captions import DecodedCaption, read_captions
 from vitcapr.formats.manifest import Manifest
-from vitcapr.report.figures.examples import choose, rows_of_split
+from vitcapr.report.figures.curves import draw_histories
+from vitcapr.report.figures.examples import choose, first_references, rows_of_split
 from vitcapr.report.figures.style import save_png
-from vitcapr.report.first_page.content import Captioned, Picture, SystemCaption, Words
+from vitcapr.report.first_page.content import Captioned, Noted, Picture, Words
 from vitcapr.retrieval.page import thumbnail
 
 SHOWN = 12
@@ -21,6 +22,8 @@ CHANGED = 4
 _SIDE = 260
 _CURVE_DPI = 140
 
+_KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "backbone"}
+
 Captions = Mapping[str, DecodedCaption]
 """The captions of one system, by image id."""
 
@@ -29,10 +32,18 @@ def small(picture: Image.Image, alt: str) -> Picture:
     return Picture(thumbnail(picture, _SIDE), alt)
 
 
-def curve(figure: Figure, alt: str) -> Picture:
-    stream = io.BytesIO()
-    save_png(figure, stream, _CURVE_DPI)
-    return Picture(stream.getvalue(), alt, "png")
+def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
+    """The training curves of each kind of model.
+
+    Args:
+        histories: by the kind and the name of the model, such as ``captioners/plain``.
+    """
+    pictures = []
+    for kind, figure in draw_histories(histories).items():
+        stream = io.BytesIO()
+        save_png(figure, stream, _CURVE_DPI)
+        pictures.append(Picture(stream.getvalue(), f"Training curves of the {_KINDS.get(kind, kind)}", "png"))
+    return pictures
 
 
 def changed_rows(
@@ -61,23 +72,27 @@ def captioned(
     data: Manifest,
     split: str,
     language: str,
-    written: Mapping[str, Captions],
+    captions: Mapping[str, Path],
     bases: Mapping[str, str],
     seed: int,
     read: Callable[[int], Image.Image],
-) -> tuple[list[Captioned], str]:
-    """Pictures of a split with the caption of every system, and a note on how they were chosen.
+) -> Noted[list[Captioned]] | None:
+    """Images of a split with the caption of every system. The words that a reranking changed are marked.
 
     Args:
         language: of the references.
-        written, bases: see :func:`changed_rows`. The words that a reranking changed are marked.
-        read: the picture of an image row.
+        captions: the captions by system; without any, there is no such section.
+        bases: for each reranking, the system whose captions it reorders.
+        read: the image of a row.
 
     Raises:
         UserError: no image of the split has a caption of every system.
     """
-    ids = data.images["image_id"].tolist()
-    references = data.captions_of(split, language).drop_duplicates("image_row").set_index("image_row")["text"]
+    if not captions:
+        return None
+    written = {name: read_captions(path) for name, path in captions.items()}
+    bases = {name: base for name, base in bases.items() if {name, base} <= written.keys()}
+    ids, references = data.images["image_id"].tolist(), first_references(data, split, language)
     rows = rows_of_split(data, split, written)
     changed = changed_rows(rows, ids, written, bases)
     chosen, among = choose_rows(rows, changed, seed)
@@ -87,22 +102,14 @@ def captioned(
             f" Reranking changed the caption of {len(changed):,} of {len(rows):,} pictures; {among} of those shown are "
             "of these. Words that reranking removed are struck through; words that it added are underlined."
         )
-    shown = []
+    examples = []
     for row in chosen:
         reference = str(references.get(row, ""))
-        found = {name: captions[ids[row]] for name, captions in written.items()}
-        captions = [
-            SystemCaption(
-                name, mark_changes(found[base].tokens, one.tokens) if (base := bases.get(name)) else _plain(one)
-            )
-            for name, one in found.items()
-        ]
-        shown.append(Captioned(small(read(row), reference or f"image {ids[row]}"), captions, reference))
-    return shown, note
-
-
-def _plain(caption: DecodedCaption) -> list[Words]:
-    return [Words(caption.caption)] if caption.caption else []
+        each = {name: of_system[ids[row]] for name, of_system in written.items()}
+        runs = {name: [Words(one.caption)] if one.caption else [] for name, one in each.items()}
+        runs |= {name: mark_changes(each[base].tokens, each[name].tokens) for name, base in bases.items()}
+        examples.append(Captioned(small(read(row), reference or f"image {ids[row]}"), runs, reference))
+    return Noted(examples, note)
 
 
 def mark_changes(before: Sequence[str], after: Sequence[str]) -> list[Words]:

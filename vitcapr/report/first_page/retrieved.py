@@ -1,17 +1,18 @@
 """The queries that a retrieval model answers best and worst, for the first page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.formats.scores import Ranks
+from vitcapr.metrics.rank_files import read_ranks_of
 from vitcapr.report.direction import Direction, Show, image_to_text, text_to_image
-from vitcapr.report.first_page.content import Match, Picture, Query, Retrieved
+from vitcapr.report.first_page.content import Match, Noted, Picture, Query, Retrieved
 from vitcapr.report.first_page.pictures import small
 
 QUERIES = 2
@@ -56,13 +57,24 @@ def query(position: int, asked: Direction, rank: int, show_query: Show[Shown], s
 
 
 def retrieved(
-    data: Manifest, embedded: Embeddings, ranks: Ranks, read: Callable[[int], Image.Image]
-) -> list[Retrieved]:
-    """The best and the worst queries of both directions.
+    data: Manifest,
+    split: str,
+    summary: pd.DataFrame,
+    embeddings: Mapping[str, Path],
+    ranks: Mapping[str, Path],
+    read: Callable[[int], Image.Image],
+) -> Noted[list[Retrieved]] | None:
+    """The best and the worst queries of both directions, of the model with the highest R@1.
 
     Args:
-        read: the picture of an image row.
+        embeddings, ranks: by model; without any, there is no such section.
+        read: the image of a row.
     """
+    if not embeddings:
+        return None
+    name = highest_recall(summary, list(embeddings), split)
+    embedded = read_embeddings(embeddings[name], data, split)
+    rank = read_ranks_of(ranks[name], embedded)
     ids = data.images["image_id"].tolist()
     text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
 
@@ -71,17 +83,22 @@ def retrieved(
         return small(read(row), f"image {ids[row]}")
 
     ways: list[tuple[str, Direction, NDArray[np.integer], Show[Shown], Show[Shown]]] = [
-        ("From text to image", text_to_image(embedded), ranks.t2i, text, picture),
-        ("From image to text", image_to_text(embedded), ranks.i2t, picture, text),
+        ("From text to image", text_to_image(embedded), rank.t2i, text, picture),
+        ("From image to text", image_to_text(embedded), rank.i2t, picture, text),
     ]
     sections = []
-    for title, asked, rank, show_query, show_match in ways:
+    for title, asked, true_rank, show_query, show_match in ways:
         best, worst = (
-            [query(position, asked, int(rank[position]), show_query, show_match) for position in positions]
-            for positions in best_and_worst(asked, rank)
+            [query(position, asked, int(true_rank[position]), show_query, show_match) for position in positions]
+            for positions in best_and_worst(asked, true_rank)
         )
         sections.append(Retrieved(title, best, worst))
-    return sections
+    which = f": of {len(embeddings)} models, the one with the highest R@1 there." if len(embeddings) > 1 else "."
+    note = (
+        f"The model {name}, on the {split} split{which} Best: the true match is first and the nearest wrong one is far "
+        "behind. Worst: the true match is far behind."
+    )
+    return Noted(sections, note)
 
 
 def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
@@ -89,15 +106,6 @@ def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
     part = summary[(summary["split"] == split) & summary["metric"].isin(["i2t_recall_1", "t2i_recall_1"])]
     sums = part.groupby("model")["value"].sum()
     return max(names, key=lambda name: float(sums.get(name, -1.0)))
-
-
-def note_on_model(name: str, split: str, models: int) -> str:
-    """The note on the model and on the choice of its queries."""
-    which = f": of {models} models, the one with the highest R@1 there." if models > 1 else "."
-    return (
-        f"The model {name}, on the {split} split{which} Best: the true match is first and the nearest wrong one is far "
-        "behind. Worst: the true match is far behind."
-    )
 
 
 def _different(queries: list[int], asked: Direction) -> list[int]:

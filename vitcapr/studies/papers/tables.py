@@ -9,6 +9,7 @@ from vitcapr.files import write_text
 from vitcapr.formats.containers import frame_to_csv
 from vitcapr.formats.scores import read_comparison
 from vitcapr.formats.tables import NOTHING, Table, to_csv, to_document, to_latex, to_markdown, to_page
+from vitcapr.report.first_page.content import Noted
 from vitcapr.studies.papers.changes import hard_negatives, read_ranks, reranking, self_critical
 from vitcapr.studies.papers.numbers import TABLE_NAMES, Published, read_published
 from vitcapr.studies.papers.side_by_side import BUILD, build_rows, seed_average, side_by_side
@@ -44,6 +45,14 @@ def paper_tables(
         "other_numbers": lambda: other_numbers(published),
     }
     return [others[name]() if name in others else side_by_side(name, published, builds) for name in TABLE_NAMES[paper]]
+
+
+def beside_the_paper(paper: str | None, summary: pd.DataFrame, systems: Mapping[str, str]) -> Noted[list[Table]] | None:
+    """The tables of a paper's scores beside those of this build, and the paper; None without a paper."""
+    if paper is None:
+        return None
+    published = read_published(paper)
+    return Noted(score_tables_beside(paper, summary, systems), f"{published.title}. {published.citation}.")
 
 
 def score_tables_beside(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> list[Table]:

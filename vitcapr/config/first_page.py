@@ -1,0 +1,52 @@
+"""What the first page of an experiment shows."""
+
+from typing import Any, Self
+
+from vitcapr.config.base import StageSettings
+from vitcapr.config.scored import ScoredModels
+
+
+class FirstPageSettings(StageSettings):
+    language: str
+    """Of the references."""
+    seed: int
+    """Selects the pictures."""
+    paper: str | None
+    """The paper whose scores stand beside those of the experiment."""
+    systems: dict[str, str]
+    """The system of each model that is one seed of it."""
+    bases: dict[str, str]
+    """For each reranked system of captions, the one whose captions a retriever reorders."""
+    has_oracle: bool
+    facts: dict[str, str]
+    """What the experiment consists of, for the head of the page."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:  # noqa: ARG003
+        rerankings = {name: config.rerankings[name] for name in config.run.rerankings}
+        models = {
+            "captioners": [f"{name} (on {config.captioners[name].backbone})" for name in config.run.captioners],
+            "decodings": config.run.decodings,
+            "rerankings": [f"{name} (of {each.decoding})" for name, each in rerankings.items()],
+            "retrievers": [f"{name} (on {config.retrievers[name].backbone})" for name in config.run.retrievers],
+            "fine-tuned dual encoders": config.run.finetuned_dual_encoders,
+            "alignments": [
+                f"{name} ({config.alignments[name].image} and {config.alignments[name].text})"
+                for name in config.run.alignments
+            ],
+        }
+        return cls(
+            language=config.text.language,
+            seed=config.figures.seed,
+            paper=config.run.paper,
+            systems=ScoredModels(config).systems,
+            bases={
+                f"{captioner}/{name}": f"{captioner}/{each.decoding}"
+                for captioner in config.run.captioners
+                for name, each in rerankings.items()
+                if each.by == "retriever"
+            },
+            has_oracle=any(each.by == "oracle" for each in rerankings.values()),
+            facts={name: ", ".join(of_kind) for name, of_kind in models.items() if of_kind}
+            | {"seed": f"{config.seed}, where a model has no seed of its own"},
+        )
