@@ -1,8 +1,7 @@
 """What a run of Snakemake shows: a line for each finished step, the errors, and at the end the scores.
 
-A dry run and the options ``--verbose``, ``--printshellcmds`` and ``--debug-dag`` show Snakemake's own output. A logger
-plugin of Snakemake could do the same, but a profile that names it is an error wherever the plugin is not installed, so
-the Snakefile calls :func:`show_steps`.
+A dry run and the options ``--verbose``, ``--printshellcmds`` and ``--debug-dag`` show Snakemake's own output. The
+Snakefile calls :func:`show_steps`: a profile that names a logger plugin fails wherever the plugin is not installed.
 """
 
 import io
@@ -11,7 +10,7 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 ERROR_LINES = 20
 """Of a failed step's log."""
-_LOG_END = 8192
-"""Bytes of a log that are read."""
 _COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
 """The last line of a :class:`~vitcapr.progress.Tracker`."""
 _NOTHING = "Nothing to be done"
@@ -63,14 +60,6 @@ def show_steps(workflow: Any, results: Path) -> None:
             logger.addHandler(StepHandler(handler, workflow.output_settings, results))
 
 
-@dataclass
-class _Step:
-    name: str
-    rule: str
-    log: Path | None
-    began: float
-
-
 class StepHandler(logging.Handler):
     """Shows the records of a run where Snakemake's own handler would.
 
@@ -86,24 +75,21 @@ class StepHandler(logging.Handler):
         self.results = [results]
         self._plain, self._settings = plain, settings
         self._detailed = settings.verbose or settings.dryrun or settings.printshellcmds or settings.debug_dag
-        self._steps: dict[int, _Step] = {}
+        self._jobs: dict[int, logging.LogRecord] = {}
         self._done = self._total = 0
         self._ran: set[str] = set()
         self._before: dict[Path, bytes] = {}
         self._began = time.time()
         self._failed = self._closed = self._nothing = False
-        self._console: Console | None = None
         self._bar: Progress | None = None
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._follow(record)
             if self._detailed:
                 self._plain.emit(record)
-            else:
-                self._show(record)
+            self._follow(record)
         except Exception:
             self.handleError(record)
 
@@ -118,60 +104,52 @@ class StepHandler(logging.Handler):
         super().close()
 
     def _follow(self, record: logging.LogRecord) -> None:
-        """Keep count of the steps."""
-        event, told = getattr(record, "event", None), record.__dict__
+        event, values, message = getattr(record, "event", None), record.__dict__, str(record.msg or "")
         if event is LogEvent.RUN_INFO:
-            self._total = told["stats"].get("total", 0)
+            self._total = values["stats"].get("total", 0)
             summaries = [folder / "summary.csv" for folder in self.results]
             self._before = {file: file.read_bytes() for file in summaries if file.is_file()}
-        elif event is LogEvent.JOB_INFO:
-            wildcards = [str(value) for name, value in told["wildcards"].items() if name != "experiment"]
-            log = Path(told["log"][0]) if told["log"] else None
-            name = " ".join([told["rule_name"], *wildcards])
-            self._steps[told["jobid"]] = _Step(name, told["rule_name"], log, record.created)
-        elif event is LogEvent.PROGRESS:
-            self._done, self._total = told["done"], told["total"]
-        elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR):
-            self._failed = True
-        elif event is None and _NOTHING in str(record.msg):
-            self._nothing = True
-
-    def _show(self, record: logging.LogRecord) -> None:
-        event, told = getattr(record, "event", None), record.__dict__
-        if event is LogEvent.RUN_INFO:
             self._print(_steps(self._total))
         elif event is LogEvent.JOB_INFO:
+            self._jobs[values["jobid"]] = record
             self._draw()
         elif event is LogEvent.JOB_FINISHED:
-            self._finish(told["job_id"], record.created)
+            self._finish(values["job_id"], record.created)
+        elif event is LogEvent.PROGRESS:
+            self._done, self._total = values["done"], values["total"]
         elif event is LogEvent.JOB_ERROR:
-            self._print_error(told)
-        elif event is LogEvent.ERROR and _SHELL in str(record.msg):
-            pass
+            self._failed = True
+            self._print_error(values)
         elif event in (LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= logging.WARNING:
-            self._print(self._plain.format(record), style="bold red" if record.levelno >= logging.ERROR else "yellow")
-        elif event is None and record.msg and not str(record.msg).startswith(_CHATTER):
-            self._print(str(record.msg))
+            self._failed |= event in (LogEvent.GROUP_ERROR, LogEvent.ERROR)
+            if event is not LogEvent.ERROR or _SHELL not in message:
+                style = "bold red" if record.levelno >= logging.ERROR else "yellow"
+                self._print(self._plain.format(record), style)
+        elif event is None and message:
+            self._nothing |= _NOTHING in message
+            if not message.startswith(_CHATTER):
+                self._print(message)
 
     def _finish(self, jobid: int, now: float) -> None:
-        step = self._steps.pop(jobid, None)
+        job = self._jobs.pop(jobid, None)
         self._done += 1
-        if step is not None:
-            self._ran.add(step.rule)
-            if step.log is not None:
-                parts = [step.name, *_counted(step.log), format_seconds(now - step.began)]
-                width = len(str(self._total))
-                self._print(f"[{self._done:>{width}}/{self._total}] {' · '.join(parts)}")
+        if job is not None:
+            self._ran.add(job.__dict__["rule_name"])
+            if log := _log(job):
+                counts = _COUNTED.findall("\n".join(_last_lines(log)))
+                counted = [f"{int(number):,} {unit}" for number, unit in counts[-1:]]
+                words = " · ".join([_name(job), *counted, format_seconds(now - job.created)])
+                self._print(f"[{self._done:>{len(str(self._total))}}/{self._total}] {words}")
         self._draw()
 
-    def _print_error(self, told: dict[str, Any]) -> None:
-        step = self._steps.pop(told["jobid"], None)
-        self._print(f"error in {told['rule_name'] if step is None else step.name}", style="bold red")
-        for name, value in told["aux"].items():
+    def _print_error(self, values: dict[str, Any]) -> None:
+        job = self._jobs.pop(values["jobid"], None)
+        self._print(f"error in {values['rule_name'] if job is None else _name(job)}", "bold red")
+        for name, value in values["aux"].items():
             self._print(f"  {name}: {value}")
-        for log in told["log"]:
-            self._print(f"  log: {log}{'' if Path(log).is_file() else ' (not written: the error is above)'}")
-            for line in _end_of(Path(log)).splitlines()[-ERROR_LINES:]:
+        for log in map(Path, values["log"]):
+            self._print(f"  log: {log}{'' if log.is_file() else ' (not written: the error is above)'}")
+            for line in _last_lines(log):
                 self._print(f"    {line}")
 
     def _show_results(self) -> None:
@@ -194,41 +172,36 @@ class StepHandler(logging.Handler):
 
         after = read_summary(summary)
         for table in score_tables(after):
-            self._print("")
-            self._print(table.title)
-            self._rich.print(to_rich(table))
+            self._print(f"\n{table.title}")
+            self._console.print(to_rich(table))
         if summary in self._before:
             with suppress(UserError):  # What was there before this run may be damaged, or of an older format.
                 for line in new_scores(read_summary(io.BytesIO(self._before[summary])), after):
                     self._print(line)
 
-    @property
-    def _rich(self) -> "Console":
-        if self._console is None:
-            from rich.console import Console
+    @cached_property
+    def _console(self) -> "Console":
+        from rich.console import Console
 
-            self._console = Console(file=self._plain.stream, highlight=False, no_color=self._settings.nocolor or None)
-        return self._console
+        return Console(file=self._plain.stream, highlight=False, no_color=self._settings.nocolor or None)
 
     def _print(self, text: str, style: str | None = None) -> None:
-        self._rich.print(text, style=style, markup=False, emoji=False, soft_wrap=True)
+        """Print a line, unless Snakemake's own handler shows the records. The end of the run is shown in any case."""
+        if self._closed or not self._detailed:
+            self._console.print(text, style=style, markup=False, emoji=False, soft_wrap=True)
 
     def _draw(self) -> None:
         """Show the bar, on a terminal."""
-        if not self._rich.is_terminal or not self._total:
+        if self._detailed or not self._total or not self._console.is_terminal:
             return
-        running = ", ".join(step.name for step in self._steps.values() if step.log is not None)
+        running = ", ".join(_name(job) for job in self._jobs.values() if _log(job))
         if self._bar is None:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-            columns = (
-                MofNCompleteColumn(),
-                BarColumn(20),
-                TimeRemainingColumn(),
-                TextColumn("left · {task.description}"),
-            )
-            self._bar = Progress(*columns, console=self._rich, transient=True, refresh_per_second=2)
-            self._bar.add_task(running, total=self._total)
+            words = TextColumn("left · {task.description}")
+            columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), words)
+            self._bar = Progress(*columns, console=self._console, transient=True, refresh_per_second=2)
+            self._bar.add_task(running)
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=self._done, total=self._total, description=running)
 
@@ -237,17 +210,20 @@ def _steps(count: int) -> str:
     return f"{count} step{'' if count == 1 else 's'}"
 
 
-def _counted(log: Path) -> list[str]:
-    """What a stage counted last, such as ``500 images``."""
-    found = _COUNTED.findall(_end_of(log))
-    return [f"{int(found[-1][0]):,} {found[-1][1]}"] if found else []
+def _name(job: logging.LogRecord) -> str:
+    """``decode attention beam``, of the record of a job that begins."""
+    values = job.__dict__
+    wildcards = (str(value) for name, value in values["wildcards"].items() if name != "experiment")
+    return " ".join([values["rule_name"], *wildcards])
 
 
-def _end_of(log: Path) -> str:
+def _log(job: logging.LogRecord) -> Path | None:
+    return Path(job.__dict__["log"][0]) if job.__dict__["log"] else None
+
+
+def _last_lines(log: Path) -> list[str]:
     """The end of a log; empty where it cannot be read."""
     try:
-        with log.open("rb") as stream:
-            stream.seek(max(0, log.stat().st_size - _LOG_END))
-            return stream.read().decode("utf-8", "replace")
+        return log.read_text(encoding="utf-8", errors="replace").splitlines()[-ERROR_LINES:]
     except OSError:
-        return ""
+        return []
