@@ -13,9 +13,9 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import vitcapr
-from vitcapr.api import kept_embeddings
 from vitcapr.commands import search
 from vitcapr.errors import UserError
+from vitcapr.formats import embeddings
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.retrieval.embedder import Retriever, open_retriever
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_searched_too(monkeypatch: pytest.Mon
     def refused(*_: object) -> None:
         raise PermissionError("read-only file system")
 
-    monkeypatch.setattr(kept_embeddings, "write_part", refused)
+    monkeypatch.setattr(embeddings, "write_part", refused)
     retriever = vitcapr.load_retriever(RESULTS / "retrievers/words")
     assert retriever.search("big cat")["path"].tolist() == [line[2] for line in expected[1:]]
     with pytest.raises(UserError, match="cannot be kept"):

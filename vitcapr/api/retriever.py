@@ -3,7 +3,7 @@
 The module does not import torch: a mistake is found without it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from vitcapr.api.kept_embeddings import KeptEmbeddings
     from vitcapr.data.photographs import ImageLike
+    from vitcapr.formats.embeddings import IndexPart
+    from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
-    from vitcapr.retrieval.embedder import Retriever
+    from vitcapr.retrieval.embedder import Embedder, Retriever
 
 IndexKind = Literal["exact", "faiss"]
 
@@ -158,12 +159,12 @@ class TrainedRetriever:
         self, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"
     ) -> list[FoundImage]:
         """The ``k`` images nearest to a query (1, E), the nearest first."""
-        rows = self._kept.images.search(query, k, split, index)
+        rows = self._search("images", query, k, split, index)
         return [FoundImage(rank, **row) for rank, row in enumerate(rows, 1)]
 
     def find_captions(self, query: "np.ndarray", k: int, split: str | None = None) -> list[FoundCaption]:
         """The ``k`` captions nearest to a query (1, E), the nearest first."""
-        rows = self._kept.captions.search(query, k, split)
+        rows = self._search("captions", query, k, split, "exact")
         return [FoundCaption(rank, **row) for rank, row in enumerate(rows, 1)]
 
     @property
@@ -188,26 +189,106 @@ class TrainedRetriever:
         device, layer = self._opened.device, self._opened.layer
         return [open_like(one, device, self._files.backbone(self._backbone, one), layer) for one in attributes]
 
+    def _search(
+        self, name: Literal["images", "captions"], query: "np.ndarray", k: int, split: str | None, index: IndexKind
+    ) -> list[dict[str, Any]]:
+        """The images or the captions of the data set nearest to a query, each with its ``cosine``."""
+        import numpy as np
+
+        from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
+
+        part, faiss = self._images if name == "images" else self._captions
+        rows = None
+        if split is not None:
+            splits = part.column("split")
+            rows = np.flatnonzero(splits == split)
+            if not len(rows):
+                known = ", ".join(sorted(set(splits.tolist())))
+                raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
+        if index == "exact":
+            cosines, numbers = nearest(query, part.vectors, k, rows)
+        else:
+            if faiss is None:
+                remedy = "make the retriever's folder writable, or search exactly"
+                raise UserError("the index of faiss cannot be kept", remedy=remedy)
+            if not faiss.is_file():
+                write_faiss(faiss, part.vectors)
+            cosines, numbers = nearest_by_faiss(faiss, query, k, rows)
+        nearest_rows = part.rows(numbers[0].tolist())
+        return [{"cosine": cosine, **row} for cosine, row in zip(cosines[0].tolist(), nearest_rows, strict=True)]
+
     @cached_property
-    def _kept(self) -> "KeptEmbeddings":
-        from vitcapr.api.kept_embeddings import KeptEmbeddings
+    def _images(self) -> "tuple[IndexPart, Path | None]":
+        return self._kept("images", self._embed_images)
 
-        fingerprints = [str(read_sealed(path)["fingerprint"]) for path in self._stores]
-        return KeptEmbeddings(
-            folder=self.folder,
-            weights=self.card["weights_sha256"],
-            fingerprints=tuple(fingerprints),
-            manifest=self.manifest,
-            manifest_digest=sha256_file(self.manifest),
-            stores=self._stores,
-            text_features=self._text_features_file,
-            opened=lambda: self._opened,
-            reporter=self._reporter,
-        )
+    @cached_property
+    def _captions(self) -> "tuple[IndexPart, Path | None]":
+        return self._kept("captions", self._embed_captions)
 
-    def _text_features_file(self) -> Path:
-        name = self.card["settings"]["retriever"]["text"]["encoder"]
-        return self._files.file(self._text_features, f"text_features/{name}/manifest.json", "--text-features")
+    def _kept(
+        self, name: str, embed: "Callable[[], tuple[np.ndarray, dict[str, Any]]]"
+    ) -> "tuple[IndexPart, Path | None]":
+        """The embeddings of the data set, which are kept beside the retriever, and the file of faiss' index.
+
+        There is no such file if nothing can be kept: in a read-only folder or on a full disk.
+        """
+        from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
+
+        fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self._stores)
+        sources = IndexSources(self.card["weights_sha256"], fingerprints, sha256_file(self.manifest))
+        folder = sources.folder(self.folder)
+        part = read_part(folder, name)
+        if part is None:
+            vectors, columns = embed()
+            try:
+                write_part(self.folder, sources, name, vectors, columns)
+            except (OSError, UserError):
+                import pyarrow as pa
+
+                return IndexPart(vectors, pa.table(columns)), None
+            part = read_part(folder, name)
+            assert part is not None
+        return part, folder / FAISS
+
+    def _embed_images(self) -> "tuple[np.ndarray, dict[str, Any]]":
+        """Vectors, and the columns of the table of their rows."""
+        import numpy as np
+
+        from vitcapr.retrieval.augmented_views import open_augmented_views
+
+        data, retriever = self._data, self._opened
+        views = self._stores[1:]
+        stores = open_augmented_views(data, retriever.augmented_views, self._stores[0], views, retriever.layer)
+        vectors = self._embedded(retriever.image_embedder(*stores), np.arange(len(data.images)), "images")
+        first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
+        captions = first.reindex(data.images["image_id"]).fillna("")
+        columns = {name: data.images[name].tolist() for name in ("image_id", "path", "split")}
+        return vectors, {**columns, "caption": captions.tolist()}
+
+    def _embed_captions(self) -> "tuple[np.ndarray, dict[str, Any]]":
+        """The same of the captions in the retriever's language."""
+        data, retriever = self._data, self._opened
+        table = data.captions_of(None, retriever.words.recipe["language"])
+        features = None
+        if retriever.model.reads != "tokens":
+            place = f"text_features/{self.card['settings']['retriever']['text']['encoder']}/manifest.json"
+            features = self._files.file(self._text_features, place, "--text-features")
+        embedder = retriever.caption_embedder(data, features)
+        vectors = self._embedded(embedder, table["caption_row"].to_numpy(), "captions")
+        paths = data.images["path"].iloc[table["image_row"]].tolist()
+        return vectors, {"text": table["text"].tolist(), "path": paths, "split": table["split"].tolist()}
+
+    @cached_property
+    def _data(self) -> "Manifest":
+        from vitcapr.formats.manifest import read_manifest
+
+        return read_manifest(self.manifest)
+
+    def _embedded(self, embedder: "Embedder[Any]", rows: "np.ndarray", unit: str) -> "np.ndarray":
+        if self._reporter is None:
+            return embedder.embed(rows)
+        with self._reporter.track("embed", len(rows), unit) as tracker:
+            return embedder.embed(rows, advance=tracker.advance)
 
 
 def load_retriever(
