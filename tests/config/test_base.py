@@ -8,7 +8,9 @@ from vitcapr.config.base import parse, parse_settings
 from vitcapr.config.captioner import BaselineConfig, PatchAttentionConfig
 from vitcapr.config.decoding import DecodingConfig, SamplingConfig
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.grid import expand_grid
 from vitcapr.errors import UserError
+from vitcapr.experiment.experiment import read_yaml
 from vitcapr.stages.decode import DecodeSettings
 
 
@@ -225,3 +227,44 @@ def test_settings_from_text_and_from_a_file(tmp_path: Path) -> None:
         parse_settings(DecodeSettings, "{")
     with pytest.raises(UserError, match=r"neither JSON text nor a readable file \(nowhere.json\)"):
         parse_settings(DecodeSettings, "nowhere.json")
+
+
+GRID = "\ngrid: [{captioners: [attention], vary: {seed: [1, 2]}}]"
+WRONG = {
+    "infinite": "captioners: {a: {backbone: vit, training: {phases: [{epochs: 1, learning_rate: .inf}]}}}",
+    "Python object": "experiment: !!python/object/apply:os.system [ls]",
+    "cycle": "data: &a {scenes: *a}",
+    "list": "- 1",
+    "nothing": "",
+    "number as key": "1: 2",
+    "list as key": "? [1, 2]\n: 3",
+    "date": "experiment: 2020-01-01",
+    **{f"{key} is 5": f"{key}: 5" for key in ExperimentConfig.model_fields if key != "seed"},
+    **{f"{key} is 5, with a grid": f"{key}: 5{GRID}" for key in ("captioners", "run", "variants")},
+    "list of run": "run: {captioners: 5}" + GRID,
+    "base of a grid": "grid: [{captioners: [5], vary: {seed: [1]}}]",
+}
+
+
+@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG.keys())
+def test_another_kind_of_file_is_one_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    with pytest.raises(UserError) as error:
+        parse(ExperimentConfig, expand_grid(read_yaml(file), file), file)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_one_line(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "x.yaml").write_bytes("experiment: é\n".encode(encoding))
+    with pytest.raises(UserError, match="text in UTF-8"):
+        read_yaml(tmp_path / "x.yaml")
+    (tmp_path / "x.yaml").write_bytes("experiment: a\n".encode("utf-8-sig"))
+    assert read_yaml(tmp_path / "x.yaml") == {"experiment": "a"}
+
+
+@pytest.mark.parametrize("settings", ['{"a": ' * 100_000, '{"rate": Infinity}'])
+def test_settings_of_a_stage_are_bounded(settings: str) -> None:
+    with pytest.raises(UserError):
+        parse_settings(ExperimentConfig, settings)

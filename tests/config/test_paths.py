@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.config.features import BackboneConfig
-from vitcapr.config.paths import one_spelling
+from vitcapr.config.names import one_spelling
 
 
 def test_spellings_of_one_path_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

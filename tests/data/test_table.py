@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vitcapr.config.base import parse
-from vitcapr.config.table import TableConfig
+from vitcapr.config.data import TableConfig
 from vitcapr.data.images import ImageSource
 from vitcapr.data.table import make_splits
 from vitcapr.errors import UserError

@@ -11,11 +11,11 @@ from vitcapr.config.base import Section, parse
 from vitcapr.config.captioner import PatchAttentionConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.experiment import ExperimentConfig
+from vitcapr.config.features import TextEncoderConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.text import WordVectorsConfig
-from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.experiment.experiment import load_experiment, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]

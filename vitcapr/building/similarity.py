@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from vitcapr.config.features import TextEncoderConfig
 from vitcapr.config.metrics import BertScoreConfig
-from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.encoders.checkpoints import source_name, weights_digest
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.encoders.text_encoders import (

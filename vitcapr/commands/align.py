@@ -7,7 +7,7 @@ import typer
 
 from vitcapr.commands.program import Log, typed
 from vitcapr.config.alignment import StudyConfig
-from vitcapr.config.described import described
+from vitcapr.config.base import described
 
 if TYPE_CHECKING:
     from vitcapr.studies.alignment.comparison import Compared

@@ -12,8 +12,7 @@ from vitcapr.commands.program import Configfiles
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.parameters import parameters_text
-from vitcapr.config.schema import schema_text
+from vitcapr.config.reference import parameters_text, schema_text
 from vitcapr.errors import UserError
 from vitcapr.experiment.downloads import missing_lines, models_of, obtainable_table
 from vitcapr.experiment.experiment import Experiment, load_experiment, read_merged

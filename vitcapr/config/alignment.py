@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Section
+from vitcapr.config.base import Entry, Section
 
 FAMILIES = (
     "linear",
@@ -79,11 +79,11 @@ class StudyConfig(Section):
 class AlignmentConfig(StudyConfig):
     """A study on the features of two encoders of the experiment."""
 
-    image: str
+    image: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
-    views: list[str] = []
+    views: Annotated[list[str], Entry("backbones", mirrored=True)] = []
     """Names of backbones that give other views of the same images: the same network on changed pictures (mirror)."""
-    text: str
+    text: Annotated[str, Entry("text_encoders")]
     """Name of an entry of text_encoders."""
 
     @model_validator(mode="after")

@@ -1,8 +1,12 @@
 """Base classes and parser of the configuration: unknown keys are errors, and values are immutable."""
 
+import ast
+import inspect
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -37,6 +41,17 @@ class Only:
 
     def __str__(self) -> str:
         return " ".join([self.key, " or ".join("null" if value is None else str(value) for value in self.values)])
+
+
+class Entry:
+    """Marks a key that holds the name of an entry of another section of the experiment, or a list of such names.
+
+    Attributes:
+        mirrored: whether it may be a backbone that mirrors its images.
+    """
+
+    def __init__(self, section: str, *, mirrored: bool = False) -> None:
+        self.section, self.mirrored = section, mirrored
 
 
 def with_default(key: str, value: str) -> BeforeValidator:
@@ -142,3 +157,29 @@ def parse_settings(model: type[S], text: str) -> S:
     except RecursionError as error:
         raise UserError("the settings are nested too deeply", where=source) from error
     return parse(model, values, where=source)
+
+
+def described(section: type[Section]) -> dict[str, str]:
+    """The docstring of each field of the section, inherited fields included, by key.
+
+    Pydantic can read them when a class is created, but this takes 0.2 s in every command. Only the schema needs them.
+    """
+    found: dict[str, str] = {}
+    for ancestor in reversed(section.__mro__):
+        if issubclass(ancestor, Section):
+            found |= _strings_of(ancestor.__module__).get(ancestor.__name__, {})
+    return {key: text for key, text in found.items() if key in section.model_fields}
+
+
+@cache
+def _strings_of(module: str) -> dict[str, dict[str, str]]:
+    """The docstrings of the fields of each class of a module, by class and key."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: dict(_strings_under(node)) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _strings_under(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for key, text in zip(node.body, node.body[1:], strict=False):
+        match key, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(said))):
+                yield name, inspect.cleandoc(said)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Only, with_default
+from vitcapr.config.base import Entry, Only, with_default
 from vitcapr.config.training import Layer, PhaseConfig, Schedule, TrainedConfig, TrainingConfig, one_or_more
 
 
@@ -57,7 +57,7 @@ class CaptionerConfig(TrainedConfig):
     architecture: str
     """baseline and patch_attention: the LSTM captioners of ViTCap-R; transformer: a Transformer decoder over the
     patches."""
-    backbone: str
+    backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
     layer: Layer = None
     """Hidden layer of the backbone to read, one of its layers; null: the output of the backbone."""
@@ -65,7 +65,7 @@ class CaptionerConfig(TrainedConfig):
     """Name of another captioner of the same architecture; training starts from its weights."""
     embedding_dim: int = Field(128, ge=1)
     """Width of the word embedding; of a transformer, also of its layers."""
-    word_vectors: str | None = None
+    word_vectors: Annotated[str | None, Entry("word_vectors")] = None
     """Name of an entry of word_vectors that initialises the word embedding. The embedding is trained further."""
     hidden_dim: int = Field(256, ge=1)
     """Width of the LSTM state; of a transformer, the hidden width of its feed-forward sublayers."""

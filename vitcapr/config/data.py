@@ -1,15 +1,15 @@
 """Configuration of every data set: its images and captions."""
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar, Literal, Self
+from pathlib import Path, PurePath
+from typing import Any, ClassVar, Literal, Self
 
+import yaml
 from pydantic import Field, model_validator
 
+from vitcapr.config.base import Section
 from vitcapr.config.dataset import DatasetConfig, PictureChecks
-from vitcapr.config.pairs import PairsConfig
-from vitcapr.config.paths import UserPath
-from vitcapr.config.table import TableConfig
+from vitcapr.config.names import UserPath
 
 
 class ScenesConfig(DatasetConfig):
@@ -109,6 +109,112 @@ class CocoConfig(DatasetConfig):
                 yield key, path
 
 
+class TableColumns(Section):
+    """Names of the columns; null: one of the usual names. The columns of language and split are optional."""
+
+    image: str | None = None
+    """Path of the image, relative to images; null: image, file_name, filename, image_path, path or file."""
+    caption: str | None = None
+    """One caption, or a list of captions (in CSV and TSV: a JSON list); null: caption, captions or text."""
+    language: str | None = None
+    """Language of the caption, such as en or zh; null: language, if there is such a column."""
+    split: str | None = None
+    """train, validation, test or none; null: split, if there is such a column."""
+
+
+class TableConfig(DatasetConfig):
+    """Photographs and captions of the user."""
+
+    paths: ClassVar = ("images", "captions")
+
+    images: UserPath = ""
+    """Folder or zip of the images; or a folder with metadata.csv or metadata.jsonl, WebDataset tars or Parquet files,
+    or one such tar or Parquet file."""
+    captions: UserPath | None = None
+    """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; null: the captions are in images."""
+    columns: TableColumns = TableColumns()
+    language: str = "en"
+    """Language of the captions without a language of their own."""
+    splits: Literal["auto", "given", "hash", "seeded"] = "auto"
+    """given: by the column split or by folders named train, validation and test; hash: by a hash of each image's path,
+    so that more images change no split; seeded: a random sample of exact size; auto: given if the table has splits,
+    else hash."""
+    validation: float = Field(0.1, gt=0, lt=0.5)
+    """Share of the validation split (hash and seeded)."""
+    test: float = Field(0.1, ge=0, lt=0.5)
+    """Share of the test split (hash and seeded)."""
+    seed: int = Field(0, ge=0)
+    """Seed of the hash and of the random sample."""
+    limit: int | None = Field(None, ge=1)
+    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
+
+    def missing(self, data: Any) -> str | None:  # noqa: ARG002
+        return None if self.images else "data.table.images must name the folder of the images"
+
+    @model_validator(mode="after")
+    def _a_captions_file_is_a_table(self) -> Self:
+        known = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
+        if self.captions and PurePath(self.captions).suffix.lower() not in known:
+            raise ValueError(f"captions must name a file that ends with {', '.join(known)}, not '{self.captions}'")
+        return self
+
+
+class PairColumns(Section):
+    """Column names of the table. The columns language, category and split are optional."""
+
+    text: str = "text"
+    image: str = "image"
+    language: str = "language"
+    """en or zh. If it is missing or empty, texts with Han characters count as Chinese, others as English."""
+    category: str = "category"
+    """Class for stratified splits. If it is missing or empty, it is derived from the words."""
+    split: str = "split"
+    """Rows with the value 'test' form the test set; all other rows are split by the settings below."""
+
+
+class PairsConfig(DatasetConfig):
+    """Chinese and English pairs; 50,000 by default, or fewer if the source has fewer."""
+
+    paths: ClassVar = ("table", "images", "chinese")
+
+    source: Literal["table", "flickr8k", "scenes"] = "table"
+    """table: your own table; flickr8k: data.flickr8k and its Chinese captions; scenes: rendered pictures
+    (data.scenes)."""
+    table: UserPath = ""
+    """Path of the table: CSV, TSV, JSON lines (.jsonl) or Parquet."""
+    images: UserPath = ""
+    """Folder or zip that the image paths in the table are relative to; empty: the folder of the table."""
+    encoding: Literal["path", "base64"] = "path"
+    """Content of the image column. Bytes (in Parquet) are read in either case."""
+    columns: PairColumns = PairColumns()
+    chinese: UserPath = ""
+    """Path of flickr8kzhc.caption.txt of Flickr8k-CN (source flickr8k only)."""
+    clean: bool = True
+    """Remove symbols, fillers and spaces inside Chinese text; title marks are kept."""
+    pairs: int | None = Field(50_000, ge=2)
+    """Number of pairs to sample for training and validation; null: all."""
+    validation: float = Field(0.3, gt=0, lt=1)
+    """Share of the validation split. All pairs of a picture go to the same split."""
+    test_images: int = Field(1000, ge=0)
+    """Number of test pictures, for sources that define no test set."""
+    queries: int = Field(5000, ge=1)
+    """Number of query pictures, and of query texts, sampled from the test set; fewer if the test set is smaller."""
+    candidates: int = Field(50_000, ge=1)
+    """Number of candidate texts, and of candidate pictures, sampled from the test set and, where it is too small, from
+    distractors. All true matches of the queries are among them."""
+    distractors: list[Literal["validation", "train"]] = []
+    """Splits that fill up the candidates after the test set, in this order; they hold no true match of a query."""
+    seed: int = Field(0, ge=0)
+    """Seed of all sampling."""
+
+    def missing(self, data: Any) -> str | None:
+        if self.source == "table" and not self.table:
+            return "data.pairs.table must name a CSV, TSV, JSON lines or Parquet file"
+        if self.source == "flickr8k" and not (data.flickr8k.images and data.flickr8k.text and self.chinese):
+            return "data.flickr8k.images, data.flickr8k.text and data.pairs.chinese must be given"
+        return None
+
+
 class DataConfig(PictureChecks):
     """The data set of an experiment. Only the section that ``dataset`` names is read."""
 
@@ -130,3 +236,20 @@ class DataConfig(PictureChecks):
         if problem := section.missing(self):
             raise ValueError(problem)
         return self
+
+
+class Terms(Section):
+    """Licence and source of a data set; None: not known."""
+
+    licence: str | None = None
+    source: str | None = None
+
+    @classmethod
+    def of(cls, data: DataConfig) -> "Terms":
+        """Those of the data set of an experiment: as its file gives them, else those of ``terms.yaml``."""
+        name: str = data.dataset
+        if name == "pairs":
+            name = {"flickr8k": "flickr8k-cn"}.get(data.pairs.source, data.pairs.source)
+        known = yaml.safe_load(Path(__file__).with_name("terms.yaml").read_text(encoding="utf-8")).get(name, {})
+        given = {"licence": data.licence, "source": data.source}
+        return cls.model_validate({**known, **{key: value for key, value in given.items() if value is not None}})

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
-from vitcapr.config.paths import one_spelling
+from vitcapr.config.names import one_spelling
 
 
 def find_data(name: str) -> Path:

@@ -1,44 +1,47 @@
 """The complete configuration of an experiment, as config.yaml holds it."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.alignment import AlignmentConfig
-from vitcapr.config.base import Section
+from vitcapr.config.base import Entry, Section
 from vitcapr.config.captioner import AnyCaptionerConfig
-from vitcapr.config.complete import complete
-from vitcapr.config.consistency import contradictions
 from vitcapr.config.data import DataConfig
 from vitcapr.config.decoding import DecodingConfig
-from vitcapr.config.features import BackboneConfig, FeaturesConfig, TrainedBackboneConfig
+from vitcapr.config.features import (
+    BackboneConfig,
+    FeaturesConfig,
+    PixelsConfig,
+    TextEncoderConfig,
+    TrainedBackboneConfig,
+)
 from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, TokenizerConfig
-from vitcapr.config.grid import GridConfig, VariantConfig
+from vitcapr.config.grid import GridConfig, VariantConfig, complete
 from vitcapr.config.metrics import MetricsConfig
 from vitcapr.config.names import CaptionerName, ExperimentName, ModelName, Name
-from vitcapr.config.pixels import PixelsConfig
-from vitcapr.config.query_bank import QueryBankConfig
-from vitcapr.config.reranking import RerankingConfig
+from vitcapr.config.reranking import QueryBankConfig, RerankingConfig
 from vitcapr.config.retriever import EmbedConfig, RetrieverConfig
-from vitcapr.config.tags import TagsConfig
-from vitcapr.config.text import TextConfig, WordVectorsConfig
-from vitcapr.config.text_encoder import TextEncoderConfig
+from vitcapr.config.text import TagsConfig, TextConfig, WordVectorsConfig
+
+V = TypeVar("V")
 
 
 class RunConfig(Section):
     """The definitions that the workflow runs; by default all that the experiment names
-    (:mod:`vitcapr.config.complete`)."""
+    (:func:`vitcapr.config.grid.complete`)."""
 
-    captioners: list[str] = []
+    captioners: Annotated[list[str], Entry("captioners")] = []
     """Captioners to train and decode. If empty, decodings and rerankings must be empty too."""
-    decodings: list[str] = []
+    decodings: Annotated[list[str], Entry("decodings")] = []
     """Decodings of every captioner; greedy and beam if the experiment names none."""
-    rerankings: list[str] = []
+    rerankings: Annotated[list[str], Entry("rerankings")] = []
     """Rerankings of the captions of every captioner."""
-    retrievers: list[str] = []
-    alignments: list[str] = []
+    retrievers: Annotated[list[str], Entry("retrievers")] = []
+    alignments: Annotated[list[str], Entry("alignments")] = []
     """Comparisons of ways to align two encoders."""
     compared: list[str] = []
     """Retrievers and fine-tuned dual encoders to compare side by side, per language: their first results and
@@ -49,7 +52,7 @@ class RunConfig(Section):
     information: bool = False
     """Measure entropy and mutual information of the embeddings of retrievers and fine-tuned dual encoders; of the
     latter before training, too. Not on the training split."""
-    finetuned_dual_encoders: list[str] = []
+    finetuned_dual_encoders: Annotated[list[str], Entry("finetuned_dual_encoders")] = []
     """Fine-tuned dual encoders to train, embed, score and draw."""
     query_banks: list[str] = []
     """Retrievers and fine-tuned dual encoders to score a second time with query-bank scores, as NAME-query_bank."""
@@ -57,7 +60,7 @@ class RunConfig(Section):
     """Also score these models on the held-out queries and candidates of the data set ``pairs`` (pools.npz)."""
     tags: bool = False
     """Write part-of-speech tags (text/tags/) even if no fine-tuned dual encoder reads them."""
-    loss_curves: dict[Name, list[str]] = {}
+    loss_curves: Annotated[dict[Name, list[str]], Entry("finetuned_dual_encoders")] = {}
     """Loss-curve figures by name; each lists the fine-tuned dual encoders whose losses it shows side by side."""
     paper: Literal["vitcap-r", "blip2-flickr30k", "bert-vit"] | None = None
     """The paper whose published numbers the tables show beside the scores."""
@@ -104,7 +107,7 @@ class ExperimentConfig(Section):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
-        if found := list(contradictions(self)):
+        if found := list(_contradictions(self)):
             raise ValueError("\n".join(found))
         return self
 
@@ -128,3 +131,180 @@ class ExperimentConfig(Section):
                 raise ValueError(f"captioners.{start} starts from itself")
             line.insert(0, start)
         return line
+
+
+def _contradictions(config: ExperimentConfig) -> Iterator[str]:
+    """A sentence for each contradiction between two parts."""
+    run = config.run
+    if unknown := list(_unknown_entries(config, "run", run)):
+        yield from unknown
+        return  # Everything below looks these names up.
+    yield from _unknown_entries(config, "metrics", config.metrics)
+    yield from _of_captioners(config)
+    yield from _of_rerankings(config)
+    yield from _of_retrievers(config)
+    yield from _of_finetuned(config)
+    scored = [*run.retrievers, *run.finetuned_dual_encoders]
+    yield from _undefined("run.compared", run.compared, scored)
+    yield from _undefined("run.query_banks", run.query_banks, scored)
+    yield from _of_ablations(config, scored)
+    yield from _of_metrics(config)
+    yield from _shared_names(config)
+    if run.pools and config.data.dataset != "pairs":
+        yield f"run.pools: the data set {config.data.dataset} has no held-out queries; use pairs"
+    if config.features.chunk % config.features.batch:
+        yield f"features.batch {config.features.batch} does not divide features.chunk {config.features.chunk}"
+
+
+def _unknown_entries(config: ExperimentConfig, key: str, section: Section) -> Iterator[str]:
+    """The names in a section, and in the sections below it, that stand for no entry or for one that mirrors."""
+    for name, field in type(section).model_fields.items():
+        value, at = getattr(section, name), f"{key}.{name}"
+        values = value if isinstance(value, dict) else {"": value}
+        for part, inner in values.items():
+            place = f"{at}.{part}" if part else at
+            if isinstance(inner, Section):
+                yield from _unknown_entries(config, place, inner)
+            for entry in (mark for mark in field.metadata if isinstance(mark, Entry)):
+                names = inner if isinstance(inner, list) else _given(inner)
+                defined = getattr(config, entry.section)
+                yield from _undefined(place, names, defined)
+                if entry.section == "backbones" and not entry.mirrored:
+                    yield from (
+                        f"{place}: '{backbone}' mirrors its pictures; only the augmented views of a retriever may do so"
+                        for backbone in names
+                        if backbone in defined and defined[backbone].mirror
+                    )
+
+
+def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
+    run = config.run
+    if run.captioners and not run.decodings:
+        yield "run.decodings is empty, but run.captioners is not"
+    if not run.captioners and (run.decodings or run.rerankings):
+        idle = "decodings" if run.decodings else "rerankings"
+        yield f"run.{idle} needs a captioner; empty it, or list one in run.captioners"
+    chains: list[str] = []
+    for last in run.captioners:
+        try:
+            chains += config.start_chain(last)
+        except ValueError as error:
+            yield str(error)
+    for name in dict.fromkeys(chains):
+        captioner = config.captioners[name]
+        yield from _unknown_entries(config, f"captioners.{name}", captioner)
+        yield from _of_layers(config, f"captioners.{name}.layer", _given(captioner.layer), [captioner.backbone])
+
+
+def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
+    for name in config.run.rerankings:
+        reranking = config.rerankings[name]
+        yield from _unknown_entries(config, f"rerankings.{name}", reranking)
+        if name in config.decodings:
+            yield f"'{name}' is both a decoding and a reranking; rename one of them"
+        if reranking.by == "oracle" and "oracle" not in name:
+            yield f"the reranking '{name}' uses an oracle; its name must contain 'oracle'"
+        if reranking.decoding in config.decodings and config.decodings[reranking.decoding].n_best < 2:
+            yield (
+                f"rerankings.{name} reorders the candidates of '{reranking.decoding}', which stores only one; "
+                f"set decodings.{reranking.decoding}.n_best"
+            )
+
+
+def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
+    """Of retrievers and alignments, which read views of the images of a backbone."""
+    reranking = _given(*(config.rerankings[name].retriever for name in config.run.rerankings))
+    for name in dict.fromkeys([*config.run.retrievers, *reranking]):
+        if name in config.retrievers:
+            key, retriever = f"retrievers.{name}", config.retrievers[name]
+            yield from _unknown_entries(config, key, retriever)
+            views = [retriever.backbone, *retriever.augmented_views]
+            yield from _of_views(config, f"{key}.augmented_views", views)
+            yield from _of_layers(config, f"{key}.layer", _given(retriever.layer), views)
+    for name in dict.fromkeys(config.run.alignments):
+        key, alignment = f"alignments.{name}", config.alignments[name]
+        yield from _unknown_entries(config, key, alignment)
+        views = [alignment.image, *alignment.views]
+        yield from _of_views(config, f"{key}.views", views)
+        yield from _of_layers(config, f"{key}.inputs", alignment.layers, views)
+
+
+def _of_layers(config: ExperimentConfig, key: str, layers: Iterable[int], backbones: Iterable[str]) -> Iterator[str]:
+    for name in backbones:
+        backbone = config.backbones.get(name)
+        if backbone is None or backbone.is_adopted:  # Reported elsewhere; a store is checked when it is opened.
+            continue
+        stored = backbone.layers or []
+        if missing := sorted(set(layers) - set(stored)):
+            yield f"{key} reads layer {missing[0]}; name it in backbones.{name}.layers, which has {stored or 'none'}"
+
+
+def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:
+    """views: the backbone, then its augmented views."""
+    backbone, *others = views
+    for view in others:
+        if {view, backbone} <= config.backbones.keys() and not config.backbones[view].same_network(
+            config.backbones[backbone]
+        ):
+            yield f"{key}: '{view}' does not use the network and size of '{backbone}'"
+
+
+def _of_finetuned(config: ExperimentConfig) -> Iterator[str]:
+    drawn = (name for names in config.run.loss_curves.values() for name in names)
+    for name in dict.fromkeys([*config.run.finetuned_dual_encoders, *drawn]):
+        if name in config.retrievers:
+            yield f"'{name}' is both a retriever and a fine-tuned dual encoder; rename one of them"
+        yield from _unknown_entries(config, f"finetuned_dual_encoders.{name}", config.finetuned_dual_encoders[name])
+
+
+def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator[str]:
+    def languages(model: str) -> list[str]:
+        finetuned = config.finetuned_dual_encoders.get(model)
+        return [config.text.language] if finetuned is None else finetuned.languages
+
+    for whole, models in config.run.ablations.items():
+        yield from _undefined("run.ablations", [whole], scored)
+        yield from _undefined(f"run.ablations.{whole}", models, scored)
+        if any(languages(model) != languages(whole) for model in models):
+            yield f"run.ablations.{whole}: all models must read the same languages in the same order"
+
+
+def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
+    if ("chair" in config.metrics.metrics) != bool(config.metrics.instances):
+        yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
+    sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score
+    encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)
+    if encoder is not None and encoder.output == "word_vectors":
+        yield "metrics.sentence_similarity.text_encoder: word vectors are no encoder of sentences"
+    encoder = None if bert is None else config.text_encoders.get(bert.text_encoder)
+    if encoder is not None and encoder.output != "hidden":
+        yield "metrics.bert_score.text_encoder: BERTScore compares tokens; name a text encoder with output: hidden"
+
+
+def _shared_names(config: ExperimentConfig) -> Iterator[str]:
+    """Embeddings, query-bank scores and logs of a model have derived names. All of them must differ."""
+    found = [*config.retrievers, *config.finetuned_dual_encoders]
+    for finetuned, model in config.finetuned_dual_encoders.items():
+        if len(model.languages) > 1:
+            found += [f"{finetuned}-{language}" for language in model.languages]
+    found += [f"{name}-query_bank" for name in list(found)]
+    yield from _repeated("retrievers and finetuned_dual_encoders", found)
+    ways = {*config.run.decodings, *config.run.rerankings}
+    yield from _repeated("run", [f"{captioner}.{way}" for captioner in set(config.run.captioners) for way in ways])
+
+
+def _given(*values: V | None) -> list[V]:
+    return [value for value in values if value is not None]
+
+
+def _undefined(key: str, names: Iterable[str], defined: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in defined:
+            yield f"{key} names '{name}', which is not defined; defined: {sorted(defined)}"
+
+
+def _repeated(key: str, names: Iterable[str]) -> Iterator[str]:
+    """Two things with the same name would share their files."""
+    for name, number in Counter(names).items():
+        if number > 1:
+            yield f"{key}: two things have the name '{name}'; rename one of them"

@@ -4,13 +4,30 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Only, Section, StageSettings
-from vitcapr.config.names import Name
-from vitcapr.config.paths import UserPath
-from vitcapr.config.pixels import AugmentationConfig
+from vitcapr.config.base import Entry, Only, Section, StageSettings
+from vitcapr.config.names import Name, UserPath
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)
+
+
+class AugmentationConfig(Section):
+    """Random changes of the training pictures. A limit of 0 switches a change off."""
+
+    probability: float = Field(0.5, ge=0, le=1)
+    """Probability of rotation, brightness, hue and blur, each drawn independently."""
+    rotation: float = Field(15.0, ge=0, le=180)
+    """Maximum angle in degrees, in both directions; the picture is mirrored at its edges to fill the corners."""
+    flip: float = Field(0.5, ge=0, le=1)
+    """Probability of a left-right flip. Captions that say left or right become wrong."""
+    vertical_flip: float = Field(0.0, ge=0, le=1)
+    """Probability of a top-bottom flip."""
+    brightness: float = Field(0.2, ge=0, lt=1)
+    """Maximum relative change of the pixel values."""
+    hue: float = Field(0.05, ge=0, le=0.5)
+    """Maximum rotation of the hue, in turns of the colour circle. Keep it small, because captions name colours."""
+    blur: float = Field(1.0, ge=0, le=10)
+    """Maximum standard deviation of the Gaussian blur, in pixels."""
 
 
 class TokenizerConfig(Section):
@@ -25,7 +42,7 @@ class TokenizerConfig(Section):
 
 
 class FinetunedImageConfig(Section):
-    backbone: str
+    backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones; the image tower starts from its checkpoint."""
     pool: Literal["cls", "mean"] = "cls"
     """Image vector: the CLS vector (the BERT-ViT paper), or the mean over the patches."""
@@ -52,7 +69,7 @@ class FinetunedTextConfig(Section):
     """Read the first clause of a caption and the rest as two segments, with the token types 0 and 1."""
     title_weight: float = Field(1.0, ge=1)
     """Factor on the attention that tokens pay to titles, their marks included (《》, 〈〉 and <>); 1: no weight."""
-    tokenizer: str | None = None
+    tokenizer: Annotated[str | None, Entry("tokenizers")] = None
     """Name of an entry of tokenizers, for a tower from scratch."""
     layers: Annotated[int, _SCRATCH] = Field(4, ge=1)
     """Number of layers."""

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field
 
-from vitcapr.config.base import Section, StageSettings
+from vitcapr.config.base import Entry, Section, StageSettings
 from vitcapr.config.dataset import find_data
-from vitcapr.config.paths import UserPath, one_spelling
+from vitcapr.config.names import UserPath, one_spelling
 from vitcapr.modules import modules_in
 
 CAPTION_METRICS = tuple(sorted(modules_in("vitcapr.metrics.captions")))
@@ -22,9 +22,9 @@ def _known(name: str) -> str:
 class ClipScoreConfig(Section):
     """CLIPScore and RefCLIPScore, by the two halves of one model."""
 
-    backbone: str
+    backbone: Annotated[str, Entry("backbones")]
     """The image half: a backbone with output: aligned."""
-    text_encoder: str
+    text_encoder: Annotated[str, Entry("text_encoders")]
     """The text half: a text encoder of the same checkpoint with output: aligned."""
     prompt: str = "A photo depicts "
     """Precedes every caption and reference, as in the paper."""
@@ -33,14 +33,14 @@ class ClipScoreConfig(Section):
 class SentenceSimilarityConfig(Section):
     """The similarity of sentences."""
 
-    text_encoder: str
+    text_encoder: Annotated[str, Entry("text_encoders")]
     """A text encoder of sentences, for example a Sentence-BERT model with pool: mean."""
 
 
 class BertScoreConfig(Section):
     """BERTScore, without rescaling by a baseline."""
 
-    text_encoder: str
+    text_encoder: Annotated[str, Entry("text_encoders")]
     """A text encoder with output: hidden, for example BERT or RoBERTa."""
     layer: int | None = Field(None, ge=1)
     """The hidden layer whose vectors are compared, counted from 1; null: the last one."""

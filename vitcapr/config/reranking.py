@@ -1,10 +1,10 @@
-"""Configuration of reranking: a new order of the n best captions of a decoding."""
+"""Configuration of what reorders results: reranking of captions, and query banks, which correct scores for hubness."""
 
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vitcapr.config.base import Only, Section
+from vitcapr.config.base import Entry, Only, Section, StageSettings
 
 
 class WeighingConfig(Section):
@@ -23,12 +23,12 @@ class WeighingConfig(Section):
 
 
 class RerankingConfig(Section):
-    decoding: str
+    decoding: Annotated[str, Entry("decodings")]
     """Name of an entry of decodings with n_best of at least 2."""
     by: Literal["retriever", "oracle"] = "retriever"
     """retriever: likelihood and cosine; oracle: the candidate that scores best against the references. An oracle is an
     upper bound, so its name must contain 'oracle'."""
-    retriever: Annotated[str | None, Only("by", "retriever")] = None
+    retriever: Annotated[str | None, Only("by", "retriever"), Entry("retrievers")] = None
     """Name of an entry of retrievers."""
     weight: Annotated[float | None, Only("by", "retriever")] = Field(None, ge=0, le=1)
     """Fixed weight of the retriever; 1: the cosine alone, as in ViTCap-R; null: selected by weighing."""
@@ -39,3 +39,18 @@ class RerankingConfig(Section):
         if self.by == "retriever" and self.retriever is None:
             raise ValueError("by: retriever needs the key retriever")
         return self
+
+
+class QueryBankConfig(Section):
+    """The values tried on the validation split."""
+
+    inverse_temperatures: list[Annotated[float, Field(gt=0)]] = Field([5.0, 10.0, 20.0, 40.0], min_length=1)
+    """Inverse temperatures to try. Larger values give more weight to the nearest queries of the bank."""
+    grid_steps: int = Field(4, ge=1)
+    """Number of equal steps between weight 0 (the cosine alone) and weight 1."""
+
+
+class WeighQueryBankSettings(StageSettings):
+    """The settings of the stage ``weigh_query_bank``."""
+
+    query_bank: QueryBankConfig = QueryBankConfig()

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from vitcapr.config.base import Only, Section, with_default
+from vitcapr.config.base import Entry, Only, Section, with_default
 from vitcapr.config.training import (
     Layer,
     PhaseConfig,
@@ -69,7 +69,7 @@ class TextTowerConfig(Section):
 class _Words(TextTowerConfig):
     word_dim: int = Field(256, ge=1)
     """Width of the word embedding."""
-    word_vectors: str | None = None
+    word_vectors: Annotated[str | None, Entry("word_vectors")] = None
     """Name of an entry of word_vectors that initialises the word embedding."""
     max_length: int = Field(35, ge=3)
     """Maximum caption length in tokens, start and end included; longer captions are truncated."""
@@ -80,7 +80,7 @@ class _Features(HeadConfig, TextTowerConfig):
 
     hidden_dim: Annotated[int, Only("head", "mlp", "gated", "residual")] = Field(256, ge=1)
     """Hidden width of the head."""
-    encoder: str
+    encoder: Annotated[str, Entry("text_encoders")]
     """Name of an entry of text_encoders."""
     standardise: bool = False
     """Standardise every dimension of the text features with the mean and standard deviation of the training
@@ -191,12 +191,12 @@ class RetrieverTrainingConfig(TrainingConfig):
 
 
 class RetrieverConfig(TrainedConfig):
-    backbone: str
+    backbone: Annotated[str, Entry("backbones")]
     """Name of an entry of backbones."""
     layer: Layer = None
     """Hidden layer of the backbone to read, also of its augmented views; one of the backbone's layers; null: the output
     of the backbone."""
-    augmented_views: list[str] = []
+    augmented_views: Annotated[list[str], Entry("backbones", mirrored=True)] = []
     """Names of backbones that give augmented views: the same network on changed pictures (mirror). Training samples one
     view per image; the embedding of an image is the mean over its views."""
     embedding_dim: int = Field(256, ge=2)

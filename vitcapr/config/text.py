@@ -1,12 +1,11 @@
-"""Configuration of the text: cleaning, vocabulary and word vectors."""
+"""Configuration of the text: cleaning, vocabulary, word vectors and parts of speech."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from vitcapr.config.base import Section, StageSettings
-from vitcapr.config.names import Name
-from vitcapr.config.paths import UserPath
+from vitcapr.config.names import Name, UserPath
 
 
 class NormaliseConfig(Section):
@@ -51,3 +50,11 @@ class VocabularySettings(StageSettings):
     """The settings of the stage ``vocabulary``."""
 
     text: TextConfig = TextConfig()
+
+
+class TagsConfig(Section):
+    """Part-of-speech tags of the captions, for models that read them in addition to the words."""
+
+    tagger: Literal["auto", "hanlp", "jieba"] = "auto"
+    """hanlp: a downloaded model for both languages; jieba: jieba for Chinese and rules for English; auto: HanLP if it
+    is installed."""

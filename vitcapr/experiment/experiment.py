@@ -11,7 +11,6 @@ import yaml
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid
-from vitcapr.config.plain import check_plain
 from vitcapr.errors import UserError
 from vitcapr.experiment.figure_rules import FigureRule
 from vitcapr.experiment.inputs import Inputs
@@ -35,7 +34,6 @@ class Experiment(Inputs, Targets):
             UserError: a key is unknown, a value is wrong, a named file is missing, or the sections contradict each
                 other.
         """
-        check_plain(values, where)
         experiment = cls(parse(ExperimentConfig, expand_grid(values, where), where), results)
         experiment._check()
         return experiment
@@ -114,7 +112,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise UserError(f"not YAML: {error}", where=path) from error
     if not isinstance(values, dict):
         raise UserError("a configuration is a mapping of keys to values", where=path)
-    check_plain(values, path)
     return values
 
 

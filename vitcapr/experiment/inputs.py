@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from vitcapr.config.dataset import DataSettings, find_data
 from vitcapr.config.features import TRAINED
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig
-from vitcapr.config.paths import ADOPTED
+from vitcapr.config.names import ADOPTED
 from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique

@@ -4,9 +4,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vitcapr.config.data import Flickr8kConfig, ScenesConfig
+from vitcapr.config.data import Flickr8kConfig, PairsConfig, ScenesConfig
 from vitcapr.config.dataset import PhotographSettings
-from vitcapr.config.pairs import PairsConfig
 from vitcapr.formats.kinds import PairsFolder
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter

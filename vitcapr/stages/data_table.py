@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vitcapr.config.data import TableConfig
 from vitcapr.config.dataset import PhotographSettings
-from vitcapr.config.table import TableConfig
 from vitcapr.formats.kinds import DataFolder
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter

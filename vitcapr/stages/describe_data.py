@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.terms import Terms
+from vitcapr.config.data import Terms
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import CroissantFile, ManifestFile
 from vitcapr.pipeline.stage import In, Out, stage

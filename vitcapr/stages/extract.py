@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.data import Terms
 from vitcapr.config.features import BackboneConfig, FeaturesConfig
-from vitcapr.config.terms import Terms
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PartFile
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.features import BackboneConfig, FeaturesConfig
-from vitcapr.config.pixels import PixelsConfig
-from vitcapr.config.terms import Terms
+from vitcapr.config.data import Terms
+from vitcapr.config.features import BackboneConfig, FeaturesConfig, PixelsConfig
 from vitcapr.formats.kinds import BackboneFolder, ManifestFile, PixelsFile
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter

@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.features import FeaturesConfig
-from vitcapr.config.terms import Terms
-from vitcapr.config.text_encoder import TextEncoderConfig
+from vitcapr.config.data import Terms
+from vitcapr.config.features import FeaturesConfig, TextEncoderConfig
 from vitcapr.formats.kinds import ManifestFile, TextFeaturesFile
 from vitcapr.pipeline.stage import CodeHash, In, Out, StoreRoot, stage
 from vitcapr.progress import Reporter

@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.features import TextEncoderConfig
 from vitcapr.config.metrics import MetricsConfig
-from vitcapr.config.text_encoder import TextEncoderConfig
 from vitcapr.formats.kinds import CaptionsFile, FeaturesFile, ManifestFile, MetricsFile
 from vitcapr.pipeline.stage import DecodingName, In, ModelName, Out, Split, stage
 from vitcapr.progress import Reporter

@@ -1,7 +1,7 @@
 """Tag every word of every caption with its part of speech."""
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.tags import TagsConfig
+from vitcapr.config.text import TagsConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import ManifestFile, TagsCard, TagsFile
 from vitcapr.pipeline.stage import In, Out, stage

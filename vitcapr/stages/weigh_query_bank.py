@@ -1,6 +1,6 @@
 """Select the weight of a query bank in the scores of a model, on the validation split."""
 
-from vitcapr.config.query_bank import WeighQueryBankSettings
+from vitcapr.config.reranking import WeighQueryBankSettings
 from vitcapr.formats.kinds import EmbeddingsFile, QueryBankFile, WeightFile
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter

@@ -1,11 +1,38 @@
-"""The reference of every configuration key, as config/README.md has it: a table for each section."""
+"""The JSON schema of a configuration, and the reference of every key as config/README.md has it."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from vitcapr.config.schema import schema_text
+from vitcapr.config.base import Section, conditions, described
+from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.formats.tables import Table, row, to_markdown
+
+
+def schema_text() -> str:
+    """The content of workflow/schemas/config.schema.json."""
+    content: dict[str, Any] = ExperimentConfig.model_json_schema()
+    _allow_without_choice(content)
+    for section in _subclasses(Section):
+        place = content if section is ExperimentConfig else content["$defs"].get(section.__name__)
+        if place is not None:
+            needs = {key: f" Only with {' and '.join(map(str, marks))}." for key, marks in conditions(section).items()}
+            for key, text in described(section).items():
+                place["properties"][key]["description"] = text + needs.get(key, "")
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _allow_without_choice(schema: Any) -> None:
+    """Unions become ``anyOf``: without the key that chooses, a section may fit several of ``oneOf``."""
+    if isinstance(schema, dict) and "oneOf" in schema:
+        schema["anyOf"] = schema.pop("oneOf")
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _allow_without_choice(part)
+
+
+def _subclasses(section: type[Section]) -> set[type[Section]]:
+    return {section}.union(*map(_subclasses, section.__subclasses__()))
+
 
 HEAD = """\
 # Configuration
