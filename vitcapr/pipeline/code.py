@@ -4,7 +4,6 @@ The import graph comes from grimp, which reads the sources and imports nothing, 
 hashes of every stage without loading torch.
 """
 
-import hashlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_bytes
 from vitcapr.modules import FOUND_BY_NAME
-from vitcapr.pipeline.syntax import TreeDigests
+from vitcapr.pipeline.syntax import digests
 
 if TYPE_CHECKING:
     import grimp
@@ -88,22 +88,19 @@ def stage_code(module: str, package: str = PACKAGE, remembered: Path | None = No
 
     Args:
         module: for instance ``vitcapr.stages.decode``.
-        remembered: a file of :class:`~vitcapr.pipeline.syntax.TreeDigests`, so that a job need not parse the whole
-            package.
+        remembered: see :func:`~vitcapr.pipeline.syntax.digests`.
 
     Raises:
         UserError: there is no such module.
     """
     modules, libraries = _closure(module, package)
-    code = {name: _digest(name, remembered) for name in sorted(modules)}
-    _digests(remembered).remember()
+    code = digests({name: _path(name) for name in sorted(modules)}, remembered)
     return code | {name: _release(name) for name in sorted(libraries)}
 
 
 def code_hash(code: Mapping[str, str]) -> str:
     """One hash of a :func:`stage_code`."""
-    entries = "\n".join(f"{name} {value}" for name, value in code.items())
-    return hashlib.sha256(entries.encode()).hexdigest()
+    return sha256_bytes("\n".join(f"{name} {value}" for name, value in code.items()).encode())
 
 
 def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
@@ -120,23 +117,20 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name in reached or name == package or _is_user_facing(name):
+        if name in reached or name == package or any(f"{name}.".startswith(f"{each}.") for each in USER_FACING):
             continue
         if not name.startswith(f"{package}."):
-            if name in LIBRARIES:
-                libraries.add(name)
+            libraries |= {name} & LIBRARIES.keys()
             continue
-        reached.add(name)
+        path = _path(name)
+        if path.exists():  # a package without a module, such as a folder that git has emptied, has no code
+            reached.add(name)
         waiting.append(name.rpartition(".")[0])
-        if not _is_package(name):
+        if path.name != "__init__.py":
             waiting.extend(graph.find_modules_directly_imported_by(name))
         if name in FOUND_BY_NAME:
             waiting.extend(graph.find_children(FOUND_BY_NAME[name]))
     return reached, libraries
-
-
-def _is_user_facing(module: str) -> bool:
-    return any(module == name or module.startswith(f"{name}.") for name in USER_FACING)
 
 
 @cache
@@ -147,33 +141,13 @@ def _graph(package: str) -> "grimp.ImportGraph":
 
 
 @cache
-def _folder(package: str) -> Path:
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise UserError("no such package", where=package, remedy="pip install -e .")
-    return Path(spec.submodule_search_locations[0])
-
-
-@cache
 def _path(module: str) -> Path:
     package, _, rest = module.partition(".")
-    path = _folder(package).joinpath(*rest.split("."))
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.submodule_search_locations
+    path = Path(spec.submodule_search_locations[0]).joinpath(*rest.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _is_package(module: str) -> bool:
-    return _path(module).name == "__init__.py"
-
-
-@cache
-def _digest(module: str, remembered: Path | None) -> str:
-    """One module belongs to many stages."""
-    return _digests(remembered).of(module, _path(module))
-
-
-@cache
-def _digests(remembered: Path | None) -> TreeDigests:
-    return TreeDigests(remembered)
 
 
 @cache
