@@ -8,8 +8,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.intact import check_as_written
-from vitcapr.pipeline.records import FORMAT
+from vitcapr.pipeline.records import FORMAT, check_as_written
 
 RESULTS = Path("results")
 FILE = RESULTS / "a/captions/captions.json"

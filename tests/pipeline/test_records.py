@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.pipeline.intact import check_as_written
-from vitcapr.pipeline.records import FORMAT, read_run
+from vitcapr.pipeline.records import FORMAT, check_as_written, read_run
 
 OUTPUT = "results/a/text/vocabulary.json"
 RECORD: dict[str, Any] = {

@@ -3,7 +3,7 @@
 import ast
 import inspect
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import pytest
 
@@ -138,11 +138,10 @@ def _keys(model: type[Section]) -> dict[str, object]:
 def _leads_somewhere(fields: dict[str, object], key: list[str]) -> bool:
     if key[0] not in fields:
         return False
-    annotation = fields[key[0]]
     if len(key) == 1:
         return True
-    return (
-        isinstance(annotation, type)
-        and issubclass(annotation, Section)
-        and _leads_somewhere(_keys(annotation), key[1:])
+    return any(
+        issubclass(section, Section) and _leads_somewhere(_keys(section), key[1:])
+        for section in get_args(fields[key[0]]) or [fields[key[0]]]
+        if isinstance(section, type)
     )

@@ -94,7 +94,7 @@ def leftovers(results: Path, files: dict[str, list[Path]]) -> Iterator[Leftover]
     cache = result_cache_of(results)
     for entry in unused_entries(cache, alive) if cache else []:
         path = entry.path
-        yield Leftover(entry.size - entry.shared, str(path), made_by(entry.run), partial(shutil.rmtree, path))
+        yield Leftover(entry.freed, str(path), made_by(entry.run), partial(shutil.rmtree, path))
     for store in unused_stores(results):
         path, kept = store.path, "written within the last hour, left alone" if store.recent else ""
         what = f"{path}, {store.chunks} chunks"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
-from vitcapr.pipeline.records import Run, experiment_of, read_runs
+from vitcapr.pipeline.records import RUNS, Run, read_runs
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,11 @@ class Lineage:
         Raises:
             UserError: no experiment contains it, or a record cannot be read.
         """
-        experiment = experiment_of(target)
-        return cls(experiment, tuple(read_runs(experiment)))
+        for folder in (target, *target.parents):
+            if (folder / RUNS).is_dir():
+                return cls(folder, tuple(read_runs(folder)))
+        remedy = "name a file under results/<experiment>, made by snakemake"
+        raise UserError("nothing recorded here", where=target, remedy=remedy)
 
     @cached_property
     def _makers(self) -> Mapping[str, Run]:

@@ -111,6 +111,12 @@ class Run:
     def made(self) -> Made:
         return self.facts["made"]
 
+    @property
+    def time(self) -> str:
+        """When the job ran, in UTC: for a result that was restored from the cache, when it was restored."""
+        cache = self.facts["result_cache"]
+        return (cache["restored"] if cache else None) or self.made["started"]
+
     @cached_property
     def folder(self) -> str | None:
         """The experiment's folder as the job saw it, ``results/<experiment>``; None for a job without outputs."""
@@ -124,28 +130,18 @@ class Run:
         return path if self.folder is None else path.removeprefix(f"{self.folder}/")
 
 
-def experiment_of_log(log: Path) -> Path | None:
-    """The folder ``results/<experiment>`` of the job with this log; None if no rule runs the command.
-
-    ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
-
-    >>> experiment_of_log(Path("study/results/demo/logs/decode/a.beam.test.log"))
-    PosixPath('study/results/demo')
-    """
-    for folder in log.parents:
-        if folder.name == LOGS and folder.parent.parent.name == RESULTS:
-            return folder.parent
-    return None
-
-
 def record_of_log(log: Path) -> Path | None:
     """The path of the record of the job with this log; None if no rule runs the command.
 
-    >>> record_of_log(Path("results/demo/logs/decode/a.beam.test.log"))
-    PosixPath('results/demo/runs/decode/a.beam.test.json')
+    ``results`` may lie anywhere, as in a workflow that uses this one as a module with a prefix.
+
+    >>> record_of_log(Path("study/results/demo/logs/decode/a.beam.test.log"))
+    PosixPath('study/results/demo/runs/decode/a.beam.test.json')
     """
-    experiment = experiment_of_log(log)
-    return None if experiment is None else experiment / RUNS / log.relative_to(experiment / LOGS).with_suffix(".json")
+    for folder in log.parents:
+        if folder.name == LOGS and folder.parent.parent.name == RESULTS:
+            return folder.parent / RUNS / log.relative_to(folder).with_suffix(".json")
+    return None
 
 
 def root_of(path: str) -> str | None:
@@ -190,21 +186,7 @@ def read_runs(experiment: Path) -> list[Run]:
     return [read_run(path) for path in sorted((experiment / RUNS).rglob("[!.]*.json"))]
 
 
-def experiment_of(path: Path) -> Path:
-    """The folder ``results/<experiment>`` that ``path`` lies in.
-
-    Raises:
-        UserError: it lies in none.
-    """
-    for folder in (path, *path.parents):
-        if (folder / RUNS).is_dir():
-            return folder
-    raise UserError(
-        "nothing recorded here", where=path, remedy="name a file under results/<experiment>, made by snakemake"
-    )
-
-
-def described(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
+def file_facts(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
     """For a record: path -> the parameter that named it, its digest and its size in bytes.
 
     Args:
@@ -215,3 +197,33 @@ def described(files: Mapping[str, list[Path]]) -> dict[str, dict[str, Any]]:
         path.as_posix(): {"option": name, "sha256": sha256_file(path), "size": path.stat().st_size}
         for path, name in sorted(named.items())
     }
+
+
+def check_as_written(inputs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check that inputs are unchanged since jobs wrote them. A file without a record passes.
+
+    Of the records that name a path as an output, the newest counts.
+
+    Args:
+        inputs: path -> ``sha256`` and other facts, as a record holds them.
+
+    Raises:
+        UserError: a file has changed since its job wrote it.
+    """
+    makers: dict[str, Run] = {}
+    for experiment in {root for path in inputs if (root := root_of(path)) is not None}:
+        for record in (Path(experiment) / RUNS).rglob("[!.]*.json"):
+            try:
+                run = read_run(record)
+            except UserError:  # A record of another format says nothing about these files.
+                continue
+            for path in run.outputs.keys() & inputs.keys():
+                if path not in makers or run.time >= makers[path].time:
+                    makers[path] = run
+    for path, maker in makers.items():
+        if maker.outputs[path]["sha256"] != inputs[path]["sha256"]:
+            raise UserError(
+                f"the file is not as {maker.name} wrote it",
+                where=path,
+                remedy=f"snakemake --forcerun {path} makes it again; to keep your change, delete {maker.path}",
+            )

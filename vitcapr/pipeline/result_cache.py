@@ -10,11 +10,8 @@ import secrets
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict
+from pathlib import Path
+from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, write_json
@@ -22,32 +19,6 @@ from vitcapr.files import canonical_json, read_json, sha256_bytes, sha256_file, 
 FORMAT = "vitcapr-result-1"
 ENTRY = "entry.json"
 VARIABLE = "VITCAPR_RESULT_CACHE"
-OFF = "off"
-
-
-def _check_file_name(name: str) -> str:
-    """``option`` or ``option/file``: it is read in the entry and written where the stage writes its outputs."""
-    parts = PurePosixPath(name).parts
-    if not parts or name != "/".join(parts) or ".." in parts or name == ENTRY or "\0" in name:
-        raise ValueError("a file of an entry lies in it")
-    return name
-
-
-@with_config(ConfigDict(extra="allow"))
-class _Run(TypedDict):
-    user: str
-    host: str
-    started: str
-    seconds: float
-
-
-class _Content(TypedDict):
-    format: Literal["vitcapr-result-1"]
-    run: _Run
-    files: dict[Annotated[str, AfterValidator(_check_file_name)], str]
-
-
-_CONTENT = TypeAdapter(_Content)
 
 
 @dataclass(frozen=True)
@@ -56,41 +27,36 @@ class CacheEntry:
 
     Attributes:
         run: the facts of the run that made it: stage, host, user, time.
-        files: name in the entry -> SHA-256.
-        size: in bytes.
-        shared: the part of ``size`` that an experiment also holds; deleting the entry does not free it.
+        files: name in the entry, ``option`` or ``option/file`` -> SHA-256.
     """
 
     path: Path
     run: Mapping[str, Any]
     files: Mapping[str, str]
-    size: int
-    shared: int
 
     @property
     def key(self) -> str:
         return self.path.name
 
+    @property
+    def freed(self) -> int:
+        """The bytes that deleting the entry frees: those of files that no experiment has."""
+        states = [(self.path / name).stat() for name in self.files if (self.path / name).is_file()]
+        return sum(state.st_size for state in states if state.st_nlink == 1)
+
     def restore(self, targets: Mapping[str, Path]) -> None:
         """Restore the files to the paths where the stage would write them.
 
         Args:
-            targets: option -> the file or folder that the stage would write.
+            targets: name in an entry -> path, for all files that the stage can write.
 
         Raises:
-            UserError: the entry is of another stage.
+            UserError: the entry has a file that the stage does not write.
         """
         for name in self.files:
-            option, _, rest = name.partition("/")
-            if option not in targets:
-                raise UserError(f"the stage does not write '{option}'", where=self.path, remedy="delete the folder")
-            target = targets[option]
-            _restore(self.path / name, target / rest if rest else target)
-
-    def is_sound(self) -> bool:
-        """Whether every file is as it was when it was stored."""
-        files = ((self.path / name, digest) for name, digest in self.files.items())
-        return all(is_own(self.path, file) and sha256_file(file) == digest for file, digest in files)
+            if name not in targets:
+                raise UserError(f"the stage does not write '{name}'", where=self.path, remedy="delete the folder")
+            _restore(self.path / name, targets[name])
 
 
 @dataclass(frozen=True)
@@ -100,18 +66,17 @@ class ResultCache:
     root: Path
 
     def find(self, key: str) -> CacheEntry | None:
-        """The entry of this key; None if there is no entry or it is damaged."""
+        """The entry of this key; None if there is none or a file differs from what was stored."""
         path = self.root / key
-        if not (path / ENTRY).is_file():
-            return None
         try:
             entry = _read(path)
-        except UserError:
+            intact = all(sha256_file(path / name) == digest for name, digest in entry.files.items())
+        except (OSError, UserError):
             return None
-        return entry if entry.is_sound() else None
+        return entry if intact else None
 
     def store(self, key: str, files: Mapping[str, Path], run: Mapping[str, Any]) -> None:
-        """Store ``files``, named ``option`` or ``option/file``, under ``key``; a sound entry that is there stays."""
+        """Store ``files``, by their names in the entry, under ``key``, unless an intact entry is there."""
         if self.find(key) is not None:
             return
         target = self.root / key
@@ -132,8 +97,8 @@ class ResultCache:
         """Raises:
         UserError: an entry cannot be read.
         """
-        found = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
-        return [_read(path) for path in found if not path.is_symlink()]
+        paths = (path.parent for path in sorted(self.root.glob(f"[!.]*/{ENTRY}")))
+        return [_read(path) for path in paths if not path.is_symlink()]
 
 
 def key_of(fingerprint: Mapping[str, Any]) -> str:
@@ -144,31 +109,14 @@ def key_of(fingerprint: Mapping[str, Any]) -> str:
 def result_cache_of(results: Path) -> ResultCache | None:
     """The result cache at VITCAPR_RESULT_CACHE, by default beside the experiments; None if this variable is ``off``."""
     chosen = os.environ.get(VARIABLE, "")
-    if chosen == OFF:
-        return None
-    return ResultCache(Path(chosen) if chosen else results / "result_cache")
-
-
-def is_own(folder: Path, file: Path) -> bool:
-    """Whether ``file`` is a file below ``folder`` and no link, in whatever place, leads out of it."""
-    return file.is_file() and file.resolve() == folder.resolve() / file.relative_to(folder)
+    return None if chosen == "off" else ResultCache(Path(chosen) if chosen else results / "result_cache")
 
 
 def _read(path: Path) -> CacheEntry:
-    try:
-        content = _CONTENT.validate_python(read_json(path / ENTRY))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        what = f"not an entry of the result cache: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise UserError(what, where=path, remedy="delete the folder") from error
-    states = [(path / name).stat() for name in content["files"] if is_own(path, path / name)]
-    return CacheEntry(
-        path,
-        content["run"],
-        content["files"],
-        size=sum(state.st_size for state in states),
-        shared=sum(state.st_size for state in states if state.st_nlink > 1),
-    )
+    content = read_json(path / ENTRY)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError("not an entry of the result cache", where=path, remedy="delete the folder")
+    return CacheEntry(path, content["run"], content["files"])
 
 
 def _link(source: Path, target: Path) -> None:
