@@ -163,7 +163,7 @@ def plain_scores(
 
 
 def attention_ratio(turns: int, batch_images: int) -> float:
-    """How many times faster a training step is with the tiled attention than with the formula written out."""
+    """How many times faster a training step is than with the formula of the attention written out."""
     device = resolve_device("auto")
     array = np.random.default_rng(0).normal(size=(batch_images, 196, 192)).astype(np.float16)
     architecture = architecture_of(attention_dim=256, scoring="tanh")

@@ -10,9 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
-from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Captioner, Memory, State, Step
-from vitcapr.models.linear import WordLinear
 from vitcapr.models.packing import WordsOfImages, image_of_each_word
 from vitcapr.models.recurrent import lstm_states
 
@@ -23,12 +21,12 @@ class WordReader(nn.Module):
     def __init__(self, vocabulary: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
 
     def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
         """Whole captions. tokens, mask: (M, T); start: h and c, (M, H) each. Returns (mask.sum(), H), row-major."""
-        return lstm_states(self.lstm, self.dropout(self.embedding(tokens)), mask.sum(1), start)[mask]
+        return lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start)[mask]
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
@@ -53,10 +51,10 @@ class BaselineCaptioner(Captioner):
     def __init__(self, vocabulary: int, feature_dim: int, embedding_dim: int, hidden_dim: int, dropout: float) -> None:
         super().__init__()
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.image = nn.Linear(feature_dim, hidden_dim)
-        self.merged = WordLinear(hidden_dim, hidden_dim)
-        self.words = WordLinear(hidden_dim, vocabulary)
+        self.merged = nn.Linear(hidden_dim, hidden_dim)
+        self.words = nn.Linear(hidden_dim, vocabulary)
 
     @property
     def embedding(self) -> nn.Embedding:
@@ -114,15 +112,15 @@ class PatchAttentionCaptioner(Captioner):
         self.scoring: Scoring = scoring
         self.arrays = ("patches", "cls") if init_from_cls else ("patches",)
         self.reader = WordReader(vocabulary, embedding_dim, hidden_dim, dropout)
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         self.patch = nn.Linear(feature_dim, hidden_dim)
         self.patch_key = nn.Linear(hidden_dim, attention_dim)
-        self.word_key = WordLinear(hidden_dim, attention_dim, bias=False)
+        self.word_key = nn.Linear(hidden_dim, attention_dim, bias=False)
         self.score = nn.Parameter(torch.empty(attention_dim).uniform_(-1, 1) * attention_dim**-0.5)
         self.start = nn.Linear(feature_dim, 2 * hidden_dim) if init_from_cls else None
-        self.output = WordLinear(2 * hidden_dim, output_dim) if output_dim else None
+        self.output = nn.Linear(2 * hidden_dim, output_dim) if output_dim else None
         self.output_activation = torch.relu if output_activation == "relu" else torch.tanh
-        self.words = WordLinear(output_dim or 2 * hidden_dim, vocabulary)
+        self.words = nn.Linear(output_dim or 2 * hidden_dim, vocabulary)
 
     @property
     def embedding(self) -> nn.Embedding:
@@ -156,7 +154,7 @@ class PatchAttentionCaptioner(Captioner):
         if "keys" in memory:
             scores = patch_scores(memory["keys"], words, self.score, counts, self.scoring)
         else:
-            scores = prepared_scores(memory["prepared"], words, self.score, counts, self.scoring)
+            scores = prepared_scores(memory["prepared"], words, self.score, self.scoring)
         weights = torch.softmax(scores, dim=-1)
         return weights @ memory["values"], weights
 

@@ -46,9 +46,9 @@ class WordTower(nn.Module):
         """tokens: (M, T) int64, padded with 0 at the end. Returns (M, E)."""
         lengths = (tokens != 0).sum(1)
         words = self.dropout(self.embedding(tokens))
-        pooled = [self._pooled(lstm_states(self.forth, words, lengths), lengths)]
+        pooled = [self._pooled(lstm_states(self.forth, words), lengths)]
         if self.back is not None:
-            pooled.append(self._pooled(lstm_states(self.back, _reversed(words, lengths), lengths), lengths))
+            pooled.append(self._pooled(lstm_states(self.back, _reversed(words, lengths)), lengths))
         return self.project(self.dropout(torch.cat(pooled, dim=1)))  # type: ignore[no-any-return]
 
     def _pooled(self, states: Tensor, lengths: Tensor) -> Tensor:

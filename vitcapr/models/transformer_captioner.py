@@ -7,9 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.dropout import Dropout
 from vitcapr.models.interface import Captioner, Memory, State, Step
-from vitcapr.models.linear import WordLinear, word_linear
 from vitcapr.models.packing import WordsOfImages
 
 
@@ -46,8 +44,8 @@ class TransformerCaptioner(Captioner):
         self.words = nn.Embedding(vocabulary, embedding_dim, padding_idx=0)
         nn.init.normal_(self.words.weight, std=embedding_dim**-0.5)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
-        self.dropout = Dropout(dropout)
-        self.patch = nn.Sequential(Dropout(dropout), nn.Linear(feature_dim, embedding_dim))
+        self.dropout = nn.Dropout(dropout)
+        self.patch = nn.Sequential(nn.Dropout(dropout), nn.Linear(feature_dim, embedding_dim))
         self.patch_norm = nn.LayerNorm(embedding_dim)
         stack = [_Layer(embedding_dim, hidden_dim, heads, dropout) for _ in range(layers)]
         self.layers: Sequence[_Layer] = nn.ModuleList(stack)  # type: ignore[assignment]
@@ -69,7 +67,7 @@ class TransformerCaptioner(Captioner):
         return self.dropout(self.words(tokens) * math.sqrt(width) + _sinusoids(places, width))  # type: ignore[no-any-return]
 
     def _predict(self, states: Tensor) -> Tensor:
-        return word_linear(self.norm(states), self.words.weight, self.bias).float()
+        return nn.functional.linear(self.norm(states), self.words.weight, self.bias).float()
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
         words = WordsOfImages.of(mask, image_index, len(memory["keys"]))
@@ -107,9 +105,9 @@ class _Attention(nn.Module):
         super().__init__()
         self.heads = heads
         self.norm = nn.LayerNorm(width)
-        self.query = WordLinear(width, width)
-        self.memory = WordLinear(width, 2 * width)
-        self.output = nn.Sequential(WordLinear(width, width), Dropout(dropout))
+        self.query = nn.Linear(width, width)
+        self.memory = nn.Linear(width, 2 * width)
+        self.output = nn.Sequential(nn.Linear(width, width), nn.Dropout(dropout))
 
     def queries(self, normed: Tensor) -> Tensor:
         """(..., T, E) -> (..., A, T, E / A)."""
@@ -135,7 +133,7 @@ class _Layer(nn.Module):
         self.patches = _Attention(width, heads, dropout)
         self.forward_norm = nn.LayerNorm(width)
         self.perceptron = nn.Sequential(
-            WordLinear(width, hidden), nn.GELU(), Dropout(dropout), WordLinear(hidden, width), Dropout(dropout)
+            nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
         )
 
     def forward(self, states: Tensor, mask: Tensor, words: WordsOfImages, keys: Tensor, values: Tensor) -> Tensor:
