@@ -78,7 +78,7 @@ rule score_similarity:
         "{params.command} --log {log:q}"
 
 
-rule ground:
+rule score_grounding:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
@@ -87,7 +87,7 @@ rule ground:
     output:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
     log:
-        "results/{experiment}/logs/ground/{captioner}.{decoding}.{split}.log",
+        "results/{experiment}/logs/score_grounding/{captioner}.{decoding}.{split}.log",
     conda:
         "../envs/cpu.yaml"
     threads: 1
@@ -95,7 +95,7 @@ rule ground:
         mem_mb=4000,
         runtime=60,
     params:
-        **stages.ground(model=lambda wildcards: wildcards.captioner),
+        **stages.score_grounding(model=lambda wildcards: wildcards.captioner),
     shell:
         "{params.command} --log {log:q}"
 

@@ -18,7 +18,7 @@ RERANKING = frozenset({"tune_reranking", "rerank", "draw_reranked"})
 PAGED = frozenset({"summary", "first_page"})
 COMPARED = PAGED | {"score", "compare"}
 AFTER_CAPTIONS = COMPARED | RERANKING | {"rerank_oracle", "draw_captions", "check_claims"}
-AFTER_ATTENTION = frozenset({"ground", "draw_attention", "draw_rollout"})
+AFTER_ATTENTION = frozenset({"score_grounding", "draw_attention", "draw_rollout"})
 DECODING = frozenset({"decode", "decode_attentively"}) | AFTER_CAPTIONS | AFTER_ATTENTION
 EMBEDDED = frozenset({"embed", "score_retrieval", "draw_recall", "draw_embeddings", "draw_retrieved"})
 CURVES = frozenset({"draw_curves", "draw_gpu"})
@@ -31,7 +31,7 @@ TEXT = TRAINING | WORDS | {"vocabulary"}
 ALL = FEATURES | TEXT | {"data", "describe_data", "train_backbone", "paraphrases"}
 METEOR = AFTER_CAPTIONS | {"paraphrases"}
 RANKED = PAGED | {"score_retrieval", "draw_retrieved", "draw_recall"}
-SCORES = COMPARED | RANKED | {"ground", "check_claims"}
+SCORES = COMPARED | RANKED | {"score_grounding", "check_claims"}
 EXAMPLES = frozenset(
     {f"draw_{name}" for name in ("attention", "captions", "embeddings", "reranked", "retrieved", "rollout")}
 )
@@ -47,7 +47,7 @@ ORDER = (
     *("data", "describe_data", "train_backbone", "extract", "seal", "feature_statistics", "vocabulary", "word_vectors"),
     "train_captioner",
     *("decode", "train_retriever", "embed", "tune_reranking", "rerank", "rerank_oracle"),
-    *("paraphrases", "score", "ground", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
+    *("paraphrases", "score", "score_grounding", "check_claims", "score_retrieval", "compare", "summary", "first_page"),
 )
 
 
@@ -160,7 +160,7 @@ EDITS = (
         COMPARED,
     ),
     Edit("the label of a score", append("vitcapr/metrics/labels.yaml", "  mine: {label: mine}\n"), ()),
-    Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"ground"}),
+    Edit("code of grounding", append("vitcapr/demo/grounding.py"), PAGED | {"score_grounding"}),
     Edit("how captions are checked", append("vitcapr/demo/claim_accuracy.py"), PAGED | {"check_claims"}),
     Edit("code of retrieval scores", append("vitcapr/metrics/retrieval.py"), RANKED),
     Edit("code of one figure", append("vitcapr/report/figures/curves.py"), {"draw_curves", "first_page"}),

@@ -71,7 +71,7 @@ def test_alignments_alone_train_no_model(fresh: Any) -> None:
 @pytest.mark.parametrize(
     ("target", "last", "absent"),
     [
-        ("metrics", "ground", "draw_captions"),
+        ("metrics", "score_grounding", "draw_captions"),
         ("figures", "draw_attention", "score"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The commands score, ground, summary and table on a data set of four pictures."""
+"""The commands score, score_grounding, summary and table on a data set of four pictures."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from vitcapr.formats.captions import Candidate
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.ground import ground
 from vitcapr.stages.score import score
+from vitcapr.stages.score_grounding import score_grounding
 from vitcapr.stages.summary import summary
 
 SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
@@ -100,7 +100,7 @@ def run_score(
 
 def run_ground(folder: Path) -> dict[str, dict[str, float]]:
     run_stage(
-        ground,
+        score_grounding,
         captions=folder / "captions.json",
         attention=folder / "attention.npz",
         manifest=folder / "manifest.json",

@@ -24,7 +24,14 @@ Score = dict[str, float | int | None]
 
 
 def write_metrics(
-    path: Path, *, dataset: str, split: str, model: str, decoding: str, metrics: Mapping[str, Score], protocol: str
+    path: Path,
+    dataset: str,
+    split: str,
+    metrics: Mapping[str, Score],
+    protocol: str,
+    *,
+    model: str = "",
+    decoding: str = "",
 ) -> None:
     """Write ``metrics.json``: scores as fractions, with their intervals and a one-line protocol."""
     names = {"dataset": dataset, "split": split, "model": model, "decoding": decoding}

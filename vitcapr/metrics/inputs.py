@@ -53,19 +53,25 @@ def references_of(data: Manifest, split: str, language: str) -> dict[str, list[s
     return {image: references[image] for image in images}
 
 
-def sample_references(
-    references: Mapping[str, list[str]], count: int | None, seed: int
-) -> tuple[dict[str, list[str]], list[str]]:
-    """The references of ``count`` images drawn with ``seed``, in the manifest's order, and the part of the protocol.
+def captions_to_score(
+    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, count: int | None, seed: int
+) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """The captions of ``count`` images of a split, the references of each by image id, and the part of the protocol.
 
-    All images, and no part of the protocol, if ``count`` is None or not less than their number.
+    All images, and no part of the protocol, if ``count`` is None or not less than their number. The images are drawn
+    with ``seed`` and stay in the manifest's order.
+
+    Raises:
+        UserError: as :func:`references_of` and :func:`check_candidates`.
     """
+    references = references_of(data, split, language)
     images = list(references)
+    written = check_candidates({image: result.caption for image, result in results.items()}, images)
     if count is None or count >= len(images):
-        return dict(references), []
+        return written, references, []
     drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
     sampled = {images[place]: references[images[place]] for place in drawn}
-    return sampled, [f"sample:{count}/{len(images)},seed={seed}"]
+    return [written[place] for place in drawn], sampled, [f"sample:{count}/{len(images)},seed={seed}"]
 
 
 def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:

@@ -40,13 +40,5 @@ def check_claims(
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     scores = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(claims, truth).items()}
     protocol = ["claims:read-back", f"images:{len(claims)}", f"split:{split}", *interval_protocol(samples, seed)]
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding=decoding,
-        metrics=scores,
-        protocol="|".join(protocol),
-    )
+    write_metrics(metrics, data.dataset, split, scores, "|".join(protocol), model=model, decoding=decoding)
     report.line(f"check_claims: {scores['claims_true']['value']:.1%} of {len(claims)} captions make only right claims")

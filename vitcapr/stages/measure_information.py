@@ -38,12 +38,5 @@ def measure_information(
     for name in [name for name in values if not name.endswith("_before")]:
         earlier = f"{values[f'{name}_before']:.3f} -> " if before is not None else ""
         report.line(f"measure_information: {name} {earlier}{values[name]:.3f} bits")
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding="",
-        metrics={name: plain_score(value, len(data.rows(split))) for name, value in values.items()},
-        protocol=f"{PROTOCOL}|split:{split}",
-    )
+    scores = {name: plain_score(value, len(data.rows(split))) for name, value in values.items()}
+    write_metrics(metrics, data.dataset, split, scores, f"{PROTOCOL}|split:{split}", model=model)

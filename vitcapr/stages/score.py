@@ -37,31 +37,21 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.inputs import (
-        ORACLE,
-        check_candidates,
-        check_oracle_name,
-        is_oracle,
-        references_of,
-        sample_references,
-    )
+    from vitcapr.metrics.inputs import ORACLE, captions_to_score, check_oracle_name, is_oracle
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
-    wanted = wanted_metrics(options.metrics)
-    data = read_manifest(manifest)
-    signature = Vocabulary.read(vocabulary).signature
-    whole = references_of(data, split, settings.language)
-    results = read_results(captions)
-    check_candidates({image: result.caption for image, result in results.items()}, list(whole))
-    references, sample = sample_references(whole, options.sample_of(split), options.sampling_seed)
-    written = [results[image].caption for image in references]
-    by_oracle = is_oracle(results.values())
-    if by_oracle:
+    chosen = wanted_metrics(options.metrics)
+    data, results = read_manifest(manifest), read_results(captions)
+    written, references, sample = captions_to_score(
+        results, data, split, settings.language, options.sample_of(split), options.sampling_seed
+    )
+    ceiling = ORACLE if is_oracle(results.values()) else ""
+    if ceiling:
         check_oracle_name(decoding, captions)
     report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")
     scored = score_captions(
-        wanted,
+        chosen,
         written,
         references,
         split=split,
@@ -74,14 +64,7 @@ def score(
         instances=read_instances([Path(path) for path in options.instances]),
     )
     write_per_image(per_image, scored.per_image)
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding=decoding,
-        metrics=scored.scores,
-        protocol=(ORACLE if by_oracle else "") + "|".join([scored.protocol, *sample, signature]),
-    )
+    protocol = ceiling + "|".join([scored.protocol, *sample, Vocabulary.read(vocabulary).signature])
+    write_metrics(metrics, data.dataset, split, scored.scores, protocol, model=model, decoding=decoding)
     shown = (f"{name} {value['value']:.4f}" for name, value in scored.scores.items() if value["low"] is not None)
     report.line(f"score: {', '.join(shown)}")

@@ -36,12 +36,5 @@ def score_languages(
         scores |= ranked.scores(name, options.bootstrap_samples, options.bootstrap_seed)
         pools.append(f"{name}:{len(ranked.ranks)}of{ranked.pool}captions")
         report.line(f"score_languages: {name}: {ranked.shown}")
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding="",
-        metrics=scores,
-        protocol="|".join([*pools, "hit:any caption of the picture", "ties:pessimistic", f"split:{split}"]),
-    )
+    parts = [*pools, "hit:any caption of the picture", "ties:pessimistic", f"split:{split}"]
+    write_metrics(metrics, data.dataset, split, scores, "|".join(parts), model=model)

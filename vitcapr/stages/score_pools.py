@@ -71,12 +71,5 @@ def score_pools(
         report.line(f"score_pools: {direction}: {each.shown}")
     protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, splits, caption_splits)]
     protocol += [] if correction is None else [correction.weight.protocol]
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split="pools",
-        model=model,
-        decoding="",
-        metrics=scores,
-        protocol="|".join([*protocol, *interval_protocol(samples, seed)]),
-    )
+    protocol += interval_protocol(samples, seed)
+    write_metrics(metrics, data.dataset, "pools", scores, "|".join(protocol), model=model)

@@ -50,14 +50,6 @@ def score_retrieval(
             advance=tracker.advance,
         )
     scored.ranks.write(ranks)
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding="",
-        metrics=scored.scores,
-        protocol=scored.protocol,
-    )
+    write_metrics(metrics, data.dataset, split, scored.scores, scored.protocol, model=model)
     for line in recall_lines(scored.scores):
         report.line(f"score_retrieval: {line}")

@@ -57,16 +57,14 @@ def score_similarity(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.bootstrap import Measure, interval_protocol, score_of
-    from vitcapr.metrics.inputs import check_candidates, references_of, sample_references
+    from vitcapr.metrics.inputs import captions_to_score
     from vitcapr.metrics.similarity import WEIGHT, clip_scores, sentence_similarity
 
     options = settings.metrics
     data = read_manifest(manifest)
-    whole = references_of(data, split, settings.language)
-    written = {image: result.caption for image, result in read_results(captions).items()}
-    check_candidates(written, list(whole))
-    references, sample = sample_references(whole, options.sample_of(split), options.sampling_seed)
-    candidates = [written[image] for image in references]
+    candidates, references, sample = captions_to_score(
+        read_results(captions), data, split, settings.language, options.sample_of(split), options.sampling_seed
+    )
     texts = [text for of_image in references.values() for text in of_image]
     image_of = np.repeat(np.arange(len(references)), [len(of_image) for of_image in references.values()])
     measures: dict[str, Measure] = {}
@@ -88,14 +86,6 @@ def score_similarity(
     samples, seed = options.bootstrap_samples, options.bootstrap_seed
     scores = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
     parts = [*protocol, f"images:{len(references)}", f"split:{split}", *sample, *interval_protocol(samples, seed)]
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding=decoding,
-        metrics=scores,
-        protocol="|".join(parts),
-    )
+    write_metrics(metrics, data.dataset, split, scores, "|".join(parts), model=model, decoding=decoding)
     shown = (f"{name} {value['value']:.4f}" for name, value in scores.items())
     report.line(f"score_similarity: {', '.join(shown)}")

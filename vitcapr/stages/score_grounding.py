@@ -7,7 +7,7 @@ from vitcapr.progress import Reporter
 
 
 @stage(execution_only=SCORERS)
-def ground(
+def score_grounding(
     captions: In[CaptionsFile],
     attention: In[AttentionFile],
     manifest: In[ManifestFile],
@@ -45,18 +45,10 @@ def ground(
     parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{table.grid[0]}x{table.grid[1]}"]
     parts += [f"images:{len(images)}", f"split:{split}", *interval_protocol(samples, seed)]
     parts.append(Vocabulary.read(vocabulary).signature)
-    write_metrics(
-        metrics,
-        dataset=data.dataset,
-        split=split,
-        model=model,
-        decoding=decoding,
-        metrics=scores,
-        protocol="|".join(parts),
-    )
+    write_metrics(metrics, data.dataset, split, scores, "|".join(parts), model=model, decoding=decoding)
     for name in ("grounding", "pointing_game"):
         value, chance = scores[name]["value"], scores[f"{name}_chance"]["value"]
         if value is None or chance is None:
-            report.line(f"ground: {name}: no caption names an object of its picture")
+            report.line(f"score_grounding: {name}: no caption names an object of its picture")
         else:
-            report.line(f"ground: {name} {value:.3f}, by chance {chance:.3f}")
+            report.line(f"score_grounding: {name} {value:.3f}, by chance {chance:.3f}")
