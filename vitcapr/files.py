@@ -22,9 +22,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the disk is full; an earlier file at ``path`` is unchanged.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())

@@ -12,7 +12,8 @@ from PIL import Image
 
 from tests.checkpoints import PROCESSOR, make_dataset
 from vitcapr.batches.augment import Augmentation, Draws, augment
-from vitcapr.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
+from vitcapr.batches.pairs import CaptionRows
+from vitcapr.batches.pixel_batches import PixelBatch, PixelBatches
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest

@@ -4,10 +4,11 @@ All captions of an image are in the same batch, so its patches are read, transfe
 batches in preparation are in memory, for any size of the store.
 """
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -32,17 +33,6 @@ class CaptionBatch:
     tokens: torch.Tensor
     image_index: torch.Tensor
     rows: torch.Tensor
-
-
-def block_order(rows: np.ndarray, block: int, generator: np.random.Generator) -> np.ndarray:
-    """``rows`` in random order; with blocks, one block after another, blocks and rows within them shuffled."""
-    rows = generator.permutation(rows)
-    if block == 1:
-        return rows
-    blocks = rows // block
-    rank = np.empty(int(blocks.max(initial=0)) + 1, np.int64)
-    rank[:] = generator.permutation(rank.size)
-    return rows[np.argsort(rank[blocks], kind="stable")]
 
 
 class CaptionBatches:
@@ -107,7 +97,7 @@ class CaptionBatches:
             drawn = self._captions_of(rows)
             self._order, self._batch_size = generator.permutation(drawn) if shuffle else drawn, batch_pairs
         else:
-            self._order = block_order(rows, store.block, generator) if shuffle else rows
+            self._order = generator.permutation(rows) if shuffle else rows
             self._batch_size = batch_images
         self._max_length = max_length
         self._start_batch, self._share, self._depth = start_batch, share, depth
@@ -165,34 +155,14 @@ class CaptionBatches:
         return padded
 
     def __iter__(self) -> Iterator[CaptionBatch]:
-        ready: queue.Queue[CaptionBatch | BaseException | None] = queue.Queue(maxsize=self._depth)
-        stopped = threading.Event()
-
-        def hand_over(item: CaptionBatch | BaseException | None) -> bool:
-            while not stopped.is_set():
-                try:
-                    ready.put(item, timeout=0.1)
-                    return True
-                except queue.Full:
-                    continue
-            return False
-
-        def prepare() -> None:
+        numbers = iter(range(self._start_batch, len(self)))
+        with ThreadPoolExecutor(1, thread_name_prefix="batches") as pool:
+            ahead = deque(pool.submit(self.batch, index) for index in islice(numbers, self._depth))
             try:
-                for index in range(self._start_batch, len(self)):
-                    if not hand_over(self.batch(index)):
-                        return
-                hand_over(None)
-            except BaseException as error:
-                hand_over(error)
-
-        thread = threading.Thread(target=prepare, name="batches", daemon=True)
-        thread.start()
-        try:
-            while (item := ready.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            stopped.set()
-            thread.join()
+                while ahead:
+                    batch = ahead.popleft().result()
+                    ahead.extend(pool.submit(self.batch, index) for index in islice(numbers, 1))
+                    yield batch
+            finally:
+                for future in ahead:
+                    future.cancel()

@@ -39,11 +39,7 @@ def pair_stores(path: Path | None, image_ids: list[str], caption_ids: list[str],
 
 
 def pair_by_id(image_ids: list[str], caption_ids: list[str], seed: int) -> Pairing:
-    """Pair by id: the id of a caption is the id of its image, with or without a suffix: ``dog.jpg#2``.
-
-    Raises:
-        UserError: a caption names no image.
-    """
+    """Pair by id: the id of a caption is the id of its image, with or without a suffix: ``dog.jpg#2``."""
     images = [name if "#" not in name else name.rpartition("#")[0] for name in caption_ids]
     return _paired(pd.DataFrame({"image_id": images, "caption_id": caption_ids}), image_ids, caption_ids, seed, None)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -57,24 +57,30 @@ class WordTexts:
         return _cut(ids)
 
 
-class FeatureTexts:
-    """Captions as rows of a store of text features.
+class CaptionRows:
+    """Captions as rows of ``captions.parquet`` or of a store; the reader of a batch makes inputs of them.
 
     Args:
-        array: (M, D), a row for each caption of the data set.
-        caption_row, image_row: (n,), for each caption to use, its row in ``array`` and the row of its image.
+        caption_row, image_row: (n,), for each caption to use, its row and the row of its image.
     """
 
     max_length = None
 
-    def __init__(self, array: GatheredArray, caption_row: np.ndarray, image_row: np.ndarray) -> None:
-        self._array = array
+    def __init__(self, caption_row: np.ndarray, image_row: np.ndarray) -> None:
+        rows = np.asarray(caption_row)
         # The only token of a caption is its row.
-        self.table = {
-            "ids": np.asarray(caption_row),
-            "offsets": np.arange(len(caption_row) + 1),
-            "image_row": image_row,
-        }
+        self.table = {"ids": rows, "offsets": np.arange(len(rows) + 1), "image_row": np.asarray(image_row)}
+
+    def of(self, ids: torch.Tensor) -> torch.Tensor:
+        return ids[:, 0]
+
+
+class FeatureTexts(CaptionRows):
+    """Captions as rows of a store of text features. ``array``: (M, D), a row for each caption of the data set."""
+
+    def __init__(self, array: GatheredArray, caption_row: np.ndarray, image_row: np.ndarray) -> None:
+        super().__init__(caption_row, image_row)
+        self._array = array
 
     def of(self, ids: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(self._array.gather(ids[:, 0].numpy()))
@@ -127,8 +133,7 @@ class PairBatches:
 
     Args:
         captions_per_image: number of captions to sample per image; None: all. Ignored with ``batch_pairs``.
-        rows, batch_images, batch_pairs, arrays, seed, epoch, shuffle, start_batch, share: as in
-            :class:`CaptionBatches`.
+        rows, batch_images, batch_pairs, seed, epoch, start_batch, share, options: as in :class:`CaptionBatches`.
     """
 
     def __init__(
@@ -138,32 +143,19 @@ class PairBatches:
         rows: np.ndarray,
         batch_images: int,
         *,
-        arrays: tuple[str, ...],
         captions_per_image: int | None = None,
         batch_pairs: int | None = None,
         seed: int = 0,
         epoch: int = 0,
-        shuffle: bool = True,
         start_batch: int = 0,
         share: tuple[int, int] = (0, 1),
+        **options: Any,
     ) -> None:
-        self._texts, self._start_batch = texts, start_batch
+        self._texts, self._start_batch, self._rank, self._seed = texts, start_batch, share[0], (seed, epoch)
         self._captions = captions_per_image if batch_pairs is None else None
-        self._rank = share[0]
-        self._seed = (seed, epoch)
+        options |= {"batch_pairs": batch_pairs, "seed": seed, "epoch": epoch, "start_batch": start_batch}
         self._images = CaptionBatches(
-            store,
-            texts.table,
-            rows,
-            batch_images,
-            batch_pairs=batch_pairs,
-            seed=seed,
-            epoch=epoch,
-            max_length=texts.max_length,
-            arrays=arrays,
-            shuffle=shuffle,
-            start_batch=start_batch,
-            share=share,
+            store, texts.table, rows, batch_images, max_length=texts.max_length, share=share, **options
         )
 
     def __len__(self) -> int:

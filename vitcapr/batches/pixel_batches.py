@@ -1,7 +1,7 @@
 """Batches of decoded pictures, for training that updates the image encoder.
 
 >>> store = open_features("results/bert-vit/pixels/vit/manifest.json")  # doctest: +SKIP
->>> captions = CaptionRows.of_table(manifest.captions_of("train"))  # doctest: +SKIP
+>>> captions = CaptionRows(table["caption_row"], table["image_row"])  # doctest: +SKIP
 >>> batches = PixelBatches(store, captions, manifest.rows("train"), 20, augmentation=Augmentation())  # doctest: +SKIP
 >>> for batch in batches:  # doctest: +SKIP
 ...     loss = step(batch.pixels, tokens_of(batch.caption_rows), batch.image_index)
@@ -9,14 +9,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from vitcapr.batches.augment import Augmentation, Draws, augment
-from vitcapr.batches.pairs import PairBatches
+from vitcapr.batches.pairs import CaptionRows, PairBatches
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
@@ -39,33 +38,6 @@ class PixelBatch:
     rows: torch.Tensor
 
 
-class CaptionRows:
-    """Captions as rows of ``captions.parquet``; the reader of a batch tokenises them.
-
-    Args:
-        caption_row, image_row: (n,), for each caption to use, its row in ``captions.parquet`` and the row of its image.
-    """
-
-    max_length = None
-
-    def __init__(self, caption_row: np.ndarray, image_row: np.ndarray) -> None:
-        # The only token of a caption is its row.
-        self.table = {
-            "ids": np.asarray(caption_row),
-            "offsets": np.arange(len(caption_row) + 1),
-            "image_row": np.asarray(image_row),
-        }
-
-    @classmethod
-    def of_table(cls, captions: pd.DataFrame) -> Self:
-        """The captions of a table of ``Manifest.captions_of``."""
-        return cls(captions["caption_row"].to_numpy(), captions["image_row"].to_numpy())
-
-    def of(self, ids: torch.Tensor) -> torch.Tensor:
-        """The rows of captions given as rows of ``ids``, (M,) int64."""
-        return ids[:, 0]
-
-
 class PixelBatches:
     """One epoch of batches, the same for the same seed and epoch; iterate to read them.
 
@@ -78,16 +50,9 @@ class PixelBatches:
         rows: the images to sample from, for instance those of the training split.
         batch_images: B; the last batch may be smaller.
         augmentation: None: no augmentation, as for validation.
-        captions_per_image: number of captions to sample per image; None: all.
-        batch_pairs: as in :class:`PairBatches`.
         seed, epoch: determine the order, the sampled captions and the augmentation.
-        shuffle: False keeps the order of ``rows``.
-        start_batch: the first batch to yield, to continue an interrupted epoch.
-        share: as in :class:`PairBatches`.
         device: device of the yielded pixels, which are float32.
-
-    Raises:
-        ValueError: a row is not in the store, or no image has a caption.
+        options: as in :class:`PairBatches`.
     """
 
     def __init__(
@@ -99,31 +64,16 @@ class PixelBatches:
         *,
         augmentation: Augmentation | None = None,
         captions_per_image: int | None = 1,
-        batch_pairs: int | None = None,
         seed: int = 0,
         epoch: int = 0,
-        shuffle: bool = True,
-        start_batch: int = 0,
-        share: tuple[int, int] = (0, 1),
         device: torch.device | None = None,
+        **options: Any,
     ) -> None:
         self._augmentation, self._seed, self._epoch = augmentation, seed, epoch
         self._device = device or torch.device("cpu")
         self._preprocessing = preprocessing_of(store.attributes)
-        self._batches = PairBatches(
-            store,
-            captions,
-            rows,
-            batch_images,
-            arrays=(PIXELS,),
-            captions_per_image=captions_per_image,
-            batch_pairs=batch_pairs,
-            seed=seed,
-            epoch=epoch,
-            shuffle=shuffle,
-            start_batch=start_batch,
-            share=share,
-        )
+        options |= {"arrays": (PIXELS,), "captions_per_image": captions_per_image, "seed": seed, "epoch": epoch}
+        self._batches = PairBatches(store, captions, rows, batch_images, **options)
 
     def __len__(self) -> int:
         """Batches in the whole epoch, those before ``start_batch`` included."""

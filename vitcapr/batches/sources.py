@@ -16,7 +16,7 @@ _ROWS = 256
 
 
 class GatheredArray(Protocol):
-    """An array with access to single rows: ``store.reader.FeatureArray`` or ``store.zarr_readers.ZarrArray``."""
+    """An array with access to single rows: :class:`vitcapr.store.reader.FeatureArray`, or one in memory."""
 
     def __len__(self) -> int: ...
 
@@ -24,13 +24,7 @@ class GatheredArray(Protocol):
 
 
 class FeatureSource(Protocol):
-    """The source of batches: ``store.reader.FeatureStore`` or ``store.zarr_readers.ZarrFeatures``.
-
-    ``block`` is the number of neighbouring rows that should be read together; 1: rows are read independently.
-    """
-
-    @property
-    def block(self) -> int: ...
+    """The source of batches: :class:`vitcapr.store.reader.FeatureStore`, or arrays in memory."""
 
     def __getitem__(self, name: str) -> GatheredArray: ...
 
@@ -76,10 +70,6 @@ class AugmentedViews:
     def __init__(self, augmented_views: Sequence[FeatureSource], seed: int, epoch: int) -> None:
         self._augmented_views, self._seed = augmented_views, np.random.SeedSequence([seed, epoch], spawn_key=(_STREAM,))
 
-    @property
-    def block(self) -> int:
-        return max(view.block for view in self._augmented_views)
-
     def __getitem__(self, name: str) -> _DrawnArray:
         arrays = [view[name] for view in self._augmented_views]
         # Every array starts the stream anew, so that all arrays of an image are from the same view.
@@ -107,25 +97,13 @@ class MemoryArray:
 class MemoryFeatures(dict[str, MemoryArray]):
     """Arrays of the same images by their names: ``MemoryFeatures(cls=MemoryArray(values))``."""
 
-    block = 1
-
 
 def with_mean_patch(store: FeatureSource) -> MemoryFeatures:
-    """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again.
-
-    Batches are drawn in the order in which they are drawn from ``store``.
-
-    Raises:
-        UserError: the features have no patches.
-    """
+    """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again."""
     cls, all_patches = array_of(store, "cls"), array_of(store, "patches")
     images = len(cls)
     means = []
     for first in range(0, images, _ROWS):
         patches = all_patches.gather(np.arange(first, min(first + _ROWS, images)))
         means.append(torch.from_numpy(patches).mean(1, keepdim=True, dtype=torch.float32).numpy())
-    features = MemoryFeatures(
-        cls=MemoryArray(cls.gather(np.arange(images))), patches=MemoryArray(np.concatenate(means))
-    )
-    features.block = store.block
-    return features
+    return MemoryFeatures(cls=MemoryArray(cls.gather(np.arange(images))), patches=MemoryArray(np.concatenate(means)))

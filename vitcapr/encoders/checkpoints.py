@@ -107,11 +107,7 @@ def _head_of_card(path: Path) -> Any:
 
 
 def weights_digest(folder: Path) -> str:
-    """sha256 of the configuration and of the weights: of each file's own sha256, in name order.
-
-    Raises:
-        UserError: there are no safetensors.
-    """
+    """sha256 of the configuration and of the weights: of each file's own sha256, in name order."""
     lines = [f"{path.name} {sha256_file(path)}" for path in [folder / "config.json", *weight_files(folder)]]
     return sha256_bytes("\n".join(lines).encode())
 

@@ -18,11 +18,7 @@ from vitcapr.formats.store_manifest import arrays_of_layer
 
 
 def image_size_of(folder: Path) -> tuple[int, int]:
-    """Height and width in the model's configuration.
-
-    Raises:
-        UserError: transformers does not know the model type, or the model has no image encoder.
-    """
+    """Height and width in the model's configuration."""
     config = plain_config(folder)
     if config is not None:
         return config["image_size"], config["image_size"]

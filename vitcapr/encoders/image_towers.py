@@ -30,11 +30,7 @@ _ITC_REMEDY = "output: aligned needs a checkpoint with contrastive projections, 
 
 
 def model_image_size(folder: Path) -> tuple[int, int]:
-    """Height and width in the model's configuration; for a convolutional network without one, 224 x 224.
-
-    Raises:
-        UserError: transformers does not know the model type, or the model has no image encoder.
-    """
+    """Height and width in the model's configuration; for a convolutional network without one, 224 x 224."""
     config = _vision(read_config(folder))
     if config.model_type in CONVOLUTIONAL:
         return _pair(getattr(config, "image_size", _IMAGENET_SIZE))
@@ -223,11 +219,7 @@ def _blip2(
 
 
 def _patch_grid(config: Any, size: tuple[int, int], folder: Path) -> tuple[tuple[int, int], bool]:
-    """Rows and columns of patches in images of ``size``, and whether ``size`` differs from the checkpoint's.
-
-    Raises:
-        UserError: the encoder is no ViT, or the patch size does not divide ``size``.
-    """
+    """Rows and columns of patches in images of ``size``, and whether ``size`` differs from the checkpoint's."""
     patch = _pair(_required(config, "patch_size", folder))
     if size[0] % patch[0] or size[1] % patch[1]:
         raise UserError(

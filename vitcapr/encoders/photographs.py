@@ -58,9 +58,6 @@ def image_recipe(
         name: its name in the attributes.
         revision, kind, output, pool, dtype, store_dtype, layers, image_size, interpolation, mirror: as in the
             configuration of a backbone.
-
-    Raises:
-        UserError: the backbone is not found, or cannot be used like this.
     """
     checkpoint = locate(source, revision)
     kind_of(checkpoint.folder, kind, output)

@@ -119,9 +119,6 @@ def read_preprocessing(
 
     Returns:
         The preprocessing, and a line for the user if something is assumed.
-
-    Raises:
-        UserError: the processor configuration is not one that this understands.
     """
     content, path = _described(folder)
     note = None

@@ -251,11 +251,7 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
 
 
 def text_encoder_digest(folder: Path) -> str:
-    """sha256 of configuration, weights and tokenizer, or of the file of word vectors.
-
-    Raises:
-        UserError: there are no safetensors.
-    """
+    """sha256 of configuration, weights and tokenizer, or of the file of word vectors."""
     if folder.is_file():
         return sha256_file(folder)
     files = sorted({path for pattern in _TOKENIZER for path in folder.glob(pattern)})

@@ -40,7 +40,7 @@ def finetune(
     import torch
 
     from vitcapr.batches.augment import Augmentation
-    from vitcapr.batches.pixel_batches import CaptionRows
+    from vitcapr.batches.pairs import CaptionRows
     from vitcapr.batches.tokenised import TowerCaptions
     from vitcapr.encoders.photographs import preprocessing_of
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
@@ -67,7 +67,10 @@ def finetune(
     words = None if tags is None else TagTable.read(tags)
     check_tags(model, words)
     captions = captions_to_read(data, wanted.languages, pairs, None)
-    rows, tokens = CaptionRows.of_table(captions), TowerCaptions(captions, readers, words)
+    rows, tokens = (
+        CaptionRows(captions["caption_row"].to_numpy(), captions["image_row"].to_numpy()),
+        TowerCaptions(captions, readers, words),
+    )
 
     def make_task() -> FinetuningTask:
         torch.manual_seed(seed)

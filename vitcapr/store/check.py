@@ -120,9 +120,6 @@ def _again(array: str) -> str:
 def all_files(manifest_path: Path) -> Iterator[tuple[SealedFile, Path | None]]:
     """Every chunk file of a sealed store and the table of ids, each with the record that has to go with the file for
     extraction to compute it again. Extraction writes the ids with any chunk, so theirs is the record of the first.
-
-    Raises:
-        UserError: ``manifest_path`` is not a sealed manifest.
     """
     manifest = read_sealed(manifest_path)
     group = (manifest_path.parent / manifest["store"]).resolve()
@@ -154,9 +151,6 @@ class UnusedStore:
 def unused_stores(results: Path) -> list[UnusedStore]:
     """The stores in ``results/stores`` that no ``results/*/features/*`` or ``results/*/text_features/*`` refers to, by
     name. Folders that are not stores, and links, are left out.
-
-    Raises:
-        UserError: a manifest or part cannot be read, so that it is not known what it refers to.
     """
     used = set()
     for kind in ("features", "text_features"):

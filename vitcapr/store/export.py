@@ -1,10 +1,14 @@
-"""A store in the files that other programs read, written chunk by chunk."""
+"""A store in the files that other programs read, written chunk by chunk.
+
+``advance`` receives the number of rows after each piece written.
+"""
 
 import io
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import h5py
 import numpy as np
@@ -18,18 +22,12 @@ _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 _ROWS_IN_SHARD = 1000
 _ROWS_IN_PARTITION = 1 << 20
 
+Advance = Callable[[int], None]
 
-def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
-    """A data set for each array and one for the ids (UTF-8 strings); attributes on the root, nested ones as JSON.
 
-    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
-
-    Args:
-        advance: told the number of rows after each piece written.
-
-    Raises:
-        UserError: the disk is full.
-    """
+def to_h5(store: FeatureStore, path: Path, advance: Advance = lambda _: None) -> None:
+    """A data set for each array (``patches``, ``cls``, or ``text``) and one for the ids (UTF-8 strings); attributes on
+    the root, nested ones as JSON."""
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
         for key, value in store.attributes.items():
             file.attrs[key] = _attribute(value)
@@ -41,39 +39,19 @@ def to_h5(store: FeatureStore, path: Path, advance: Callable[[int], None] = lamb
                 advance(len(block))
 
 
-def to_npz(store: FeatureStore, path: Path, advance: Callable[[int], None] = lambda _: None) -> None:
-    """The arrays, the ids (unicode) and ``attributes`` (JSON text); nothing is pickled.
-
-    So ``patches``, ``cls`` and ``image_id``, or ``text`` and ``caption_id``.
-
-    Args:
-        advance: told the number of rows after each piece written.
-
-    Raises:
-        UserError: the disk is full.
-    """
+def to_npz(store: FeatureStore, path: Path, advance: Advance = lambda _: None) -> None:
+    """The arrays, the ids (unicode) and ``attributes`` (JSON text); nothing is pickled."""
     with atomic_path(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        small = {
-            store.identity: np.array(store.ids, dtype=np.str_),
-            "attributes": np.array(canonical_json(store.attributes)),
-        }
-        for name, values in small.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY), "w") as member:
-                np.lib.format.write_array(member, values, allow_pickle=False)
+        ids, attributes = np.array(store.ids, dtype=np.str_), np.array(canonical_json(store.attributes))
+        for name, values in {store.identity: ids, "attributes": attributes}.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY), _npy(values))
         for name, array in store.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _FIRST_DAY), "w", force_zip64=True) as member:
-                header = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
-                np.lib.format.write_array_header_2_0(member, header)
-                for _, block in _blocks(array):
-                    member.write(block.data)
-                    advance(len(block))
+                _write_npy(member, array, 0, len(array), advance)
 
 
-def to_webdataset(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+def to_webdataset(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:
     """Tar shards of a thousand rows: ``000000007.patches.npy``, ``000000007.cls.npy`` and ``000000007.json``, the id.
-
-    Args:
-        advance: told the number of rows after each piece written.
 
     Raises:
         UserError: more shards lie there than these would be.
@@ -83,17 +61,17 @@ def to_webdataset(store: FeatureStore, folder: Path, advance: Callable[[int], No
         rows = range(start, min(start + _ROWS_IN_SHARD, len(store.ids)))
         with atomic_path(folder / f"{shard:06d}.tar") as temporary, tarfile.open(temporary, "w") as archive:
             for row in rows:
-                for name, array in store.items():
-                    _add(archive, f"{row:09d}.{name}.npy", _npy(array[row]))
-                    advance(1)
-                _add(archive, f"{row:09d}.json", canonical_json({store.identity: store.ids[row]}).encode())
+                files = {f"{name}.npy": _npy(array[row]) for name, array in store.items()}
+                files["json"] = canonical_json({store.identity: store.ids[row]}).encode()
+                for name, content in files.items():
+                    member = tarfile.TarInfo(f"{row:09d}.{name}")
+                    member.size = len(content)
+                    archive.addfile(member, io.BytesIO(content))
+                advance(len(store))
 
 
-def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:
     """``img_emb/img_emb_0.npy`` (or ``text_emb``) and ``metadata/metadata_0.parquet``: vectors, a million a partition.
-
-    Args:
-        advance: told the number of rows after each piece written.
 
     Raises:
         UserError: the store has no vectors, only patches; or more partitions lie there than these would be.
@@ -106,26 +84,15 @@ def to_clip_retrieval(store: FeatureStore, folder: Path, advance: Callable[[int]
     for part, start in enumerate(range(0, len(array), _ROWS_IN_PARTITION)):
         stop = min(start + _ROWS_IN_PARTITION, len(array))
         with atomic_path(folder / stem / f"{stem}_{part}.npy") as temporary, temporary.open("wb") as stream:
-            header = {"descr": array.dtype.str, "fortran_order": False, "shape": (stop - start, *array.shape[1:])}
-            np.lib.format.write_array_header_2_0(stream, header)
-            for first in range(start, stop, array.chunk):
-                block = array[first : min(first + array.chunk, stop)]
-                stream.write(block.data)
-                advance(len(block))
+            _write_npy(stream, array, start, stop, advance)
         with atomic_path(folder / "metadata" / f"metadata_{part}.parquet") as temporary:
             pd.DataFrame({store.identity: store.ids[start:stop]}).to_parquet(temporary)
 
 
-def to_lmdb(store: FeatureStore, folder: Path, advance: Callable[[int], None] = lambda _: None) -> None:
+def to_lmdb(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:
     """An LMDB of one array: ids to arrays in NumPy's own format; of patches where the store has them.
 
     ``folder/data.mdb`` takes its name when it is whole, and takes the place of an earlier one.
-
-    Args:
-        advance: told the number of rows after each piece written.
-
-    Raises:
-        UserError: the package lmdb is not installed.
     """
     try:
         import lmdb
@@ -158,15 +125,22 @@ def _npy(array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
-def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size = len(content)
-    archive.addfile(member, io.BytesIO(content))
+def _write_npy(stream: IO[bytes], array: FeatureArray, start: int, stop: int, advance: Advance) -> None:
+    header: dict[str, Any] = {
+        "descr": array.dtype.str,
+        "fortran_order": False,
+        "shape": (stop - start, *array.shape[1:]),
+    }
+    np.lib.format.write_array_header_2_0(stream, header)
+    for _, block in _blocks(array, start, stop):
+        stream.write(block.data)
+        advance(len(block))
 
 
-def _blocks(array: FeatureArray) -> Iterator[tuple[int, np.ndarray]]:
-    for start in range(0, len(array), array.chunk):
-        yield start, array[start : start + array.chunk]
+def _blocks(array: FeatureArray, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
+    stop = len(array) if stop is None else stop
+    for first in range(start, stop, array.chunk):
+        yield first, array[first : min(first + array.chunk, stop)]
 
 
 def _attribute(value: object) -> object:

@@ -154,10 +154,6 @@ def fill(
         batch: rows that are computed together. No batch crosses chunks, so that the numbers of a chunk do not depend
             on the chunks that are computed in the same run.
         reuse: copy rows that other stores of the same recipe hold.
-
-    Raises:
-        UserError: an image is damaged or changed, a feature is not finite, a row of another store is damaged, or the
-            disk is full. Chunks finished before stay finished.
     """
     layouts = read_layouts(plan.folder)
     if layouts is not None and all(finished(plan.folder, layouts, index) for index in chunks):
@@ -177,7 +173,10 @@ def fill(
         if copied:
             names = ", ".join(source.folder.name for source in known.sources)
             report.line(f"the features of {copied} {kind}s are copied from other stores ({names})")
-        pending = [index for index in pending if not known.copy_chunk(index, writer)]
+        for index in pending:
+            if not len(known.missing(index)):
+                writer.write(index, known.fill(index, writer.layouts), known.copied(index))
+        pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):
             report.line(warning)
@@ -234,11 +233,7 @@ def _compute(
 
 
 def _as_stored(name: str, features: Tensor, dtype: str, rows: np.ndarray, table: Rows) -> dict[str, Tensor]:
-    """The arrays of a store for ``features`` of some rows.
-
-    Raises:
-        UserError: names the first row with a feature that is not finite.
-    """
+    """The arrays of a store for ``features`` of some rows."""
     if dtype == "uint8":
         return {name: features}
     readable = features.to(DTYPES.get(dtype, torch.float16))

@@ -112,11 +112,7 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
 
 
 def _refuse_other_files(source: Path, group: Any) -> None:
-    """HDF5 may keep values in any other file, by external storage, virtual data sets and external links.
-
-    Raises:
-        UserError: something in ``group`` does.
-    """
+    """HDF5 may keep values in any other file, by external storage, virtual data sets and external links."""
     for name in group:
         link = group.get(name, getlink=True)
         outside = isinstance(link, h5py.ExternalLink)

@@ -60,11 +60,7 @@ class Pixels:
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"
 
     def decoded(self, batches: Sequence[np.ndarray]) -> Generator[Tensor, None, None]:
-        """(B, H, W, 3) uint8 for each batch of B rows, in order; the next batches are decoded meanwhile.
-
-        Raises:
-            UserError: an image is damaged or changed.
-        """
+        """(B, H, W, 3) uint8 for each batch of B rows, in order; the next batches are decoded meanwhile."""
         pool = ThreadPoolExecutor(torch.get_num_threads(), thread_name_prefix="decode")
         ahead: deque[tuple[np.ndarray, list[Future[None]]]] = deque()
         left = deque(batches)

@@ -37,10 +37,10 @@ def import_features(
     here, so there is no digest of weights.
 
     Args:
-        name: what the features are said to come from.
+        name: name of the backbone in the attributes.
         ids: those of the data set, in row order; None keeps the order of the source.
         grid: rows and columns of patches, where the source has them in one axis; without it they have no place.
-        advance: told the number of rows written.
+        advance: receives the number of rows written.
 
     Returns:
         The path of the sealed manifest.
@@ -49,42 +49,44 @@ def import_features(
         UserError: an id has no features, or these are of several shapes, not numbers or not finite.
     """
     order = range(len(source.ids)) if ids is None else _order(source, ids)
-    named = list(source.ids) if ids is None else list(ids)
-    arrays, shapes, found_grid = _arrays(source, order, grid, identity)
-    patches = any(name.startswith("patches") for name in arrays)
-    chunk = _CHUNK_OF_GRIDS if patches else _CHUNK_OF_VECTORS
+    ids = list(source.ids if ids is None else ids)
+    arrays, shapes, grid = _arrays(source, order[0], grid or (0, 0), identity)
+    chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
     axes = {2: (axis, "channel"), 3: (axis, "patch", "channel")}
     layouts = {
-        array: ArrayLayout((len(named), *shape), chunk, dtype, axes[len(shape) + 1])
+        array: ArrayLayout((len(ids), *shape), chunk, dtype, axes[len(shape) + 1])
         for array, (shape, dtype) in shapes.items()
     }
+    files = [inner for path in source.files for inner in (path.glob("data.mdb") if path.is_dir() else [path])]
     origin: dict[str, Any] = {
         "backbone": name,
         "revision": None,
         "weights_sha256": None,
         "dtype": "unknown",
         "store_dtype": "/".join(sorted({layout.dtype for layout in layouts.values()})),
-        "imported": {"kind": source.kind, "files_sha256": _digest(source.files)},
-        f"{axis}s_sha256": sha256_bytes(canonical_json(named).encode("utf-8")),
+        "imported": {
+            "kind": source.kind,
+            "files_sha256": sha256_bytes("\n".join(map(sha256_file, files)).encode()),
+        },
+        f"{axis}s_sha256": sha256_bytes(canonical_json(ids).encode("utf-8")),
     }
-    if found_grid != (0, 0):
-        origin["grid"] = list(found_grid)
+    if grid != (0, 0):
+        origin["grid"] = list(grid)
     layout_facts = {array: [list(layout.shape), layout.dtype] for array, layout in layouts.items()}
     fingerprint = fingerprint_of({**origin, "arrays": layout_facts, "chunk": chunk, "format": FORMAT})
-    folder = store_folder(stores, fingerprint)
-    writer = StoreWriter(folder, layouts)
-    chunks = range(-(-len(named) // chunk))
-    with claimed(folder, chunks, say):
-        writer.begin({**origin, "fingerprint": fingerprint}, named, identity)
+    writer = StoreWriter(store_folder(stores, fingerprint), layouts)
+    chunks = range(-(-len(ids) // chunk))
+    with claimed(writer.folder, chunks, say):
+        writer.begin({**origin, "fingerprint": fingerprint}, ids, identity)
         for index in chunks:
-            rows = range(index * chunk, min((index + 1) * chunk, len(named)))
+            rows = range(index * chunk, min((index + 1) * chunk, len(ids)))
             if writer.checksums(index) is None:
                 writer.write(
-                    index, {array: _chunk(arrays[array], layouts[array], order, rows, named) for array in arrays}
+                    index, {array: _chunk(arrays[array], layouts[array], order, rows, ids) for array in arrays}
                 )
             advance(len(rows))
-    sealed = folder / "manifest.json"
+    sealed = writer.folder / "manifest.json"
     write_sealed(writer, writer.all_checksums(chunks), identity, sealed)
     return sealed
 
@@ -105,15 +107,14 @@ def _order(source: ForeignFeatures, ids: Sequence[str]) -> list[int]:
 
 
 def _arrays(
-    source: ForeignFeatures, order: Sequence[int], grid: tuple[int, int] | None, identity: str
+    source: ForeignFeatures, first_row: int, grid: tuple[int, int], identity: str
 ) -> tuple[dict[str, Row], dict[str, tuple[tuple[int, ...], str]], tuple[int, int]]:
     """Our name -> how a row is read, and its shape and dtype; and the grid of patches."""
     arrays: dict[str, Row] = {}
     shapes: dict[str, tuple[tuple[int, ...], str]] = {}
-    found = grid or (0, 0)
     where = source.files[0]
     for name, row in source.rows.items():
-        first = row(order[0])
+        first = row(first_row)
         if first.dtype.kind != "f" or first.ndim not in (1, 2, 3):
             raise UserError(f"'{name}' is {first.dtype} of shape {first.shape}, not features", where=where)
         vectors = "text" if identity == "caption_id" else "cls"
@@ -122,22 +123,18 @@ def _arrays(
             raise UserError(f"'{name}' is a second array of {ours}", where=where, remedy="choose one with --array")
         shape = first.shape
         if first.ndim == 3:
-            found, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
-        if ours.startswith("patches") and found != (0, 0) and found[0] * found[1] != shape[0]:
-            raise UserError(f"{shape[0]} patches are not {found[0]} x {found[1]}", where=where, remedy="correct --grid")
+            grid, shape = (first.shape[0], first.shape[1]), (first.shape[0] * first.shape[1], first.shape[2])
+        if ours.startswith("patches") and grid != (0, 0) and grid[0] * grid[1] != shape[0]:
+            raise UserError(f"{shape[0]} patches are not {grid[0]} x {grid[1]}", where=where, remedy="correct --grid")
         arrays[ours] = row
         shapes[ours] = (tuple(shape), "float16" if first.dtype.itemsize == 2 else "float32")
     if not arrays:
         raise UserError("no array has a row for each id", where=where, remedy="give the ids with --ids")
-    return arrays, shapes, found
+    return arrays, shapes, grid
 
 
 def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids: Sequence[str]) -> np.ndarray:
-    """Rows of the store as a whole chunk, filled up with zeros.
-
-    Raises:
-        UserError: a row is of another shape, or not finite.
-    """
+    """Rows of the store as a whole chunk, filled up with zeros."""
     chunk = np.zeros((layout.chunk, *layout.shape[1:]), layout.dtype)
     for place, number in enumerate(rows):
         values = np.asarray(row(order[number]))
@@ -148,9 +145,3 @@ def _chunk(row: Row, layout: ArrayLayout, order: Sequence[int], rows: range, ids
         if not np.isfinite(chunk[place]).all():
             raise UserError(f"the features of '{ids[number]}' are not finite")
     return chunk
-
-
-def _digest(files: Sequence[Path]) -> str:
-    """sha256 of the sha256 of each file, in order; of a folder's files by name."""
-    each = [inner for path in files for inner in (sorted(path.glob("data.mdb")) if path.is_dir() else [path])]
-    return sha256_bytes("\n".join(sha256_file(path) for path in each).encode())

@@ -255,11 +255,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def images(self) -> int:
         return len(self.image_ids)
 
-    @property
-    def block(self) -> int:
-        """Rows that are best read together: 1, any row is as good as another."""
-        return 1
-
     def at_layer(self, layer: int | None) -> Self:
         """The store with the arrays of a hidden layer as its ``cls`` and ``patches``, and no other array.
 

@@ -216,9 +216,6 @@ def pull(
 
     Returns:
         The path of the manifest.
-
-    Raises:
-        UserError: what comes is not what was sealed, or there is no room.
     """
     manifest = remote.manifest
     scales = [name + SCALE for name in arrays or () if name + SCALE in manifest["arrays"]]
@@ -278,11 +275,7 @@ def _part(
 
 
 def _earlier(folder: Path, fingerprint: str) -> Mapping[str, Any]:
-    """The arrays of which ``folder`` holds chunks already.
-
-    Raises:
-        UserError: it holds another store.
-    """
+    """The arrays of which ``folder`` holds chunks already."""
     group = folder / GROUP / "zarr.json"
     if group.is_file() and read_json(group)["attributes"].get("fingerprint") != fingerprint:
         raise UserError("another store is there", where=folder, remedy="pull to another folder")
@@ -293,11 +286,7 @@ def _earlier(folder: Path, fingerprint: str) -> Mapping[str, Any]:
 
 
 def _fetch(remote: RemoteStore, group: Path, files: Mapping[Path, tuple[int, str]]) -> None:
-    """Copy files of the group, path -> size and sha256, whole or not at all.
-
-    Raises:
-        UserError: a file is missing, or is not what was sealed.
-    """
+    """Copy files of the group, path -> size and sha256, whole or not at all."""
     with ExitStack() as stack:
         here = {path: stack.enter_context(atomic_path(group / path)) for path in files}
         left = list(files)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
+from vitcapr.files import canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
     GROUP,
@@ -67,22 +67,16 @@ class StoreWriter:
     def begin(self, attributes: Mapping[str, Any], ids: Sequence[str], identity: str = "image_id") -> None:
         """Write what is not chunks: metadata and the id of each row. The same bytes from every task.
 
-        Args:
-            attributes: if the store has the same ones with other ``TERMS``, it keeps its own.
-            identity: one of ``layout.IDENTITIES``.
-
-        Raises:
-            UserError: the disk is full.
+        A store that has the same attributes with other ``TERMS`` keeps its own.
         """
         table = encode_ids(ids)
         axes = (identity.removesuffix("_id"), "byte")
         layouts = {**self.layouts, identity: ArrayLayout(table.shape, len(table), "uint8", axes)}
-        with _full_disk_is_one_line(self.folder):
-            for name, layout in layouts.items():
-                _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
-            _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
-            if _without_terms(self.attributes) != _without_terms(attributes):
-                _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
+        for name, layout in layouts.items():
+            _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
+        _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
+        if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
+            _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -109,15 +103,8 @@ class StoreWriter:
         return {name: [digests[name] for digests in recorded if digests] for name in self.layouts}
 
     def clear(self, index: int) -> None:
-        """Remove what a killed process left of chunk ``index``."""
-        checksum = checksum_path(self.folder, index)
-        checksum.unlink(missing_ok=True)
-        remains = list(checksum.parent.glob(f".{checksum.name}.*.partial"))
-        for name, layout in self.layouts.items():
-            path = chunk_path(self.group / name, index, len(layout.shape))
-            remains += path.parent.glob(f".{path.name}.*.partial")
-        for path in remains:
-            path.unlink(missing_ok=True)
+        """Chunk ``index`` is not finished, whatever a killed process left of it."""
+        checksum_path(self.folder, index).unlink(missing_ok=True)
 
     def write(
         self, index: int, arrays: Mapping[str, np.ndarray], copied: Mapping[str, list[list[int]]] | None = None
@@ -126,42 +113,14 @@ class StoreWriter:
 
         Args:
             copied: the rows that come from other stores, by the name of the store.
-
-        Raises:
-            UserError: the disk is full; chunks written before stay usable.
         """
         checksums = {}
-        with _full_disk_is_one_line(self.folder):
-            for name, layout in self.layouts.items():
-                content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
-                if len(content) != layout.chunk_bytes:
-                    raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
-                write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
-                checksums[name] = sha256_bytes(content)
-            self._finish(index, checksums, copied)
-
-    def link(
-        self,
-        index: int,
-        files: Mapping[str, Path],
-        checksums: Mapping[str, str],
-        copied: Mapping[str, list[list[int]]],
-    ) -> None:
-        """Make chunk ``index`` of every array a link to a file of another store. Where links are impossible, copy it.
-
-        Raises:
-            UserError: the disk is full; chunks written before stay usable.
-        """
-        with _full_disk_is_one_line(self.folder):
-            for name, layout in self.layouts.items():
-                with atomic_path(chunk_path(self.group / name, index, len(layout.shape))) as temporary:
-                    try:
-                        temporary.hardlink_to(files[name])
-                    except OSError:
-                        shutil.copyfile(files[name], temporary)
-            self._finish(index, checksums, copied)
-
-    def _finish(self, index: int, checksums: Mapping[str, str], copied: Mapping[str, list[list[int]]] | None) -> None:
+        for name, layout in self.layouts.items():
+            content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
+            if len(content) != layout.chunk_bytes:
+                raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
+            write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
+            checksums[name] = sha256_bytes(content)
         write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
 
     def space_warning(self, chunks: int) -> str | None:
@@ -175,11 +134,7 @@ class StoreWriter:
 
 
 def read_layouts(folder: Path) -> dict[str, ArrayLayout] | None:
-    """The feature arrays of a store that was begun, by name; None if it was not.
-
-    Raises:
-        UserError: the metadata is not JSON.
-    """
+    """The feature arrays of a store that was begun, by name; None if it was not."""
     if not (folder / GROUP / "zarr.json").is_file():
         return None
     layouts = {}
@@ -226,9 +181,6 @@ def claimed(store: Path, chunks: range, say: Callable[[str], None]) -> Iterator[
 
     Args:
         say: receives a line if this process has to wait.
-
-    Raises:
-        UserError: this user may not write there.
     """
     descriptor = _open_lock(store)
     try:
@@ -272,22 +224,6 @@ def remove_partials(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _without_terms(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in attributes.items() if key != TERMS}
-
-
 def _write_once(path: Path, content: bytes) -> None:
     if not path.is_file() or path.read_bytes() != content:
         write_bytes(path, content)
-
-
-@contextmanager
-def _full_disk_is_one_line(folder: Path) -> Iterator[None]:
-    """Making a folder can fail for want of space too, and so can a write that the library gathers into one."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            remedy = "free some space and run the same command again: finished chunks are kept"
-            raise UserError("no space left on the disk", where=folder, remedy=remedy) from error
-        raise

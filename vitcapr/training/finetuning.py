@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.augment import Augmentation
-from vitcapr.batches.pixel_batches import CaptionRows, PixelBatch, PixelBatches
+from vitcapr.batches.pairs import CaptionRows
+from vitcapr.batches.pixel_batches import PixelBatch, PixelBatches
 from vitcapr.batches.tokenised import TowerCaptions
 from vitcapr.config.finetuned_dual_encoder import FinetuningPhaseConfig
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
