@@ -14,7 +14,7 @@ from vitcapr.pipeline.stage import find_stage
 
 def sources(dataset: str, **data: Any) -> dict[str, Path]:
     config = SimpleNamespace(data=parse(DataConfig, {"dataset": dataset, **data}, where="here"))
-    settings: Any = find_stage(f"data_{dataset}").settings
+    settings: Any = find_stage(f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs").settings
     return dict(settings.from_config(config, None).sources())
 
 

@@ -7,7 +7,7 @@ from vitcapr.data.coco import list_coco, list_karpathy
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.data_coco import data_coco
+from vitcapr.stages.data_photographs import data_photographs
 
 
 def annotations(images: dict[int, str], captions: list[tuple[object, int, str]]) -> str:
@@ -51,7 +51,7 @@ def coco(tmp_path, picture, write_files):
 
 
 def run(output_dir: Path, **coco: object) -> Path:
-    run_stage(data_coco, settings=json.dumps({"coco": coco}), folder=output_dir)
+    run_stage(data_photographs, settings=json.dumps({"coco": coco}), folder=output_dir)
     return output_dir / "manifest.json"
 
 

@@ -11,7 +11,7 @@ from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.data_flickr30k import data_flickr30k
+from vitcapr.stages.data_photographs import data_photographs
 
 NAMES = ["9.jpg", "10.jpg", "2.jpg", "3.jpg", "4.jpg", "cut.jpg"]
 SPLITS = ["train", "train", "val", "test", "train", "test"]
@@ -52,7 +52,7 @@ def karpathy(path: Path, names: list[str] = NAMES, splits: list[str] = SPLITS) -
 def run(output: Path, images: Path, **options: Any) -> Manifest:
     named = {key: str(value) if isinstance(value, Path) else value for key, value in options.items()}
     settings = json.dumps({"flickr30k": {"images": str(images), **named}})
-    run_stage(data_flickr30k, output / "log", settings=settings, folder=output)
+    run_stage(data_photographs, output / "log", settings=settings, folder=output)
     return read_manifest(output / "manifest.json")
 
 
@@ -250,4 +250,4 @@ def test_a_wrong_path_names_its_key(
     pq.write_table(pa.table({"image": [b"1"], "words": ["a"]}), tmp_path / "foreign" / "t.parquet")
     with pytest.raises(UserError, match=message):
         settings = json.dumps({"flickr30k": {"images": images, **options}})
-        run_stage(data_flickr30k, settings=settings, folder=tmp_path / "out")
+        run_stage(data_photographs, settings=settings, folder=tmp_path / "out")

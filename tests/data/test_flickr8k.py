@@ -9,7 +9,7 @@ from vitcapr.data.flickr8k import SIZES, list_flickr8k, random_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.data_flickr8k import data_flickr8k
+from vitcapr.stages.data_photographs import data_photographs
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ zero.jpg#0,caption of an image left out
 def run(output_dir: Path, images: Path, text: Path, *, on_bad_image: str = "reject", **flickr8k: object) -> Path:
     options = {"images": str(images), "text": str(text), **flickr8k}
     settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000}
-    run_stage(data_flickr8k, settings=json.dumps(settings), folder=output_dir)
+    run_stage(data_photographs, settings=json.dumps(settings), folder=output_dir)
     return output_dir / "manifest.json"
 
 
@@ -300,7 +300,7 @@ def test_the_real_flickr8k(tmp_path, real_data):
     corpus = real_data / "flickr8k"
     options = {"images": str(corpus / "Flicker8k_Dataset"), "text": str(corpus / "Flickr8k_text")}
     settings = json.dumps({"flickr8k": options, "on_bad_image": "fail"})
-    run_stage(data_flickr8k, settings=settings, folder=tmp_path)
+    run_stage(data_photographs, settings=settings, folder=tmp_path)
     manifest = read_manifest(tmp_path / "manifest.json")
     assert manifest.images["split"].value_counts().to_dict() == {
         "train": 6000,

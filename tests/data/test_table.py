@@ -19,7 +19,7 @@ from vitcapr.data.table import make_splits
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
-from vitcapr.stages.data_table import TableSettings, data_table
+from vitcapr.stages.data_photographs import PhotographsSettings, data_photographs
 
 NAMES = ("a.png", "b.png", "sub/c.png")
 ROWS = [
@@ -43,9 +43,9 @@ def images(tmp_path: Path, picture: Callable[..., bytes], write_files: Callable[
 
 
 def run(folder: Path, **table: Any) -> Manifest:
-    settings = TableSettings(table=parse(TableConfig, table, "mine.yaml"))
+    settings = PhotographsSettings(table=parse(TableConfig, table, "mine.yaml"))
     with Reporter() as reporter:
-        data_table(settings, reporter, folder)
+        data_photographs(settings, reporter, folder)
     return read_manifest(folder / "manifest.json")
 
 

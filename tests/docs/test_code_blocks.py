@@ -62,7 +62,7 @@ TAKEN_AS_DEFINED = {
 STANDS_FOR = {("docs/adding-a-model.md", 0): ("architecture: mine", "architecture: baseline")}
 """What a page adds, and what exists."""
 NAMES = {
-    "docs/adding-a-dataset.md": ("vitcapr.config.data", "vitcapr.stages.data_flickr8k"),
+    "docs/adding-a-dataset.md": ("vitcapr.config.data", "vitcapr.stages.data_photographs"),
     "docs/architecture.md": ("vitcapr.stages.decode",),
 }
 """Modules whose names the Python of a page uses without an import: it is a part of such a module."""
@@ -283,10 +283,10 @@ def test_what_the_pages_add_does_what_they_say(tmp_path: Path) -> None:
     assert [bar.get_height() for bar in figure.axes[0].patches] == [0, 0, 2, 0, 1]
     table = tmp_path / "captions.tsv"
     table.write_text("a.jpg\ttrain\tA dog.\nbroken\nb.jpg\ttest\tA cat.\n", encoding="utf-8")
-    listing = run_block("docs/adding-a-dataset.md")["list_example"](["a.jpg"], table)
+    listing = run_block("docs/adding-a-dataset.md")["list_images"](None, ["a.jpg"], table=str(table))
     assert [(image.path, image.split) for image in listing.images] == [("a.jpg", "train"), (None, "test")]
     assert [caption.text for caption in listing.captions] == ["A dog.", "A cat."]
-    assert listing.rejected == [("captions.tsv:2", "not a line 'image<tab>split<tab>caption'")]
+    assert listing.rejected == [(f"{table}:2", "not a line 'image<tab>split<tab>caption'")]
 
 
 def run_block(page: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.model import write_card
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.data_flickr30k import data_flickr30k
+from vitcapr.stages.data_photographs import data_photographs
 from vitcapr.stages.decode import decode
 from vitcapr.stages.extract import extract
 from vitcapr.stages.seal import seal
@@ -51,7 +51,7 @@ def manifest(tmp_path: Path) -> Path:
     folder.mkdir()
     pq.write_table(pa.table(rows), folder / "test-0.parquet", row_group_size=6)
     settings = json.dumps({"flickr30k": {"images": str(folder)}})
-    run_stage(data_flickr30k, settings=settings, folder=tmp_path / "data")
+    run_stage(data_photographs, settings=settings, folder=tmp_path / "data")
     return tmp_path / "data" / "manifest.json"
 
 

@@ -10,7 +10,7 @@ from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages import vocabulary as vocabulary_stage
-from vitcapr.stages.data_flickr8k import data_flickr8k
+from vitcapr.stages.data_photographs import data_photographs
 from vitcapr.stages.word_vectors import word_vectors
 
 
@@ -109,7 +109,7 @@ def test_the_papers_recipe_gives_its_1848_entries(make, tmp_path):
         pytest.skip("VITCAPR_DATA does not name the folder with the real data")
     flickr8k = Path(os.environ["VITCAPR_DATA"]) / "flickr8k"
     settings = {"images": str(flickr8k / "Flicker8k_Dataset"), "text": str(flickr8k / "Flickr8k_text")}
-    run_stage(data_flickr8k, settings=json.dumps({"flickr8k": settings}), folder=tmp_path / "flickr8k")
+    run_stage(data_photographs, settings=json.dumps({"flickr8k": settings}), folder=tmp_path / "flickr8k")
     vocabulary, _ = make(
         source=tmp_path / "flickr8k" / "manifest.json",
         normalise={"non_letters": "space", "drop_one_letter": True},

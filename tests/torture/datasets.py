@@ -101,8 +101,7 @@ def write_data_set(kind: str, folder: Path) -> tuple[list[str], list[Path], list
         settings["images"] = "text"
     for name, content in files.items():
         (text / name).write_text(content, encoding="utf-8")
-    stage = f"data_{key}"
-    arguments = ["stage", stage, "--settings", json.dumps({key: settings}), "--folder", "out"]
+    arguments = ["stage", "data_photographs", "--settings", json.dumps({key: settings}), "--folder", "out"]
     return arguments, sorted(text.iterdir()), pictures
 
 

@@ -1,6 +1,5 @@
 """The size of an experiment before it runs, and by a short trial its time on this machine."""
 
-import importlib
 import json
 import tempfile
 import time
@@ -32,11 +31,9 @@ def sizes_of_splits(experiment: Experiment) -> Counter[str]:
     if data.dataset == "pairs":
         return Counter()
     from vitcapr.data.collect import listed_sizes
+    from vitcapr.stages.data_photographs import PhotographsSettings, listed
 
-    stage = find_stage(experiment.data_stage)
-    assert stage.settings is not None
-    settings = stage.settings.from_config(experiment.config, None)
-    with importlib.import_module(stage.module).listed(settings) as (_, listing):
+    with listed(PhotographsSettings.from_config(experiment.config, None)) as (_, listing):
         return listed_sizes(listing, getattr(data, data.dataset).limit)
 
 

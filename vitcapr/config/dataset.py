@@ -81,7 +81,3 @@ class DataSettings(StageSettings):
             if isinstance(section, DatasetConfig)
             for key, path in section.user_files()
         }
-
-
-class PhotographSettings(PictureChecks, DataSettings):
-    """The settings of a data set of photographs."""

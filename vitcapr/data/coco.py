@@ -10,8 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from vitcapr.data.collect import KARPATHY_SPLITS, ListedCaption, ListedImage, Listing, Rejected, parse_text
+from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
+
+EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
+
+
+def list_images(
+    _: ImageSource, files: Iterable[str], *, annotations: Sequence[str], karpathy: str | None, restval: bool
+) -> Listing:
+    """The listing of the files that the configuration names: :func:`list_karpathy` or :func:`list_coco`."""
+    if karpathy:
+        return list_karpathy(files, Path(karpathy), restval=restval)
+    if not annotations:
+        raise UserError("data.coco.annotations is not set", remedy="list captions_*.json files, or set coco.karpathy")
+    return list_coco(files, [Path(file) for file in annotations])
 
 
 def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listing:

@@ -8,7 +8,7 @@ The Parquet releases on the Hugging Face hub have a row for each image, its byte
 named after their split. All of that is read from the small columns; no picture is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
@@ -27,64 +27,51 @@ from vitcapr.data.collect import (
     put_in_split,
 )
 from vitcapr.data.flickr8k import parse_token_file, pictures_by_name, random_splits
-from vitcapr.data.tables import open_table, picture_path
+from vitcapr.data.images import ImageSource
+from vitcapr.data.tables import SUFFIX, open_table, picture_path
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
 Splits = Literal["karpathy", "paper", "random"]
 
+EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
 SIZES = (29000, 1014, 1000)
 _CAPTION_COLUMNS = ("caption", "captions", "raw", "text")
 _NAME_COLUMNS = ("filename", "file_name", "img_id", "image_id")
 
 
-def list_release(root: Path, tables: Sequence[str], *, splits: Splits, lists: Path | None, seed: int) -> Listing:
-    """The listing of the Parquet release, in its order; the pictures stay in the files.
-
-    Args:
-        root: the folder that ``tables`` are relative to.
-        lists: ``dataset_flickr30k.json``, where the splits are to come from it.
-        splits, seed: see :func:`with_splits`.
-
-    Raises:
-        UserError: a file is not of such a release, or nothing says what the splits are.
-    """
-    listing, given = read_release(root, tables)
-    return with_splits(listing, given if lists is None else split_lists(lists), splits, seed, root)
-
-
-def list_photographs(
-    image_files: Iterable[str], text: Path, *, splits: Splits, lists: Path | None, seed: int
+def list_images(
+    source: ImageSource, files: Sequence[str], *, text: str | None, splits: Splits, lists: str | None, seed: int
 ) -> Listing:
-    """The listing of the caption file, in the order of the image file names.
+    """The listing of the Parquet release, in its order; or of a caption file, in the order of the image file names.
 
     Args:
-        image_files: the paths that exist below the image root, relative to it.
-        text: ``dataset_flickr30k.json`` of Karpathy, or ``results_20130124.token``.
-        lists: ``dataset_flickr30k.json``, where ``text`` names no splits.
+        files: the paths that exist below the image root, relative to it.
+        text: ``dataset_flickr30k.json`` of Karpathy, or ``results_20130124.token``; None: the Parquet files hold the
+            captions, and the pictures stay in them.
+        lists: ``dataset_flickr30k.json``, where the splits are to come from it.
         splits, seed: see :func:`with_splits`.
 
     Raises:
         UserError: a file is none of these, or nothing says what the splits are.
     """
-    paths = pictures_by_name(image_files)
-    given: dict[str, str] = {}
-    if text.suffix.lower() == ".json":
-        captions, rejected, given = _parse_karpathy(text, "text")
+    where = Path(text) if text else source.root
+    if text:
+        captions, rejected, given = _parse_karpathy(where) if where.suffix.lower() == ".json" else _parse_tokens(where)
+    elif tables := [name for name in files if name.endswith(SUFFIX)]:
+        images, captions, rejected, given = read_release(source.root, tables)
     else:
-        captions, rejected = _parse_tokens(text)
-    given = split_lists(lists) if lists is not None else given
-    images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
-    return with_splits(Listing(images, captions, rejected), given, splits, seed, text)
-
-
-def split_lists(file: Path) -> dict[str, str]:
-    """File name -> split, of ``dataset_flickr30k.json``.
-
-    Raises:
-        UserError: not that file.
-    """
-    return _parse_karpathy(file, "lists")[2]
+        raise UserError(
+            "data.flickr30k.images: no Parquet files found",
+            where=where,
+            remedy="name their folder or, for a folder of photographs, set data.flickr30k.text",
+        )
+    if lists:
+        given = _parse_karpathy(Path(lists), "lists")[2]
+    if text:
+        paths = pictures_by_name(files)
+        images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
+    return with_splits(Listing(images, captions, rejected), given, splits, seed, where)
 
 
 def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed: int, where: Path) -> Listing:
@@ -118,7 +105,7 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
     return Listing(images, captions, listing.rejected)
 
 
-def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected]:
+def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
     if not file.is_file():
         raise _wrong_text("no such file", file)
     try:
@@ -127,10 +114,10 @@ def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected]:
         raise _wrong_text(f"cannot be read: {error}", file) from error
     if "\t" not in content.partition("\n")[0]:
         raise _wrong_text("its first line is not 'image#number<tab>caption'", file)
-    return parse_token_file(content, file.name)
+    return (*parse_token_file(content, file.name), {})
 
 
-def _parse_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
+def _parse_karpathy(file: Path, key: str = "text") -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
     if not file.is_file():
         raise _wrong_text("no such file", file, key)
     captions: list[ListedCaption] = []
@@ -167,9 +154,11 @@ class _Row(NamedTuple):
     split: str | None
 
 
-def read_release(root: Path, tables: Sequence[str]) -> tuple[Listing, dict[str, str]]:
-    """Every image and caption of ``tables``, Parquet files relative to ``root``, in the order given; and image id ->
-    split, empty where the files do not tell.
+def read_release(
+    root: Path, tables: Sequence[str]
+) -> tuple[list[ListedImage], list[ListedCaption], Rejected, dict[str, str]]:
+    """Every image and caption of ``tables``, Parquet files relative to ``root``, in the order given; what is left
+    out; and image id -> split, empty where the files do not tell.
 
     An image's id is its file name; a caption's is that name, ``#`` and its number. Where a row holds one caption
     only, rows of the same image are put together.
@@ -203,7 +192,8 @@ def read_release(root: Path, tables: Sequence[str]) -> tuple[Listing, dict[str, 
                 ListedCaption(f"{row.name}#{number}", row.name, text) for number, text in enumerate(row.texts, first)
             ]
             numbers[row.name] += len(row.texts)
-    return Listing(list(images.values()), captions, rejected), {} if set(splits.values()) == {"test"} else splits
+    known = {} if set(splits.values()) == {"test"} else splits
+    return list(images.values()), captions, rejected, known
 
 
 def _rows(root: Path, name: str) -> Iterator[_Row]:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing, Rejected, put_in_split
-from vitcapr.data.images import SUFFIXES
+from vitcapr.data.images import SUFFIXES, ImageSource
 from vitcapr.errors import UserError
 
 OFFICIAL_LISTS = {
@@ -24,6 +24,14 @@ OFFICIAL_LISTS = {
 SIZES = (6000, 1000, 1000)
 OFFICIAL_CAPTIONS, KAGGLE_CAPTIONS = "Flickr8k.token.txt", "captions.txt"
 _KEY = "data.flickr8k.text"
+EXPECTED = "name the folder Flicker8k_Dataset or Flickr8k_Dataset.zip"
+
+
+def list_images(_: ImageSource, files: Iterable[str], *, text: str, splits: str, seed: int) -> Listing:
+    """The listing of the files that the configuration names; see :func:`list_flickr8k`."""
+    if not text:
+        raise UserError("data.flickr8k.text is not set", remedy="see config.yaml for what it should name")
+    return list_flickr8k(files, Path(text), splits=splits, seed=seed)
 
 
 def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: int) -> Listing:

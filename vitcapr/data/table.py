@@ -12,12 +12,13 @@ from typing import Any, Literal
 
 from vitcapr.data.archive import TAR, split_tar_path
 from vitcapr.data.collect import ListedCaption, ListedImage, Listing, Rejected, parse_split, put_in_split
-from vitcapr.data.images import SUFFIXES
-from vitcapr.data.table_files import METADATA, Record
+from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.table_files import METADATA, Record, read_beside, read_captions
 from vitcapr.data.tables import SUFFIX as PARQUET
 from vitcapr.data.tables import in_table
 from vitcapr.errors import UserError
 
+EXPECTED = "name the folder or zip of the images"
 Splits = Literal["auto", "given", "hash", "seeded"]
 USUAL = {
     "image": ("image", "file_name", "filename", "image_path", "path", "file"),
@@ -62,34 +63,55 @@ def _resolve(column: str, given: str | None, names: Sequence[str], where: Path) 
     )
 
 
-def list_table(
-    records: Sequence[Record],
-    columns: Columns,
+def list_images(
+    source: ImageSource,
+    files: Sequence[str],
     *,
-    where: Path,
-    root: Path,
-    files: Collection[str],
+    captions: str | None,
+    columns: Mapping[str, str | None],
     splits: Splits,
     validation: float,
     test: float,
     seed: int,
-    rejected: Rejected,
 ) -> Listing:
     """The listing of the data set, in the order of the images' paths.
 
     An image's id is its path below the image root; a caption's id is that path, ``#`` and its number.
 
     Args:
-        where: the file or folder of the captions, for the error messages.
-        root: the folder or zip of the images.
-        files: the paths that exist below it. An image that no row names is listed without a caption.
-        rejected: (item, reason) of rows that could not be read; the rows that cannot be listed are added.
+        files: the paths that exist below the image root. An image that no row names is listed without a caption.
+        captions: the file of the captions; None: they are beside the images.
+        columns: the fields of :class:`Columns`.
 
     Raises:
         UserError: a column is missing, a split is unknown, an image is in two splits, or a split is empty.
     """
+    rejected: Rejected = []
+    root, where = source.root, Path(captions) if captions else source.root
+    records = read_captions(where, rejected) if captions else read_beside(root, files, rejected)
+    listed, path_of, given = _list_records(records, Columns(**columns), where, root, set(files), rejected)
+    present = [path for path, file in path_of.items() if file]
+    if not present:
+        raise UserError(
+            f"data.table: none of the {len(path_of)} images in {where} was found",
+            where=root,
+            remedy=f"the paths are relative to data.table.images; the first is '{next(iter(path_of), '')}'",
+        )
+    split_of = make_splits(present, given, splits, validation=validation, test=test, seed=seed)
+    for path in sorted(set(files) - path_of.keys()):
+        if path.lower().endswith(SUFFIXES):
+            path_of[path] = path
+        elif not path.endswith((TAR, PARQUET)) and PurePosixPath(path).name not in METADATA and root / path != where:
+            rejected.append((path, "not an image file"))
+    images = [ListedImage(path, path_of[path], split_of.get(path, "none")) for path in sorted(path_of)]
+    return Listing(images, listed, rejected)
+
+
+def _list_records(
+    records: Sequence[Record], columns: Columns, where: Path, root: Path, existing: set[str], rejected: Rejected
+) -> tuple[list[ListedCaption], dict[str, str | None], dict[str, str]]:
+    """The captions; image -> its path, None if it is not there; image -> its split, where a row gives it."""
     names = columns.resolve(list(dict.fromkeys(name for record in records for name in record.cells)), where)
-    existing = set(files)
     captions: list[ListedCaption] = []
     given: dict[str, str] = {}
     path_of: dict[str, str | None] = {}
@@ -111,21 +133,7 @@ def list_table(
         for text in _captions(record.cells.get(names["caption"])):
             captions.append(ListedCaption(f"{path}#{counted[path]}", path, text, language or None))
             counted[path] += 1
-    present = [path for path, file in path_of.items() if file]
-    if not present:
-        raise UserError(
-            f"data.table: none of the {len(path_of)} images in {where} was found",
-            where=root,
-            remedy=f"the paths are relative to data.table.images; the first is '{next(iter(path_of), '')}'",
-        )
-    split_of = make_splits(present, given, splits, validation=validation, test=test, seed=seed)
-    for path in sorted(existing - path_of.keys()):
-        if path.lower().endswith(SUFFIXES):
-            path_of[path] = path
-        elif not path.endswith((TAR, PARQUET)) and PurePosixPath(path).name not in METADATA and root / path != where:
-            rejected.append((path, "not an image file"))
-    images = [ListedImage(path, path_of[path], split_of.get(path, "none")) for path in sorted(path_of)]
-    return Listing(images, captions, rejected)
+    return captions, path_of, given
 
 
 def _container(path: str) -> str:

@@ -181,7 +181,8 @@ class Inputs(Selection):
     @property
     def data_stage(self) -> str:
         """The name of the stage that reads the data set."""
-        return f"data_{self.config.data.dataset}"
+        dataset = self.config.data.dataset
+        return f"data_{dataset}" if dataset in ("pairs", "scenes") else "data_photographs"
 
     def data_files(self, wildcards: Wildcards) -> dict[str, Path]:
         settings = find_stage(self.data_stage).settings

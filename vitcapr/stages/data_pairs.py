@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vitcapr.config.data import Flickr8kConfig, PairsConfig, ScenesConfig
-from vitcapr.config.dataset import PhotographSettings
+from vitcapr.config.dataset import DataSettings, PictureChecks
 from vitcapr.formats.kinds import PairsFolder
 from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
@@ -21,7 +21,7 @@ _READ = {
 """For each source of pairs, the prefixes of the configuration keys whose files are read."""
 
 
-class PairsSettings(PhotographSettings):
+class PairsSettings(PictureChecks, DataSettings):
     pairs: PairsConfig = PairsConfig()
     flickr8k: Flickr8kConfig = Flickr8kConfig()
     scenes: ScenesConfig = ScenesConfig()
