@@ -47,7 +47,7 @@ def test_this_build_is_listed_under_the_papers_row(paper: Published) -> None:
         ["this build", "patch_attention/greedy", "-", "-", "-"],
     ]
     assert ["this build", "mine/beam", "30.0 (29.0-31.0)", "-", "-"] in shown
-    assert [row[0] for row in shown] == [*["paper", "this build"] * 4, "this build", *["literature"] * 4]
+    assert [row[0] for row in shown] == [*["paper", "this build"] * 4, "this build", *["literature"] * 3]
     assert "Protocol of this build: tok:ptb." in table.caption
 
 
@@ -101,14 +101,13 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
     shown = lines(
         side_by_side("retrieval_flickr8k", paper, builds), "source", "system", "I→T R@1", "I→T median rank", "rsum"
     )
-    assert shown[:5] == [
+    assert shown == [
         ["paper", "dual encoder", "0.07", "702", "-"],
         ["this build", "retriever paper", "42.0 (41.0-43.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
         ["this build", "retriever other", "50.0 (49.0-51.0)", "3.0 (3.0-3.0)", "310.0 (309.0-311.0)"],
         ["this build", "retriever other, mean of five folds of 1,000 images", "62.5 (61.5-63.5)", "-", "-"],
         ["this build", "chance, in the same pool", "0.1 (-0.9 to 1.1)", "-", "-"],
     ]
-    assert {row[0] for row in shown[5:]} == {"reference"}
 
 
 def test_a_score_without_a_value_is_a_hole(paper: Published) -> None:

@@ -63,7 +63,7 @@ class PublishedRow(_Closed):
     """
 
     system: str
-    source: Literal["paper", "literature", "reference"]
+    source: Literal["paper", "literature"]
     where: str = ""
     citation: str = ""
     build: str = ""
