@@ -93,24 +93,19 @@ class TrainedCaptioner:
         """
         from vitcapr.data.photographs import as_list, name_of, open_image
 
-        photographs = as_list(images)
-        found: list[CaptionedImage] = []
-        for first in range(0, len(photographs), BATCH):
-            batch = photographs[first : first + BATCH]
-            hypotheses = self._generate([open_image(photograph) for photograph in batch], attention)
-            found += [self._described(name_of(one), best) for one, best in zip(batch, hypotheses, strict=True)]
-        return found
+        given, captioned = as_list(images), []
+        for first in range(0, len(given), BATCH):
+            batch = given[first : first + BATCH]
+            hypotheses = self._generate([open_image(image) for image in batch], attention)
+            captioned += [self._described(name_of(one), best) for one, best in zip(batch, hypotheses, strict=True)]
+        return captioned
 
     def check_attention(self) -> None:
         """Raises:
         UserError: the captioner does not attend to places of the picture.
         """
-        what = None
-        if not self._model.attends:
-            what = "this captioner does not attend to patches"
-        elif self._encoder.grid == NO_GRID:
-            what = "what this captioner attends to has no grid, so no place in the picture"
-        if what is not None:
+        if not self._model.attends or self._encoder.grid == NO_GRID:
+            what = "this captioner does not attend to places of the picture"
             raise UserError(what, where=self.folder, remedy="caption without attention (leave out --explain)")
 
     def seen(self, picture: "Image") -> "Image":

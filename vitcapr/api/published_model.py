@@ -7,8 +7,9 @@ code in it. ``vitcapr-model.json`` names every file with its size and digest, an
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -23,7 +24,7 @@ from vitcapr.store.remote_folder import RemoteFolder
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
-FORMAT = "vitcapr-published-model-1"
+FORMAT: Final = "vitcapr-published-model-1"
 KINDS = {"captioners": "captioner", "retrievers": "retriever"}
 _MOST_OF_THE_INDEX = 2**20
 _NAME = (
@@ -32,7 +33,7 @@ _NAME = (
 )
 
 Advance = Callable[[str, int], None]
-"""Told the name and the bytes of each file that is done."""
+"""Receives the name and the bytes of each file that is done."""
 
 
 class _File(BaseModel):
@@ -51,30 +52,24 @@ class _Index(BaseModel):
 
 
 def push_model(folder: Path, place: RemoteFolder, advance: Advance) -> None:
-    """Publish the captioner or retriever in ``folder``. Files that are there already are not sent again.
-
-    Raises:
-        UserError: the folder holds no model, a file of its experiment is missing, or the place cannot be written.
-    """
-    files = published_files(folder)
-    index = {
-        "format": FORMAT,
-        "model": f"{folder.resolve().parent.name}/{folder.resolve().name}",
-        "files": {name: {"size": len(content), "sha256": sha256_bytes(content)} for name, content in files.items()},
-    }
-    known = _known(place)
-    for name, content in files.items():
-        if known.get(name) != index["files"][name]["sha256"]:  # type: ignore[index]
+    """Publish the captioner or retriever in ``folder``. Files that are there already are not sent again."""
+    contents = published_files(folder)
+    files = {name: _File(size=len(content), sha256=sha256_bytes(content)) for name, content in contents.items()}
+    known: dict[str, _File] = {}
+    with suppress(UserError):  # Nothing is published there yet.
+        known = _read_index(place).files
+    for name, content in contents.items():
+        if known.get(name) != files[name]:
             place.write(name, content)
         advance(name, len(content))
-    place.write(INDEX, _Index.model_validate(index).model_dump_json(indent=2).encode("utf-8"))
+    model = f"{folder.resolve().parent.name}/{folder.resolve().name}"
+    place.write(INDEX, _Index(format=FORMAT, model=model, files=files).model_dump_json(indent=2).encode("utf-8"))
 
 
 def pull_model(place: RemoteFolder, folder: Path, advance: Advance) -> Path:
-    """Copy a published model to ``folder``. Files that are there already are not fetched again.
+    """Copy a published model to ``folder``, and return the folder of the captioner or retriever.
 
-    Returns:
-        The folder of the captioner or retriever.
+    Files that are there already are not fetched again.
 
     Raises:
         UserError: there is no published model, or a file is not what its index says.
@@ -158,7 +153,7 @@ def published_files(folder: Path) -> dict[str, bytes]:
     if kind == "retriever" and settings["text"].get("encoder"):
         place = f"text_features/{settings['text']['encoder']}/manifest.json"
         paths.append(model.file(None, place, "--text-features"))
-    files = {path.relative_to(experiment).as_posix(): _read(path) for path in paths}
+    files = {path.relative_to(experiment).as_posix(): read_file(path) for path in paths}
     if kind == "captioner":
         files |= {path.relative_to(experiment).as_posix(): _anonymous(path) for path in decoding_records(folder)}
     else:
@@ -176,23 +171,8 @@ def _anonymous(record: Path) -> bytes:
     return _json({**content, "made": {**content["made"], "user": "", "host": "", "platform": ""}})
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return read_file(path)
-    except OSError as error:
-        raise UserError("a file of the model's experiment cannot be read", where=path) from error
-
-
 def _json(content: Mapping[str, Any]) -> bytes:
     return readable_json(content).encode("utf-8")
-
-
-def _known(place: RemoteFolder) -> dict[str, str]:
-    """The digests of the files that are published there already."""
-    try:
-        return {name: facts.sha256 for name, facts in _read_index(place).files.items()}
-    except UserError:
-        return {}
 
 
 def _read_index(place: RemoteFolder) -> _Index:

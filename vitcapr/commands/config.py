@@ -85,9 +85,8 @@ def recipe(
     page = into.read_text(encoding="utf-8")
     first, last = (f"<!-- recipe {name} -->\n", f"<!-- end of recipe {name} -->")
     if first not in page or last not in page:
-        raise UserError(
-            f"the page has no place for the recipe {name}", where=into, remedy=f"add the lines {first}{last}"
-        )
+        what = f"the page has no place for the recipe {name}"
+        raise UserError(what, where=into, remedy=f"add the lines {first}{last}")
     into.write_text(page.split(first)[0] + first + text + last + page.split(last)[1], encoding="utf-8")
 
 

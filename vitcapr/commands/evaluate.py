@@ -56,7 +56,16 @@ def main(
 
     Needs no vocabulary, no photographs and no Java of your own.
     """
-    _check(results, references, against, instances, embeddings, as_json, as_csv)
+    if (results is None) == (embeddings is None):
+        remedy = "give RESULTS.json --references ANNOTATIONS.json, or --embeddings images.npy texts.npy"
+        raise UserError("an evaluation is of captions or of embeddings", remedy=remedy)
+    if results is not None and references is None:
+        raise UserError("captions are scored against references", remedy="give --references ANNOTATIONS.json")
+    if embeddings is not None and (references is not None or against is not None or instances):
+        remedy = "leave out --references, --against and --instances"
+        raise UserError("embeddings are scored without references", remedy=remedy)
+    if as_json and as_csv:
+        raise UserError("the scores are printed in one form", remedy="give --json or --csv")
     given = [results, references, against, *(instances or ()), *(embeddings or ()), image_of_text]
     for path in given:
         if path is not None and not path.is_file():
@@ -85,45 +94,14 @@ def main(
     if per_image is not None:
         write_text(per_image, frame_to_csv(found.per_image))
     if as_json:
-        print(json.dumps(_json(found), indent=2, ensure_ascii=False))
+        content: dict[str, Any] = {"metrics": _by_name(found.scores), "protocol": found.protocol}
+        if found.differences is not None:
+            content["differences"] = _by_name(found.differences)
+        print(json.dumps(content, indent=2, ensure_ascii=False))
     elif as_csv:
         print(frame_to_csv(found.scores if found.differences is None else found.differences), end="")
     else:
         _print(found, results, against)
-
-
-def _check(
-    results: Path | None,
-    references: Path | None,
-    against: Path | None,
-    instances: list[Path] | None,
-    embeddings: tuple[Path, Path] | None,
-    as_json: bool,
-    as_csv: bool,
-) -> None:
-    """Raises:
-    UserError: the options do not go together.
-    """
-    if (results is None) == (embeddings is None):
-        raise UserError(
-            "an evaluation is of captions or of embeddings",
-            remedy="give RESULTS.json --references ANNOTATIONS.json, or --embeddings images.npy texts.npy",
-        )
-    if results is not None and references is None:
-        raise UserError("captions are scored against references", remedy="give --references ANNOTATIONS.json")
-    if embeddings is not None and (references is not None or against is not None or instances):
-        remedy = "leave out --references, --against and --instances"
-        raise UserError("embeddings are scored without references", remedy=remedy)
-    if as_json and as_csv:
-        raise UserError("the scores are printed in one form", remedy="give --json or --csv")
-
-
-def _json(found: "Evaluation") -> dict[str, Any]:
-    """``metrics`` by name, with ``value, low, high, n``; ``differences`` by name, if there are any."""
-    content: dict[str, Any] = {"metrics": _by_name(found.scores), "protocol": found.protocol}
-    if found.differences is not None:
-        content["differences"] = _by_name(found.differences)
-    return content
 
 
 def _by_name(frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
@@ -137,17 +115,17 @@ def _print(found: "Evaluation", results: Path | None, against: Path | None) -> N
     from vitcapr.formats.terminal import to_listing
 
     console = Console(highlight=False, soft_wrap=True)
-    for table in _tables(found, results, against):
-        console.print(table.title, markup=False)
-        console.print(to_listing(table))
-        console.print()
+    table = _table(found, results, against)
+    console.print(table.title, markup=False)
+    console.print(to_listing(table))
+    console.print()
     if found.without_captions:
         count = len(found.per_image)
         console.print(f"Scored: the {count} images with a caption; {found.without_captions} have none.", markup=False)
     console.print(f"Protocol: {found.protocol}", markup=False)
 
 
-def _tables(found: "Evaluation", results: Path | None, against: Path | None) -> "list[Table]":
+def _table(found: "Evaluation", results: Path | None, against: Path | None) -> "Table":
     """A row a score, times 100 where it is a share."""
     from vitcapr.formats.tables import NOTHING, Table, row
     from vitcapr.metrics.labels import COLUMNS
@@ -156,13 +134,14 @@ def _tables(found: "Evaluation", results: Path | None, against: Path | None) -> 
     if found.differences is not None:
         rows = comparison_rows(_by_name(found.differences))
         title = f"before: {against}, after: {results}; scores times 100"
-        return [Table(title, COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl")]
-    scores = {name: score for name, score in _by_name(found.scores).items() if name in COLUMNS}
-    cells = {name: COLUMNS[name].exact(score["value"]) for name, score in scores.items()}
-    intervals = {name: COLUMNS[name].cell(score).interval or NOTHING for name, score in scores.items()}
-    rows = [row(COLUMNS[name].label, cells[name], intervals[name]) for name in scores]
+        return Table(title, COMPARISON_COLUMNS, tuple(rows), align="lrrrrrl")
+    rows = [
+        row(COLUMNS[name].label, COLUMNS[name].exact(score["value"]), COLUMNS[name].cell(score).interval or NOTHING)
+        for name, score in _by_name(found.scores).items()
+        if name in COLUMNS
+    ]
     title = "Scores times 100, ranks as they are" if results is None else f"{results}: scores times 100"
-    return [Table(title, ("score", "value", "95 % interval"), tuple(rows))]
+    return Table(title, ("score", "value", "95 % interval"), tuple(rows))
 
 
 app = typed(main)
