@@ -7,7 +7,7 @@ import torch
 from vitcapr.batches.pairs import FeatureTexts, PairBatch, PairBatches
 from vitcapr.batches.sources import AugmentedViews, MemoryArray, MemoryFeatures, draw_augmented_views, with_mean_patch
 from vitcapr.errors import UserError
-from vitcapr.models.image_towers import ImageTower
+from vitcapr.models.towers import ImageTower
 
 IMAGES = 200
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import DualEncoder, build_dual_encoder
 from vitcapr.models.heads import LinearHead, ResidualHead, build_head
-from vitcapr.models.image_towers import AttentionPool, ImageTower
-from vitcapr.models.text_towers import BagTower, FeatureAndWordTower, WordTower
+from vitcapr.models.towers import AttentionPool, HeadTower, ImageTower, WordTower
 
 IMAGES, PATCHES, WIDTH, SPACE = 3, 5, 6, 4
 
@@ -137,7 +136,7 @@ def test_residual_head() -> None:
 
 
 def test_the_bag_of_words_is_a_mean_over_real_words_beside_the_feature() -> None:
-    tower = FeatureAndWordTower(feature_dim=2, vocabulary=7, embedding_dim=5, word_dim=3)
+    tower = HeadTower(feature_dim=2, vocabulary=7, embedding_dim=5, word_dim=3)
     features, tokens = torch.randn(2, 2), torch.tensor([[1, 4, 2, 0], [1, 2, 0, 0]])
     weights = tower.embedding.weight
     bags = torch.stack([weights[[1, 4, 2]].mean(0), weights[[1, 2]].mean(0)])
@@ -148,7 +147,7 @@ def test_the_bag_of_words_is_a_mean_over_real_words_beside_the_feature() -> None
 
 
 def test_a_bag_of_words_has_no_order() -> None:
-    tower = BagTower(vocabulary=7, embedding_dim=5, word_dim=3)
+    tower = HeadTower(vocabulary=7, embedding_dim=5, word_dim=3)
     tokens = torch.tensor([[1, 4, 2, 0], [4, 2, 1, 0]])
     one, other = tower(tokens)
     torch.testing.assert_close(one, other)
@@ -160,8 +159,8 @@ def test_word_dropout_leaves_out_words_in_training_only() -> None:
     torch.manual_seed(0)
     tokens = torch.arange(1, 2001)[None]
     for tower, texts in (
-        (BagTower(2001, 5, word_dim=3, word_dropout=0.3), tokens),
-        (FeatureAndWordTower(2, 2001, 5, word_dim=3, word_dropout=0.3), (torch.randn(1, 2), tokens)),
+        (HeadTower(5, vocabulary=2001, word_dim=3, word_dropout=0.3), tokens),
+        (HeadTower(5, 2, 2001, word_dim=3, word_dropout=0.3), (torch.randn(1, 2), tokens)),
     ):
         tower.train()
         tower.head.eval()
@@ -175,7 +174,7 @@ def test_word_dropout_leaves_out_words_in_training_only() -> None:
 
 
 def test_a_caption_may_lose_all_its_words() -> None:
-    tower = BagTower(9, 5, word_dim=3, word_dropout=0.999)
+    tower = HeadTower(5, vocabulary=9, word_dim=3, word_dropout=0.999)
     tower.train()
     assert torch.isfinite(tower(torch.tensor([[1, 4, 2, 0]]))).all()
 
@@ -196,7 +195,7 @@ def test_the_cosines_of_an_ensemble_are_the_means_of_its_members(views: int) -> 
 def test_a_bag_is_built_from_its_description() -> None:
     text = {"kind": "bag", "vocabulary": 9, "word_dim": 4, "head": "residual", "hidden_dim": 3, "dropout": 0.1}
     model = build(text=text)
-    assert isinstance(model.text, BagTower)
+    assert isinstance(model.text, HeadTower)
     assert model.reads == "tokens"
     assert model.eval().embed_texts(torch.tensor([[1, 5, 2]])).shape == (1, SPACE)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.text_towers import FeatureTower
+from vitcapr.models.towers import HeadTower
 from vitcapr.training.contrastive import own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
 
@@ -57,13 +57,13 @@ def test_a_single_wrong_caption_before_the_true_one_leaves_none() -> None:
     assert loss_of([[0.1, 0.4], [0.0, 0.9]], [0, 1], "second") == pytest.approx(surprise(0.9, 0.0) / 2, rel=1e-5)
 
 
-def queue_of(size: int, momentum: float = 0.75) -> tuple[FeatureTower, MomentumQueue]:
+def queue_of(size: int, momentum: float = 0.75) -> tuple[HeadTower, MomentumQueue]:
     torch.manual_seed(0)
-    tower = FeatureTower(3, 2, dropout=0.5)
+    tower = HeadTower(2, 3, dropout=0.5)
     return tower, MomentumQueue(tower, 2, size, momentum)
 
 
-def embedded(tower: FeatureTower, texts: Tensor) -> Tensor:
+def embedded(tower: HeadTower, texts: Tensor) -> Tensor:
     return nn.functional.normalize(nn.functional.linear(texts, tower.head.project.weight, tower.head.project.bias))
 
 

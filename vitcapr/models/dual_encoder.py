@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcapr.models.image_towers import ImageTower
-from vitcapr.models.text_towers import BagTower, FeatureAndWordTower, FeatureTower, Reads, TextTower, WordTower
+from vitcapr.models.towers import HeadTower, ImageTower, Reads, TextTower, WordTower
 
 TextBatch = Tensor | tuple[Tensor, Tensor]
 """The input of a text tower: token ids, (M, T) int64, padded with 0, with start and end; or features, (M, D) float32;
@@ -155,13 +154,7 @@ def build_dual_encoder(architecture: dict[str, Any]) -> DualEncoders:
 def _build_one(architecture: dict[str, Any]) -> DualEncoder:
     embedding_dim = architecture["embedding_dim"]
     text = dict(architecture["text"])
-    kinds = {
-        "words": WordTower,
-        "bag": BagTower,
-        "features": FeatureTower,
-        "features_and_words": FeatureAndWordTower,
-    }
-    tower = kinds[text.pop("kind")]
+    tower = WordTower if text.pop("kind") == "words" else HeadTower
     return DualEncoder(
         embedding_dim,
         ImageTower(embedding_dim=embedding_dim, **architecture["image"]),

@@ -57,7 +57,6 @@ def train_retriever(
     from vitcapr.formats.tokens import TokenTable
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.dual_encoder import DualEncoder
-    from vitcapr.models.text_towers import FeatureTower
     from vitcapr.retrieval.augmented_views import open_augmented_views
     from vitcapr.training.retriever import (
         architecture_of,
@@ -96,7 +95,7 @@ def train_retriever(
     def begin(encoder: DualEncoder) -> None:
         if word_vectors is None:
             return
-        if isinstance(encoder.text, FeatureTower):
+        if encoder.text.embedding is None:
             raise UserError("a text tower of kind features has no word embedding", remedy="omit --word-vectors")
         start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.models.dual_encoder import TextBatch, on_sphere
-from vitcapr.models.text_towers import TextTower
+from vitcapr.models.towers import TextTower
 from vitcapr.training.contrastive import true_pairs
 
 Rule = Literal["second", "hardest"]
