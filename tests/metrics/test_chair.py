@@ -13,8 +13,7 @@ from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import read_instances
-from vitcapr.metrics.captions.chair import chair
-from vitcapr.metrics.coco_objects import CATEGORIES, mentioned
+from vitcapr.metrics.captions.chair import CATEGORIES, chair, mentioned
 
 __all__ = ["folder"]
 

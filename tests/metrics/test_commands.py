@@ -193,7 +193,7 @@ def test_ground(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lengths", "patches", "message"),
-    [([3, 3], 4, "attention for 3 words, not 4"), ([3, 4], 9, r"shape \(7, 9\) for 2 x 2 patches")],
+    [([3, 3], 4, "attention for 3 words for the 4 words"), ([3, 4], 9, r"shape \(7, 9\) for 2 x 2 patches")],
 )
 def test_attention_of_another_decoding_is_refused(folder: Path, lengths: list[int], patches: int, message: str) -> None:
     write_attention(folder, lengths, patches)
