@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vitcapr.metrics.bootstrap import Measure, compare, interval, mean_measure, ratio_measure
+from vitcapr.metrics.bootstrap import Measure, compare, interval, mean_measure, plain_score, ratio_measure, score_of
 from vitcapr.metrics.captions.bleu import bleu
 
 RANDOM = np.random.default_rng(7)
@@ -40,16 +40,6 @@ def test_interval_of_a_mean_is_that_of_the_normal() -> None:
     assert found is not None
     half = 1.96 * values.std() / np.sqrt(2000)
     assert found == pytest.approx((values.mean() - half, values.mean() + half), abs=0.01)
-
-
-def test_the_seed_decides() -> None:
-    measure = mean_measure(RANDOM.normal(size=30))
-    assert interval(measure, 100, 1) == interval(measure, 100, 1)
-    assert interval(measure, 100, 1) != interval(measure, 100, 2)
-
-
-def test_no_samples_no_interval() -> None:
-    assert interval(mean_measure([1, 2]), 0, 0) is None
 
 
 def test_a_ratio_counts_what_images_have() -> None:
@@ -113,3 +103,13 @@ def test_comparison_of_a_score_that_is_no_mean() -> None:
     assert found.difference == pytest.approx(4 / 6 - 3 / 6)
     assert found.low == pytest.approx(1 / 2 - 1)
     assert found.high == pytest.approx(3 / 4 - 1 / 4)
+
+
+def test_a_score_has_its_interval_and_the_number_of_images() -> None:
+    assert score_of(mean_measure([2.0, 2.0, 2.0]), 100, 0) == {"value": 2, "low": 2, "high": 2, "n": 3}
+
+
+def test_a_score_of_nothing_is_null() -> None:
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    assert score_of(ratio_measure([0, 0], [0, 0]), 100, 0) == nothing
+    assert plain_score(float("nan"), 0) == nothing

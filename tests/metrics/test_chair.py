@@ -8,7 +8,6 @@ import pytest
 
 from tests.metrics.test_commands import folder, run_score
 from vitcapr.api.evaluation import evaluate
-from vitcapr.commands.evaluate import main
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
@@ -98,20 +97,6 @@ def test_files_of_the_same_image_are_joined(files: dict[str, Path], tmp_path: Pa
     (tmp_path / "more.json").write_text(json.dumps(content))
     found = read_instances([files["instances"], tmp_path / "more.json"])
     assert found == {"1": {"dog", "car"}, "2": set(), "3": {"car"}}
-
-
-def test_two_systems_are_compared(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    main(
-        files["results"],
-        files["references"],
-        against=files["other"],
-        instances=[files["instances"]],
-        metrics="rouge_l",
-        samples=20,
-        as_json=True,
-    )
-    found = json.loads(capsys.readouterr().out)["differences"]["chair_i"]
-    assert (found["before"], found["after"]) == pytest.approx((1 / 3, 2 / 5))
 
 
 def test_captions_that_name_nothing_have_no_share(files: dict[str, Path]) -> None:

@@ -164,23 +164,6 @@ def test_captions_of_an_oracle_are_scored_under_its_name_only(folder: Path) -> N
     assert protocol.startswith("ORACLE, NOT A RESULT:chosen by cider against the references that score it|tok:ptb|")
 
 
-def test_spice_without_its_models_says_how_to_get_them(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"SPICE needs stanford-corenlp.*384 MB.*get_stanford_models"):
-        run_score(folder, json.dumps({"metrics": {"metrics": ["spice"]}}))
-
-
-def test_another_language_is_refused(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"'zh'.*English"):
-        run_score(folder, json.dumps({"language": "zh"}))
-
-
-def test_an_empty_caption_is_not_scored(folder: Path) -> None:
-    write_captions(folder, {"one.png": "a dog", "two.png": ""})
-    with pytest.raises(UserError, match=r"an empty caption cannot be scored \(image two.png\)"):
-        run_score(folder)
-    assert not (folder / "metrics.json").exists()
-
-
 def test_ground(folder: Path) -> None:
     """All words look at the upper left quarter, where the dog of the first picture is; the second has cats below."""
     write_attention(folder, [3, 4])
@@ -198,12 +181,6 @@ def test_ground(folder: Path) -> None:
 def test_attention_of_another_decoding_is_refused(folder: Path, lengths: list[int], patches: int, message: str) -> None:
     write_attention(folder, lengths, patches)
     with pytest.raises(UserError, match=message):
-        run_ground(folder)
-
-
-def test_a_damaged_attention_file_is_refused(folder: Path) -> None:
-    (folder / "attention.npz").write_bytes(b"PK\x03\x04 nothing")
-    with pytest.raises(UserError, match="not a table of attention"):
         run_ground(folder)
 
 

@@ -1,4 +1,3 @@
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,11 +41,6 @@ def test_tokens_equal_those_of_pycocoevalcap() -> None:
     ours = tokenize([Caption("1", text) for text in AWKWARD], timeout=300)
     theirs = PTBTokenizer().tokenize({number: [{"caption": text}] for number, text in enumerate(AWKWARD)})
     assert ours == [theirs[number][0] for number in range(len(AWKWARD))]
-
-
-def test_nothing_to_tokenize_starts_nothing(fake_java: Callable[[str], None]) -> None:
-    fake_java("exit 1")
-    assert tokenize([], timeout=1) == []
 
 
 def test_separator_does_not_reach_meteor(fake_java: Callable[[str], None], tmp_path: Path) -> None:
@@ -103,20 +97,3 @@ def test_a_stopped_scorer_leaves_no_process(fake_java: Callable[[str], None], tm
     assert len(started) == 2
     while any(is_running(process) for process in started):  # a kill takes a moment; the test's own limit ends this
         time.sleep(0.05)
-
-
-def test_nothing_is_written_beside_the_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    package, scratch = tmp_path / "package", tmp_path / "scratch"
-    (package / "tokenizer").mkdir(parents=True)
-    scratch.mkdir()
-    name = "tokenizer/stanford-corenlp-3.4.1.jar"
-    (package / name).symlink_to(java.JARS / name)
-    monkeypatch.setattr(java, "JARS", package)
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    used: list[str] = []
-    make = tempfile.mkdtemp
-    monkeypatch.setattr(tempfile, "mkdtemp", lambda *a, **k: used.append(make(*a, **k)) or used[-1])
-    assert tokenize([Caption("1", "A dog.")], timeout=300) == ["a dog"]
-    assert sorted(path.name for path in package.rglob("*")) == ["stanford-corenlp-3.4.1.jar", "tokenizer"]
-    assert [Path(path).parent for path in used] == [scratch]
-    assert list(scratch.iterdir()) == []

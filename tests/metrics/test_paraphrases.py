@@ -11,7 +11,6 @@ from vitcapr.errors import UserError
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.meteor import find_paraphrases, write_paraphrases
 from vitcapr.metrics.inputs import Caption
-from vitcapr.metrics.java import filter_paraphrases
 
 REFERENCES = {"1": ["a dog runs", "the dog"], "2": ["two cats"]}
 ENTRY = "0.5\na dog\nthe hound\n"
@@ -80,16 +79,3 @@ def test_half_a_table_is_not_kept(entries: Callable[..., None], tmp_path: Path, 
         write_paraphrases(tmp_path, REFERENCES, timeout=20)
     assert not (tmp_path / "card.json").exists()
     assert not (tmp_path / "table.gz").exists()
-
-
-@pytest.mark.parametrize(
-    ("script", "message"),
-    [
-        ("echo Could not reserve enough space >&2; exit 3", "failed with code 3 .*Could not reserve enough space"),
-        ("sleep 600", "gave no answer in 1 s .*scorer_timeout"),
-    ],
-)
-def test_a_program_that_fails(fake_java: Callable[[str], None], tmp_path: Path, script: str, message: str) -> None:
-    fake_java(script)
-    with pytest.raises(UserError, match=f"FilterParaphrase {message}"):
-        filter_paraphrases(["a dog"], tmp_path / "table.gz", timeout=1)

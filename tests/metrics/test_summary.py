@@ -7,9 +7,18 @@ import pandas as pd
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.formats.scores import COLUMNS, collect, read_summary, tidy, write_summary
+from vitcapr.formats.scores import (
+    COLUMNS,
+    collect,
+    read_metrics,
+    read_summary,
+    tidy,
+    write_metrics,
+    write_summary,
+)
 from vitcapr.formats.tables import Cell
-from vitcapr.report.score_tables import score_tables, scores_page
+from vitcapr.metrics.bootstrap import plain_score
+from vitcapr.report.score_tables import new_scores, score_tables, scores_page
 
 
 def report(model: str = "attention", decoding: str = "beam", **values: float | None) -> dict[str, Any]:
@@ -66,14 +75,6 @@ def test_collecting_replaces_only_the_experiments_own_rows(tmp_path: Path) -> No
     ]
 
 
-def test_the_order_of_collecting_does_not_show(tmp_path: Path) -> None:
-    for number in (1, 2):
-        add_experiment(tmp_path / "a.csv", number)
-    for number in (2, 1, 2):
-        add_experiment(tmp_path / "b.csv", number)
-    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-
-
 def test_experiments_that_end_together_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "summary.csv"
     with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
@@ -119,8 +120,42 @@ def test_retrieval_has_a_section_a_direction() -> None:
     assert "| paper | 10.0 (9.0-12.0) |" in scores_page(table)
 
 
-def test_a_section_counts_its_own_images() -> None:
-    few = report(grounding=0.5)
-    few["metrics"]["grounding"]["n"] = 5
-    table = tidy([few, report("b", cider=0.5)], "demo")
-    assert [section.title.rsplit(", ", 1)[1] for section in score_tables(table)] == ["7 images", "5 images"]
+def test_metrics_are_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    given = {"dataset": "d", "split": "test", "model": "m", "decoding": "beam", "protocol": "tok:ptb"}
+    write_metrics(path, metrics={"cider": plain_score(1 / 3, 5)}, **given)
+    assert read_metrics(path) == {
+        "format": "vitcapr-metrics-1",
+        "metrics": {"cider": {"value": 0.33333333, "low": None, "high": None, "n": 5}},
+        **given,
+    }
+
+
+def experiment(*scores: tuple[str, str, str, float | None]) -> pd.DataFrame:
+    rows = [["demo", "scenes", "test", *score, None, None, 10, "p"] for score in scores]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"value": float})
+
+
+def test_new_rows_and_changed_scores_are_told_and_equal_ones_are_not() -> None:
+    before = experiment(
+        ("a", "beam", "cider", 0.5),
+        ("a", "beam", "bleu_4", None),
+        ("b", "", "i2t_recall_1", 0.3),
+        ("c", "", "rsum", 1.0),
+    )
+    after = experiment(
+        ("a", "beam", "cider", 0.55),
+        ("a", "beam", "bleu_4", None),
+        ("b", "", "i2t_recall_1", 0.3),
+        ("d", "", "rsum", 1.0),
+    )
+    assert list(new_scores(before, after)) == ["New: d (test)", "Changed: a, beam (test): CIDEr 50.00 -> 55.00"]
+    assert list(new_scores(after, after)) == []
+
+
+def test_many_changes_are_counted() -> None:
+    names = ["bleu_1", "bleu_2", "bleu_3", "bleu_4", "cider"]
+    before, after = (experiment(*(("a", "beam", name, value) for name in names)) for value in (0.1, 0.2))
+    (line,) = new_scores(before, after)
+    assert line.count("->") == 3
+    assert line.endswith("and 2 more")

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from scipy.linalg import orthogonal_procrustes
 from sklearn.cross_decomposition import CCA
 from sklearn.linear_model import Ridge
 
@@ -69,11 +68,6 @@ def test_canonical_correlations_are_those_of_scikit_learn() -> None:
     np.testing.assert_allclose(of_x.T @ of_y / len(x), np.diag(found.correlations), atol=1e-5)
 
 
-def test_a_ridge_makes_cca_possible_with_fewer_pairs_than_dimensions() -> None:
-    x, y = views(12, 30, 20)
-    assert (canonical(x, y, 0.1).correlations < 1).all()
-
-
 def test_the_scores_of_cca_and_csa_are_their_formulas() -> None:
     x, y = views(300, 6, 9)
     found = canonical(x, y, 0.01)
@@ -115,15 +109,6 @@ def test_procrustes_finds_the_rotation_of_the_narrower_side(swapped: bool) -> No
     alignment = procrustes(*sides[:: -1 if swapped else 1])
     x, y = sides[:: -1 if swapped else 1]
     np.testing.assert_allclose(np.diag(alignment.images(x) @ alignment.texts(y).T), 1, atol=1e-5)
-
-
-def test_procrustes_is_that_of_scipy() -> None:
-    x, y = views(80, 5, 5)
-    a, b = (side - side.mean(0) for side in (x, y))
-    a, b = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b))
-    turn, _ = orthogonal_procrustes(a, b)
-    alignment = procrustes(x, y)
-    np.testing.assert_allclose(alignment.images(x) @ alignment.texts(y).T, a @ turn @ b.T, atol=1e-5)
 
 
 def test_asif_is_its_loop() -> None:

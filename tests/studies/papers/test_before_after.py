@@ -1,12 +1,8 @@
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
-from vitcapr.errors import UserError
-from vitcapr.files import write_json
-from vitcapr.formats.scores import COLUMNS, read_comparison
+from vitcapr.formats.scores import COLUMNS
 from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.changes import reranking, self_critical
 from vitcapr.studies.papers.side_by_side import BuildRow, build_rows
@@ -81,10 +77,3 @@ def test_a_missing_run_is_stated() -> None:
     for table in (reranking([], []), self_critical([], [])):
         assert shown(table) == [["-"] * 8]
         assert "This build has no such run here." in table.caption
-
-
-@pytest.mark.parametrize("content", [[], {"format": "vitcapr-metrics-1"}])
-def test_another_file_is_refused(tmp_path: Path, content: Any) -> None:
-    write_json(tmp_path / "comparison.json", content)
-    with pytest.raises(UserError, match="not a comparison of format vitcapr-comparison-1"):
-        read_comparison(tmp_path / "comparison.json")

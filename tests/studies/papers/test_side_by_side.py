@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.formats.tables import Table
 from vitcapr.studies.papers.numbers import Published, read_published
-from vitcapr.studies.papers.side_by_side import build_rows, side_by_side
+from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange, build_rows, seed_average, side_by_side
 
 BLEU = {"bleu_1": 0.6, "bleu_2": 0.4, "bleu_3": 0.3, "bleu_4": 0.2}
 
@@ -86,14 +87,6 @@ def test_the_decoding_table_has_every_data_set_and_names_it(paper: Published) ->
     ]
 
 
-def test_names_contain_what_differs_between_rows(paper: Published) -> None:
-    systems = [
-        {"model": "baseline", "decoding": "greedy", "scores": BLEU, "split": split} for split in ("validation", "test")
-    ]
-    shown = lines(side_by_side("captioning_flickr8k", paper, build_rows(summary(*systems))), "system")
-    assert [name for (name,) in shown[1:3]] == ["baseline/greedy (validation)", "baseline/greedy (test)"]
-
-
 def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None:
     scores = {"i2t_recall_1": 0.42, "i2t_median_rank": 3.0, "rsum": 3.1, "i2t_recall_1_chance": 0.001}
     folds = {"i2t_recall_1": 0.5, "i2t_recall_1_1k": 0.625}
@@ -108,11 +101,6 @@ def test_retrieval_shows_percent_ranks_and_chance_once(paper: Published) -> None
         ["this build", "retriever other, mean of five folds of 1,000 images", "62.5 (61.5-63.5)", "-", "-"],
         ["this build", "chance, in the same pool", "0.1 (-0.9 to 1.1)", "-", "-"],
     ]
-
-
-def test_a_score_without_a_value_is_a_hole(paper: Published) -> None:
-    builds = build_rows(summary({"model": "baseline", "decoding": "greedy", "scores": {"cider": float("nan")}}))
-    assert lines(side_by_side("captioning_flickr8k", paper, builds), "system", "CIDEr")[1] == ["baseline/greedy", "-"]
 
 
 def test_another_data_set_replaces_the_second_papers_and_is_named() -> None:
@@ -137,3 +125,60 @@ def test_another_data_set_replaces_the_second_papers_and_is_named() -> None:
     heads = [name for (name,) in lines(side_by_side("heads", paper, builds), "system")]
     assert "retriever mlp (flickr8k)" in heads
     assert "retriever mine (flickr8k)" not in heads
+
+
+def row(key: str, value: float, split: str = "test", **other: float) -> BuildRow:
+    scores = {"i2t_recall_1": ScoreRange(value, 0, 1)} | {name: ScoreRange(one, 0, 1) for name, one in other.items()}
+    return BuildRow("e", "flickr8k", split, key, scores, dict.fromkeys(scores, "pool:9|split:test|ci:95,samples=9"))
+
+
+def test_seeds_become_one_row_with_their_spread() -> None:
+    builds = [row("raw", 0.01), row("mlp-seed0", 0.2, extra=1.0), row("linear", 0.1), row("mlp-seed1", 0.4)]
+    builds += [row("mlp-seed0", 0.9, split="validation")]
+    merged = seed_average(builds, {"mlp-seed0": "mlp", "mlp-seed1": "mlp"})
+    assert [(one.key, one.split, one.variant) for one in merged] == [
+        ("raw", "test", ""),
+        ("mlp", "test", ", mean of 2 seeds"),
+        ("linear", "test", ""),
+        ("mlp", "validation", ""),
+    ]
+    score = merged[1].scores["i2t_recall_1"]
+    assert score == pytest.approx((0.3, 0.3 - math.sqrt(0.02), 0.3 + math.sqrt(0.02)))
+    assert "extra" not in merged[1].scores
+    assert merged[1].protocols["i2t_recall_1"] == "pool:9|split:test|mean of 2 seeds, one standard deviation each way"
+    assert seed_average(builds[:3], {}) == builds[:3]
+
+
+def test_a_row_of_the_paper_is_compared_with_the_same_split() -> None:
+    published = read_published("bert-vit")
+    scores = (("train", 0.5), ("validation", 0.25))
+    builds = build_rows(
+        summary(
+            *({"model": "fine_tuned", "split": split, "scores": {"t2i_recall_1": value}} for split, value in scores)
+        )
+    )
+    table = side_by_side("retrieval_pairs", published, builds)
+    shown = [(row[0].text, row[2].shown) for row in table.rows]
+    assert shown[:4] == [
+        ("paper", "86.70"),
+        ("this build", "50.0 (49.0-51.0)"),
+        ("paper", "79.60"),
+        ("this build", "25.0 (24.0-26.0)"),
+    ]
+
+
+def test_bits_are_shown_as_they_are_before_and_after() -> None:
+    builds = build_rows(
+        summary(
+            {
+                "model": "fine_tuned",
+                "split": "validation",
+                "scores": {"image_entropy": 4.5, "image_entropy_before": 4.25},
+            }
+        )
+    )
+    table = side_by_side("representation", read_published("bert-vit"), builds)
+    shown = {row[1].text: row[3].text for row in table.rows if row[0].text == "this build"}
+    assert [value for name, value in shown.items() if "before training" in name] == ["4.25"]
+    assert "4.50" in shown.values()
+    assert table.caption.startswith("Scores times 100, bits as they are;")
