@@ -155,8 +155,3 @@ def test_processes_share_a_batch_of_pairs(processes: int) -> None:
     shares = [read(features(), batch_pairs=4, seed=2, share=(rank, processes)) for rank in range(processes)]
     together = [[caption for part in parts for caption in captions_in(part)] for parts in zip(*shares, strict=True)]
     assert together == whole
-
-
-def test_an_epoch_of_pairs_continues_from_any_batch() -> None:
-    whole = [captions_in(batch) for batch in read(features(), batch_pairs=4, seed=5)]
-    assert [captions_in(batch) for batch in read(features(), batch_pairs=4, seed=5, start_batch=2)] == whole[2:]

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from PIL import Image
-from transformers import AutoImageProcessor
 
 from tests.encoders.convolutional import FAMILIES, SIZE, save
 from vitcapr.encoders.base import ImageEncoder
@@ -48,30 +45,6 @@ def test_the_grid_is_what_is_left_of_the_picture(tmp_path: Path) -> None:
     save("resnet", tmp_path)
     assert load(tmp_path, (50, 37)).grid == (7, 5)
     assert load(tmp_path, (33, 96)).grid == (5, 12)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_from_the_photograph_on(tmp_path: Path, family: str) -> None:
-    whole = save(family, tmp_path)
-    photograph = Image.fromarray(np.random.default_rng(0).integers(0, 256, (60, 45, 3), dtype=np.uint8))
-    preprocessing, note = read_preprocessing(tmp_path, model_image_size(tmp_path))
-    assert (note, preprocessing.size) == (None, (SIZE, SIZE))
-    prepared = np.empty((1, SIZE, SIZE, 3), np.uint8)
-    preprocessing.prepare(photograph, prepared[0])
-    made = load(tmp_path).features(preprocessing.normalise(torch.from_numpy(prepared), torch.float32))
-    processor = AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
-    with torch.inference_mode():
-        own = whole.base_model(processor(images=photograph, return_tensors="pt")["pixel_values"])
-    torch.testing.assert_close(made["cls"], own.pooler_output.flatten(1), rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_bfloat16_comes_close(tmp_path: Path, family: str) -> None:
-    save(family, tmp_path)
-    pixels = torch.randn(3, 3, SIZE, SIZE, generator=torch.Generator().manual_seed(1))
-    exact, rounded = load(tmp_path).features(pixels), load(tmp_path, dtype=torch.bfloat16).features(pixels.bfloat16())
-    assert rounded["cls"].dtype == torch.bfloat16
-    assert torch.cosine_similarity(rounded["cls"].float(), exact["cls"], dim=-1).min() > 0.9
 
 
 def test_without_a_processor_pictures_have_the_usual_size(tmp_path: Path) -> None:

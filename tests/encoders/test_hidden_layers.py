@@ -21,10 +21,6 @@ from vitcapr.config.features import BackboneConfig
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
-from vitcapr.store.export import to_h5
-from vitcapr.store.foreign_files import open_foreign
-from vitcapr.store.importing import import_features
-from vitcapr.store.reader import open_features
 from vitcapr.store.statistics import statistics
 
 Snapshot = Callable[[Path], dict[str, bytes]]
@@ -89,38 +85,6 @@ def test_any_reader_of_zarr_finds_the_layers(experiment: Any) -> None:
     assert plain.fingerprint != store.fingerprint
 
 
-def test_layers_in_eight_bits(experiment: Any) -> None:
-    exact, small = (
-        experiment.run("exact", layers=[1], store_dtype="float32"),
-        experiment.run(layers=[1], store_dtype="int8"),
-    )
-    assert list(small) == OF_LAYER_1
-    assert small["patches_1"].stored == np.int8
-    assert small["cls_1"].stored == np.float16
-    steps = np.abs(exact["patches_1"][:]).max(axis=1, keepdims=True) / 127
-    assert (np.abs(small["patches_1"][:] - exact["patches_1"][:]) <= 0.52 * steps).all()
-    group = zarr.open_group(small.path, mode="r")
-    product = (
-        np.asarray(group["patches_1"][:], np.float32) * np.asarray(group["patches_1_scale"][:], np.float32)[:, None]
-    )
-    assert np.array_equal(product.astype(np.float16), small["patches_1"][:])
-
-
-def test_tasks_and_interruptions_give_the_same_bytes(experiment: Any, snapshot: Snapshot) -> None:
-    options = {"layers": [1, 2], "store_dtype": "int8"}
-    one = open_features(experiment.seal([experiment.extract("one", stores="s1", **options)], "one", stores="s1"))
-    parts = [experiment.extract("many", task, 3, stores="s2", **options) for task in (2, 0, 1)]
-    many = open_features(experiment.seal(parts, "many", stores="s2"))
-    assert snapshot(one.path.parent) == snapshot(many.path.parent)
-    whole, sealed = snapshot(one.path.parent), one.manifest_path.read_bytes()
-    one["patches_2"].chunk_path(1).unlink()
-    with pytest.raises(UserError, match="chunk 1 of 'patches_2' is missing"):
-        open_features(one.manifest_path)
-    experiment.seal([experiment.extract("one", stores="s1", **options)], "one", stores="s1")
-    assert "4 of 11 images to do" in (experiment.root / "extract.log").read_text()
-    assert (snapshot(one.path.parent), one.manifest_path.read_bytes()) == (whole, sealed)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 def test_a_grown_store_copies_the_layers(experiment: Any, dtype: str) -> None:
     old = experiment.run("old", layers=[1, 2], store_dtype=dtype)
@@ -141,16 +105,6 @@ def test_a_store_that_lacks_a_layer_is_no_source(experiment: Any) -> None:
     experiment.run("first", layers=[1])
     experiment.run("both", layers=[1, 2])
     assert to_do(experiment).endswith("11 of 11 images to do")
-
-
-def test_an_exported_store_comes_back_with_its_layers(experiment: Any, tmp_path: Path) -> None:
-    store = experiment.run(layers=[1])
-    to_h5(store, tmp_path / "features.h5")
-    with open_foreign(tmp_path / "features.h5") as source:
-        sealed = import_features(source, tmp_path / "imported", "vit", grid=(2, 2))
-    back = open_features(sealed)
-    assert sorted(back) == OF_LAYER_1
-    assert all(np.array_equal(back[name][:], store[name][:]) for name in OF_LAYER_1)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8"])

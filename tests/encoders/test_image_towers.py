@@ -158,15 +158,6 @@ def test_what_a_checkpoint_does_not_have(
         load(checkpoints[name], **options)
 
 
-def test_a_vit_has_hidden_alone(
-    tmp_path: Path, save_checkpoint: Callable[..., Path], tiny_vit: Callable[..., torch.nn.Module]
-) -> None:
-    folder = save_checkpoint(tiny_vit(), tmp_path)
-    assert load(folder).shapes == {"patches": (4, 8), "cls": (8,)}
-    with pytest.raises(UserError, match=r"kind vit \(vit\) has no output 'aligned'"):
-        load(folder, output="aligned")
-
-
 @pytest.mark.parametrize("make", [clip, siglip])
 def test_shards_and_no_text(tmp_path: Path, make: Callable[..., Path]) -> None:
     """Of a checkpoint in shards, the image half; the text half is not in memory."""

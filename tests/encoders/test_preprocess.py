@@ -73,38 +73,21 @@ def test_a_mirrored_picture_is_the_flipped_one(tmp_path: Path) -> None:
     assert mirrored.describe() == {**plain.describe(), "mirror": True}
 
 
-def test_an_old_configuration_names_one_number(tmp_path: Path) -> None:
-    """google/vit-base-patch16-224-in21k is still described like this."""
-    write(
-        tmp_path,
-        {"do_normalize": True, "do_resize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "size": 224}
-        | {"resample": 2, "feature_extractor_type": "ViTFeatureExtractor"},
-    )
+@pytest.mark.parametrize(
+    ("content", "resize", "crop"),
+    [
+        ({"size": 224, "feature_extractor_type": "ViTFeatureExtractor"}, (224, 224), None),
+        ({"size": 30, "crop_size": 24, "feature_extractor_type": "CLIPFeatureExtractor"}, (30,), (24, 24)),
+        ({"size": 224, "crop_pct": 0.875, "feature_extractor_type": "ConvNextFeatureExtractor"}, (256,), (224, 224)),
+    ],
+)
+def test_old_configurations_name_one_number(
+    tmp_path: Path, content: dict[str, Any], resize: tuple[int, ...], crop: tuple[int, int] | None
+) -> None:
+    """google/vit-base-patch16-224-in21k, old CLIPs and microsoft/resnet-50 were described like this."""
+    write(tmp_path, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, **content})
     preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
-    assert preprocessing == Preprocessing((224, 224), None, "bilinear", 1 / 255, (0.5,) * 3, (0.5,) * 3)
-
-
-def test_an_old_clip_configuration_means_the_shorter_edge(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {"size": 30, "crop_size": 24, "do_center_crop": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-        | {"resample": 3, "feature_extractor_type": "CLIPFeatureExtractor"},
-    )
-    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
-    assert (preprocessing.resize, preprocessing.crop, preprocessing.size) == ((30,), (24, 24), (24, 24))
-
-
-def test_an_old_convnext_configuration_means_the_size_of_the_crop(tmp_path: Path) -> None:
-    """microsoft/resnet-50 was described like this."""
-    write(
-        tmp_path,
-        {"size": 224, "crop_pct": 0.875, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
-        | {"resample": 3, "feature_extractor_type": "ConvNextFeatureExtractor"},
-    )
-    preprocessing, _ = read_preprocessing(tmp_path, (99, 99))
-    assert (preprocessing.resize, preprocessing.crop) == ((256,), (224, 224))
-    preprocessing, _ = read_preprocessing(tmp_path, (99, 99), image_size=448)
-    assert (preprocessing.resize, preprocessing.crop) == ((512,), (448, 448))
+    assert preprocessing == Preprocessing(resize, crop, "bilinear", 1 / 255, (0.5,) * 3, (0.5,) * 3)
 
 
 def test_size_and_interpolation_can_be_changed(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.extract_pixels import extract_pixels
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.store.reader import FeatureStore, open_features
 
@@ -67,17 +66,18 @@ def collect(results: Path, *options: str) -> str:
     return done.output
 
 
-def test_info_says_what_and_from_where(experiment: Any) -> None:
-    output = run("info", experiment.run().manifest_path)
-    for expected in ("noise-vit", "2 x 2", "11, 0_ä ... 10_ä", "11 x 4 x 8 float16, 704 B in 3 chunks", "bilinear"):
-        assert expected in output
-
-
 def test_info_says_licences_and_sources(experiment: Any) -> None:
     (experiment.backbone / "README.md").write_text("---\nlicense: apache-2.0\n---\nA model.\n")
     store = experiment.run(licence="CC BY 4.0")
     output = run("info", store.manifest_path)
-    for expected in ("licence        apache-2.0", "data           noise: source not known", "data licence   CC BY 4.0"):
+    for expected in (
+        "11 x 4 x 8 float16, 704 B in 3 chunks",
+        "2 x 2",
+        "11, 0_ä ... 10_ä",
+        "licence        apache-2.0",
+        "data           noise: source not known",
+        "data licence   CC BY 4.0",
+    ):
         assert expected in output
     assert store.attributes["terms"] == {
         "backbone": {"licence": "apache-2.0"},
@@ -97,24 +97,6 @@ def test_another_licence_leaves_the_store_as_it_is(experiment: Any) -> None:
     assert store.attributes["terms"]["data"]["licence"] == "one"
 
 
-def test_info_of_pixels(experiment: Any) -> None:
-    sealed = experiment.root / "pixels" / "manifest.json"
-    settings = {"backbone": {"source": str(experiment.backbone)}, "terms": {"source": "here"}}
-    values = {"manifest": experiment.manifest, "stores": experiment.root / "stores", "sealed": sealed}
-    run_stage(extract_pixels, **values, settings=json.dumps(settings))
-    output = run("info", sealed)
-    assert "data           noise: here" in output
-    assert "11 x 16 x 16 x 3 uint8" in output
-
-
-def test_info_of_a_text_store(experiment: Any) -> None:
-    output = run("info", extract_captions(experiment).manifest_path)
-    for expected in ("mean over the tokens, 8 at most", "11, 0_ä#0 ... 10_ä#0", "11 x 6 float16, 132 B in 3 chunks"):
-        assert expected in output
-    assert "grid" not in output
-    assert "images" not in output
-
-
 def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any) -> None:
     store = experiment.run()
     assert "7 chunks" in run("verify", store.manifest_path)
@@ -130,18 +112,6 @@ def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any)
     experiment.run()
     assert path.read_bytes() == content
     run("verify", store.manifest_path)
-
-
-def test_verify_of_a_text_store_and_its_repair(experiment: Any, snapshot: Snapshot) -> None:
-    store = extract_captions(experiment)
-    whole = snapshot(store.path.parent)
-    assert "4 chunks" in run("verify", store.manifest_path)
-    path = store["text"].chunk_path(2)
-    path.write_bytes(bytes(len(path.read_bytes())))
-    with pytest.raises(UserError, match=r"1 of 4 chunks .* --forcerun extract_text --until extract_text"):
-        run("verify", store.manifest_path, "--delete")
-    extract_captions(experiment)
-    assert snapshot(store.path.parent) == whole
 
 
 @pytest.mark.parametrize("kind", ["images", "captions"])
@@ -170,20 +140,6 @@ def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
         assert json.loads(str(npz["attributes"])) == store.attributes
         assert h5.attrs["grid"].tolist() == [2, 2]
         assert json.loads(h5.attrs["preprocessing"]) == store.attributes["preprocessing"]
-
-
-def test_exports_of_a_text_store_carry_the_caption_ids(experiment: Any, tmp_path: Path) -> None:
-    store = extract_captions(experiment)
-    for name in ("f.h5", "f.npz"):
-        run("export", store.manifest_path, "--to", Path(name).suffix[1:], "-o", tmp_path / name)
-    with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
-        assert sorted(h5) == ["caption_id", "text"]
-        assert sorted(npz) == ["attributes", "caption_id", "text"]
-        np.testing.assert_array_equal(h5["text"][:], store["text"][:])
-        np.testing.assert_array_equal(npz["text"], store["text"][:])
-        ids = [f"{number}_ä#0" for number in range(11)]
-        assert [value.decode() for value in h5["caption_id"][:]] == npz["caption_id"].tolist() == ids
-        assert h5.attrs["pool"] == json.loads(str(npz["attributes"]))["pool"] == "mean"
 
 
 def test_gc_deletes_only_what_nothing_refers_to(experiment: Any) -> None:

@@ -8,16 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import zarr
 from transformers import BertConfig, BertModel, BertTokenizer
 
 import vitcapr
 from vitcapr.encoders.text_encoders import load_text_encoder
-from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract_text import extract_text
-from vitcapr.store import writer
 
 Snapshot = Callable[[Path], dict[str, bytes]]
 IMAGES = 5
@@ -87,45 +84,6 @@ def test_a_row_a_caption(files: dict[str, Path]) -> None:
     assert "10 captions" in repr(store)
 
 
-def test_zarr_reads_the_same(files: dict[str, Path]) -> None:
-    store = vitcapr.open_features(run(files))
-    group = zarr.open_group(store.path, mode="r")
-    assert store["text"].dtype == np.float16
-    np.testing.assert_array_equal(group["text"][:], store["text"][:])
-    assert sorted(group.array_keys()) == ["caption_id", "text"]
-
-
-@pytest.mark.parametrize("step", [1, 5, 7])
-def test_dying_at_any_write_continues_to_the_same_bytes(
-    files: dict[str, Path], snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    whole = run(files, "whole")
-    left = [step]
-    write_bytes = writer.write_bytes
-
-    def dying(path: Path, content: bytes) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-        write_bytes(path, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, "write_bytes", dying)
-        with pytest.raises(KeyboardInterrupt):
-            run(files, "killed")
-    continued = run(files, "killed")
-    assert snapshot(files["root"] / "whole") == snapshot(files["root"] / "killed")
-    assert whole.read_bytes() == continued.read_bytes()
-
-
-def test_finished_chunks_are_not_computed_again(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    run(files)
-    loading = "vitcapr.encoders.text_encoders.load_text_encoder"
-    monkeypatch.setattr(loading, lambda *_, **__: pytest.fail("loaded again"))
-    run(files)
-    assert "all 3 chunks are in" in (files["root"] / "log").read_text()
-
-
 def test_other_words_are_another_store(files: dict[str, Path]) -> None:
     first = vitcapr.open_features(run(files)).fingerprint
     assert vitcapr.open_features(run(files, pool="cls")).fingerprint != first
@@ -155,12 +113,3 @@ def test_only_new_captions_are_computed(files: dict[str, Path]) -> None:
 def test_cut_captions_are_counted(files: dict[str, Path]) -> None:
     run(files, max_length=5)
     assert "7 captions have max_length (5) tokens" in (files["root"] / "log").read_text()
-
-
-def test_numbers_too_large_for_the_store(files: dict[str, Path]) -> None:
-    backbones = files["root"] / "backbones" / "tiny-bert"
-    model = BertModel.from_pretrained(backbones)
-    model.encoder.layer[0].output.LayerNorm.bias.data.fill_(1e6)
-    model.save_pretrained(backbones)
-    with pytest.raises(UserError, match=r"caption 'ä0#0' are too large .* set store_dtype: float32"):
-        run(files)

@@ -13,8 +13,6 @@ import torch
 from PIL import Image
 
 from tests.encoders.two_towers import QUERIES, blip2_itm, blip2_t5, clip
-from vitcapr.batches.loader import CaptionBatches
-from vitcapr.commands import features
 from vitcapr.data.images import ImageSource
 from vitcapr.encoders.image_encoders import load_image_encoder
 from vitcapr.encoders.photographs import open_like
@@ -123,17 +121,6 @@ def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path,
         np.testing.assert_allclose(array[:], flipped[name].numpy(), atol=1e-5)
         np.testing.assert_allclose(array[:], seen[name].numpy(), atol=1e-5)
         assert np.abs(array[:] - as_they_are[name]).max() > 0.01
-
-
-def test_what_needs_patches_or_their_places_says_so(
-    manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = run(manifest, clip(tmp_path / "checkpoint"), output="aligned")
-    tokens = {"ids": np.array([1, 2]), "offsets": np.array([0, 1, 2]), "image_row": np.array([0, 1])}
-    with pytest.raises(UserError, match="these features have no 'patches'"):
-        CaptionBatches(store, tokens, np.array([0, 1]), 2)
-    features.info(store.manifest_path)
-    assert "none: tokens have no place" in capsys.readouterr().out
 
 
 def test_a_missing_output_is_an_error_before_anything_is_loaded(

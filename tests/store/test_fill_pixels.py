@@ -18,7 +18,6 @@ from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.draw_pixels import draw_pixels
 from vitcapr.stages.extract_pixels import extract_pixels
 from vitcapr.store.image_rows import read_image
 from vitcapr.store.reader import FeatureStore, open_features
@@ -85,19 +84,6 @@ def test_only_new_pictures_are_decoded(folder: Path, store: FeatureStore, monkey
     assert json.loads(grown.manifest_path.read_text())["copied"] == {store.path.parent.name: [[1, IMAGES + 1]]}
 
 
-def test_only_the_chunks_that_a_killed_run_did_not_finish_are_written(folder: Path, store: FeatureStore) -> None:
-    before = {path: path.stat().st_mtime_ns for path in sorted(store.path.parent.rglob("*")) if path.is_file()}
-    (store.path.parent / "checksums" / "000001.json").unlink()
-    chunk = store["pixels"].chunk_path(1)
-    whole = chunk.read_bytes()
-    chunk.write_bytes(whole[:100])
-    sealed = run(folder)
-    assert chunk.read_bytes() == whole
-    changed = {path for path, time in before.items() if path.stat().st_mtime_ns != time}
-    assert changed == {chunk, store.path.parent / "checksums" / "000001.json"}
-    assert open_features(sealed).checksums == store.checksums
-
-
 def test_a_picture_that_changed_since_the_manifest_is_one_line(folder: Path) -> None:
     data = read_manifest(folder / "data" / "manifest.json")
     Image.new("RGB", (20, 18)).save(data.image_root / data.images["path"].iloc[5])
@@ -151,11 +137,3 @@ def test_augmentation_goes_by_the_row_of_the_picture(store: FeatureStore) -> Non
     changed = augment(pixels, Draws.of(wild, 5, 3, batch.rows.tolist()), wild.radius) / 255
     mean, std = torch.tensor(PROCESSOR["image_mean"]), torch.tensor(PROCESSOR["image_std"])
     torch.testing.assert_close(batch.pixels, ((changed - mean) / std).permute(0, 3, 1, 2), atol=1e-5, rtol=0)
-
-
-def test_the_same_pixels_give_the_same_figures(folder: Path) -> None:
-    sealed, manifest = run(folder), folder / "data" / "manifest.json"
-    drawn = [[folder / number / f"{name}.svg" for name in ("augmentations", "encoding")] for number in "12"]
-    for pictures in drawn:
-        run_stage(draw_pixels, pixels=sealed, manifest=manifest, pictures=pictures)
-    assert [path.read_bytes() for path in drawn[0]] == [path.read_bytes() for path in drawn[1]]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.store.check import all_files
 from vitcapr.store.layout import chunk_path
@@ -113,34 +112,3 @@ def test_a_damaged_row_is_not_copied(experiment: Any) -> None:
     with pytest.raises(UserError, match="chunk 1 of 'patches' is damaged"):
         grown.run("new")
     grown.run("new", reuse=False)
-
-
-@pytest.mark.parametrize("step", [1, 3, 6, 9, 12])
-def test_dying_at_any_write_continues_to_the_same_bytes(
-    experiment: Any, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    """Four chunks of two arrays and a checksum each make twelve writes."""
-    old = experiment.run("old")
-    grown = with_pictures(experiment, list(range(13)), "grown")
-    whole = grown.run("whole")
-    expected, sealed = snapshot(whole.path.parent), whole.manifest_path.read_bytes()
-    for path in sorted(whole.path.parent.rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    calls = 0
-    real = atomic_path
-
-    def die(path: Path) -> Any:
-        nonlocal calls
-        if path.parent.name == "checksums" or ("c" in path.parts and "image_id" not in path.parts):
-            calls += 1
-            if calls == step:
-                raise KeyboardInterrupt
-        return real(path)
-
-    with monkeypatch.context() as patched:
-        patched.setattr("vitcapr.files.atomic_path", die)
-        with pytest.raises(KeyboardInterrupt):
-            grown.run("whole")
-    assert grown.run("whole").manifest_path.read_bytes() == sealed
-    assert snapshot(whole.path.parent) == expected
-    assert sound(old)

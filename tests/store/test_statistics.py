@@ -1,7 +1,6 @@
 import json
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +8,6 @@ from typer.testing import CliRunner
 from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
-from vitcapr.stages.export_features import export_features
 from vitcapr.stages.feature_statistics import feature_statistics
 from vitcapr.store import statistics as module
 from vitcapr.store.foreign_files import ForeignFeatures
@@ -92,18 +90,6 @@ def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, 
     page = (tmp_path / "page.md").read_text()
     assert f"| features/a | patches | 450 | 6 | {arrays['patches'].mean():.4f} |" in page
     assert "| text_features/b | cls | 1.0000 | i17 | i140 |" in page
-
-
-def test_a_store_is_exported_to_hdf5_and_npz(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
-    for suffix in ("h5", "npz"):
-        run_stage(export_features, sealed=sealed, file_format=suffix, exported=tmp_path / f"features.{suffix}")
-    with h5py.File(tmp_path / "features.h5") as exported, np.load(tmp_path / "features.npz") as plain:
-        assert exported["image_id"].asstr()[17] == "i17"
-        for name, array in arrays.items():
-            assert np.array_equal(exported[name][:], array)
-            assert np.array_equal(plain[name], array)
-    with pytest.raises(UserError, match="no format 'csv'"):
-        run_stage(export_features, sealed=sealed, file_format="csv", exported=tmp_path / "features.csv")
 
 
 def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import vitcapr
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
 from vitcapr.store import check, reader
@@ -79,11 +78,6 @@ def test_rows_that_are_not_rows_are_refused(array: FeatureArray, rows: list[Any]
         array.gather(np.array(rows))
 
 
-def test_a_row_number_out_of_range_ends_iteration(array: FeatureArray) -> None:
-    with pytest.raises(IndexError):
-        array[23]
-
-
 def test_a_short_chunk_is_one_line(tmp_path: Path, values: np.ndarray) -> None:
     array = write_array(tmp_path, values, 5)
     path = array.chunk_path(1)
@@ -147,15 +141,6 @@ def test_programs_that_know_nothing_of_us_read_the_store(experiment: Any) -> Non
         {"driver": "zarr3", "kvstore": {"driver": "file", "path": str(store.path / "patches")}}, open=True, read=True
     ).result()
     np.testing.assert_array_equal(opened.read().result(), patches)
-
-
-def test_two_lines_in_a_notebook(experiment: Any) -> None:
-    path = experiment.run().manifest_path
-    features = vitcapr.open_features(str(path.parent))
-    assert features["patches"][features.image_ids.index("4_ä")].shape == (4, 8)
-    assert set(features) == {"patches", "cls"}
-    assert "grid 2 x 2, 11 images" in repr(features)
-    assert features.attributes["preprocessing"]["interpolation"] == "bilinear"
 
 
 def test_a_store_can_move_with_its_results(experiment: Any) -> None:

