@@ -33,6 +33,15 @@ def format_bytes(count: int) -> str:
     return f"{count} B"
 
 
+def is_started_by_torchrun() -> bool:
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def is_first_process() -> bool:
+    """Whether this process reports and writes: the first that torchrun started, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 class Tracker:
     """Counts one piece of work; made by :meth:`Reporter.track`."""
 

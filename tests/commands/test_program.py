@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from vitcapr.commands.program import run_program
+from vitcapr.commands.main import run_program
 
 
 def ask_torch_for_too_much() -> None:

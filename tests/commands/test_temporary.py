@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.commands import program
-from vitcapr.commands.program import TEMPORARY, remove_abandoned, temporary_files
+from vitcapr.commands import main as program
+from vitcapr.commands.main import TEMPORARY, remove_abandoned, temporary_files
 
 HOLDING = """
 import sys, tempfile
-from vitcapr.commands.program import temporary_files
+from vitcapr.commands.main import temporary_files
 with temporary_files():
     print(tempfile.mkdtemp(), flush=True)
     sys.stdin.read()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.program import Log, typed
+from vitcapr.commands.main import Log, typed
 from vitcapr.config.alignment import StudyConfig
 from vitcapr.config.base import described
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.program import Device, NamedBackbone, OwnVocabulary, typed
+from vitcapr.commands.main import Device, NamedBackbone, OwnVocabulary, typed
 from vitcapr.data.photographs import FIGURE_SUFFIX, find_photographs
 from vitcapr.errors import UserError
 

@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from vitcapr.commands.estimate import backbone_lines, sizes_of_splits, trial_lines
-from vitcapr.commands.program import Configfiles
+from vitcapr.commands.main import Configfiles
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.config.grid import expand_grid

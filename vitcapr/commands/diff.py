@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.experiment.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.files import sha256_file

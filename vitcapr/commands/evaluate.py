@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.config.metrics import CAPTION_METRICS
 from vitcapr.errors import UserError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vitcapr.commands.program import Arrays, Sealed
+from vitcapr.commands.main import Arrays, Sealed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_yaml
 from vitcapr.experiment.orphans import made_by, orphans, recorded_experiments, unused_entries

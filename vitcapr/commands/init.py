@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.experiment.packaged import WORKFLOW
 from vitcapr.files import write_text

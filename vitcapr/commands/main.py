@@ -1,14 +1,27 @@
-"""The program ``vitcapr``: imports only the module of the given command."""
+"""The program ``vitcapr``: imports only the module of the given command.
 
+What every command shares is here too: options, one line for a user's error, and a folder for temporary files.
+"""
+
+import ctypes
 import difflib
+import fcntl
 import importlib
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 
 from vitcapr import __version__
-from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ
-from vitcapr.process import prepare_process
+from vitcapr.errors import EXIT_BAD_INPUT, EXIT_NOT_READ, Preempted, UserError
+from vitcapr.progress import is_first_process
 
 COMMANDS = {
     "init": "Make a folder for a study of your own, from which snakemake runs.",
@@ -33,6 +46,37 @@ COMMANDS = {
     "gc": "List what nothing needs any more, and delete it.",
     "stage": "Run one stage of the pipeline, as the rules do.",
 }
+Log = Annotated[Path | None, typer.Option("--log", help="A file that receives every line of progress.")]
+Configfiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--configfile",
+        help="An experiment's file instead of config.yaml; repeat the option to merge several, the last one wins.",
+    ),
+]
+Sealed = Annotated[Path, typer.Argument(help="A sealed manifest.json, or the folder that holds it.")]
+Arrays = Annotated[str | None, typer.Option(help="Only these arrays, separated by commas.")]
+NamedBackbone = Annotated[str | None, typer.Option(help="Hub id or folder of the backbone, if not found by its name.")]
+OwnVocabulary = Annotated[Path | None, typer.Option(help="vocabulary.json, if not the experiment's own.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+
+DEBUG = "VITCAPR_DEBUG"
+_LONGEST = 400
+"""Characters of a line: torch adds its C++ frames to some messages."""
+TEMPORARY = "vitcapr-run-"
+"""Begins the name of the folder of temporary files of one command."""
+_LOCK = "lock"
+"""A file in it. The system releases its lock when the process ends, however it ends."""
+_MOMENT = 60.0
+"""Seconds. A process locks its new folder at once."""
+SPIN_COUNT = "10000"
+"""How often a thread of torch's OpenMP looks for work before it sleeps (GNU's default: 300,000).
+
+On a busy machine, the other threads of an operation wait for one that has no core. With the default, they use up what
+the others need: two threads took three times as long. On an idle machine, this count costs 1 to 2 percent of time.
+"""
+_KEPT_BYTES = 2**30
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The numbers of mallopt(3).
 
 
 def main() -> None:
@@ -79,8 +123,6 @@ def usage() -> str:
 
 
 def _run(command: str, arguments: Sequence[str], debug: bool) -> None:
-    from vitcapr.commands.program import run_program
-
     sys.argv = [f"vitcapr {command}", *arguments]
     module = importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}")
     run_program(module.app, debug)
@@ -92,5 +134,104 @@ def _refuse(word: str, known: Sequence[str] | dict[str, str], remedy: str) -> No
     sys.exit(EXIT_BAD_INPUT)
 
 
-if __name__ == "__main__":
-    main()
+def typed(command: Callable[..., Any]) -> typer.Typer:
+    """The program of one function with typer's annotations."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(command)
+    return app
+
+
+def run_program(app: Callable[[], Any], debug: bool = False) -> None:
+    """Run a program. A user's error gives exit code 2; a stop after saving the state gives exit code 75.
+
+    Args:
+        app: reads the command line.
+        debug: show the traceback of an error, as VITCAPR_DEBUG=1 does.
+    """
+    debug = debug or bool(os.environ.get(DEBUG))
+    try:
+        with temporary_files():
+            if isinstance(app, typer.Typer):
+                app(prog_name=sys.argv[0])
+            else:
+                app()
+    except Preempted as stop:
+        _end(f"stopped: {stop}", stop.exit_code)
+    except UserError as error:
+        if debug:
+            raise
+        _end(f"error: {error}", error.exit_code)
+    except BrokenPipeError:
+        raise
+    except (OSError, MemoryError, RuntimeError) as error:
+        if debug or (isinstance(error, RuntimeError) and not _out_of_memory(error)):
+            raise
+        what = " ".join(str(error).split()) or "out of memory"
+        hint = "; smaller batches need less memory" if _out_of_memory(error) else ""
+        _end(f"error: {what[:_LONGEST]}{hint}; vitcapr --debug shows where it came from", EXIT_BAD_INPUT)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether there was no memory. On a CPU, torch, its oneDNN and threads say so by a plain RuntimeError."""
+    words = ("can't allocate memory", "out of memory", "could not create a primitive", "can't start new thread")
+    return isinstance(error, MemoryError) or any(part in str(error) for part in words)
+
+
+def _end(message: str, code: int) -> None:
+    """Print the message from process rank 0 only, and exit."""
+    if is_first_process():
+        print(message, file=sys.stderr)
+    sys.exit(code)
+
+
+@contextmanager
+def temporary_files() -> Iterator[None]:
+    """Inside, temporary files of this process and of those that it starts lie in one folder, removed at the end.
+
+    The folders of killed commands are removed at the beginning. If no folder can be made, as on a full disk, temporary
+    files lie where they would lie anyway.
+    """
+    remove_abandoned()
+    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
+    try:
+        folder = tempfile.mkdtemp(prefix=TEMPORARY)
+        lock = os.open(Path(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError:
+        yield
+        return
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        os.environ.pop("TMPDIR") if variable is None else os.environ.update(TMPDIR=variable)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned() -> None:
+    """Remove the folders of this user whose processes have ended."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        with suppress(OSError):
+            status = folder.lstat()
+            if status.st_uid != os.getuid() or time.time() - status.st_mtime < _MOMENT:
+                continue
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def prepare_process() -> None:
+    """Let waiting threads sleep soon, and let freed memory stay with the process. Call it before torch is imported.
+
+    GNU's allocator gives a freed block of more than 32 MB back to the system. The next tensor of this size is new
+    memory, and the system fills each of its pages with zeros. Here, blocks of up to a GiB stay and are used again.
+    """
+    os.environ.setdefault("GOMP_SPINCOUNT", SPIN_COUNT)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # Other systems have none.
+    if mallopt is not None and mallopt(_MMAP_THRESHOLD, _KEPT_BYTES):  # An older one may refuse, and nothing changes.
+        mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

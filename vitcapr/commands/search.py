@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vitcapr.commands.program import Device, NamedBackbone, OwnVocabulary, typed
+from vitcapr.commands.main import Device, NamedBackbone, OwnVocabulary, typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:

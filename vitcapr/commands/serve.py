@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from PIL import Image
 
-from vitcapr.commands.program import Device, NamedBackbone, typed
+from vitcapr.commands.main import Device, NamedBackbone, typed
 
 
 def main(

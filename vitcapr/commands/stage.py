@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vitcapr.commands.program import Log
+from vitcapr.commands.main import Log
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import Form, Parameter, Role, Stage, each_stage, find_stage

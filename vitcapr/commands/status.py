@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.program import Configfiles, typed
+from vitcapr.commands.main import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
 from vitcapr.pipeline.changes import code_changes, differences
 from vitcapr.pipeline.dry_run import dry_run

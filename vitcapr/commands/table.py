@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 from vitcapr.formats.model import CARD

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vitcapr.commands.program import Log, typed
+from vitcapr.commands.main import Log, typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:

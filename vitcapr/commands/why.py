@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vitcapr.commands.program import typed
+from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.pipeline.changes import code_changes, leaves

@@ -25,8 +25,7 @@ from vitcapr.pipeline.energy import Meter
 from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, RUNS, check_as_written, file_facts, record_of_log
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
 from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
-from vitcapr.process import is_first_process, is_started_by_torchrun
-from vitcapr.progress import Reporter
+from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
 
 
 @dataclass(frozen=True)

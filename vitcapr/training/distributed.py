@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.nn.functional import all_gather
 
-from vitcapr.process import is_started_by_torchrun
+from vitcapr.progress import is_started_by_torchrun
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How a process uses the cores and the memory of its machine."""
+"""How a command uses the cores and the memory of its machine."""
 
 import ctypes
 import os
@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from vitcapr.process import SPIN_COUNT, prepare_process
+from vitcapr.commands.main import SPIN_COUNT, prepare_process
 
 MEMORY_PAGES_OF_THE_SECOND_BLOCK = """
 import resource
 if {prepared}:
-    from vitcapr.process import prepare_process
+    from vitcapr.commands.main import prepare_process
     prepare_process()
 for _ in range(2):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
