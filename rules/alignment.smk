@@ -1,7 +1,7 @@
 # Alignments of two frozen encoders, compared over the number of training pairs.
 
 
-rule align:
+use rule gpu_job as align with:
     input:
         features=experiment.features,
         augmented_views=experiment.augmented_views,
@@ -19,16 +19,9 @@ rule align:
         ),
     log:
         "results/{experiment}/logs/align/{alignment}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/align/{alignment}.tsv"
     priority: 7
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         mem_mb=8000,
         runtime=720,
     params:
         **stages.align(language=experiment.config.text.language),
-    shell:
-        "{params.command} --log {log:q}"

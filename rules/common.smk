@@ -70,3 +70,25 @@ rule metrics:
 rule figures:
     input:
         [target for figure in experiment.figure_rules for target in figure.targets],
+
+
+# The templates of the rules: use rule cpu_job as NAME with: ...
+
+
+rule cpu_job:
+    log:
+        "results/{experiment}/logs/cpu_job.log",
+    conda:
+        "../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+    shell:
+        "{params.command} --log {log:q}"
+
+
+use rule cpu_job as gpu_job with:
+    conda:
+        "../envs/gpu.yaml"
+    threads: 8

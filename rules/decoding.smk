@@ -1,7 +1,7 @@
 # A captioner -> captions, and the attention for every word if the decoding has attention: true.
 
 
-rule decode:
+use rule gpu_job as decode with:
     input:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
@@ -15,22 +15,15 @@ rule decode:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
     log:
         "results/{experiment}/logs/decode/{captioner}.{decoding}.{split}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/decode/{captioner}.{decoding}.{split}.tsv"
     wildcard_constraints:
         decoding=one_of(experiment.needed_decodings),
     priority: 20
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.decode.gpus,
         mem_mb=8000,
         runtime=120,
     params:
         **stages.decode(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
 use rule decode as decode_attentively with:

@@ -2,7 +2,7 @@
 # VITCAPR_STORES. No rule declares this folder, because Snakemake would delete its finished chunks before a re-run.
 
 
-rule train_backbone:
+use rule gpu_job as train_backbone with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -15,23 +15,16 @@ rule train_backbone:
         ),
     log:
         "results/{experiment}/logs/train_backbone.log",
-    benchmark:
-        "results/{experiment}/benchmarks/train_backbone.tsv"
     priority: 20
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=1,
         mem_mb=8000,
         runtime=120,
     params:
         **stages.train_backbone(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule extract:
+use rule gpu_job as extract with:
     input:
         manifest="results/{experiment}/data/manifest.json",
         backbone=experiment.trained_backbone,
@@ -39,12 +32,7 @@ rule extract:
         part="results/{experiment}/features/{backbone}/parts/{task}.json",
     log:
         "results/{experiment}/logs/extract/{backbone}.{task}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/extract/{backbone}.{task}.tsv"
     priority: 20
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.extract.gpus,
         mem_mb=8000,
@@ -55,11 +43,9 @@ rule extract:
             stores=experiment.stores,
             sources=experiment.backbone_files,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule adopt:
+use rule cpu_job as adopt with:
     input:
         store=experiment.adopted_store,
         manifest="results/{experiment}/data/manifest.json",
@@ -69,19 +55,11 @@ rule adopt:
         "results/{experiment}/logs/adopt/{backbone}.log",
     wildcard_constraints:
         backbone=one_of(experiment.adopted),
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
         **stages.adopt(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule seal:
+use rule cpu_job as seal with:
     input:
         manifest="results/{experiment}/data/manifest.json",
         parts=experiment.parts,
@@ -91,19 +69,11 @@ rule seal:
         "results/{experiment}/logs/seal/{backbone}.log",
     wildcard_constraints:
         backbone=one_of(experiment.extracted),
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
         **stages.seal(stores=experiment.stores),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule feature_statistics:
+use rule cpu_job as feature_statistics with:
     input:
         sealed=list(experiment.sealed_stores.values()),
     output:
@@ -116,19 +86,15 @@ rule feature_statistics:
         ),
     log:
         "results/{experiment}/logs/feature_statistics.log",
-    conda:
-        "../envs/cpu.yaml"
     threads: 4
     resources:
         mem_mb=8000,
         runtime=240,
     params:
         **stages.feature_statistics(sealed=list(experiment.sealed_stores)),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule export_features:
+use rule cpu_job as export_features with:
     input:
         sealed="results/{experiment}/{stores}/manifest.json",
     output:
@@ -138,13 +104,8 @@ rule export_features:
     wildcard_constraints:
         stores=one_of(list(experiment.sealed_stores)),
         file_format="h5|npz",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
     resources:
         mem_mb=2000,
         runtime=120,
     params:
         **stages.export_features(),
-    shell:
-        "{params.command} --log {log:q}"

@@ -2,26 +2,18 @@
 # like those of retrievers: all languages together under the fine-tuned dual encoder's name, and each language under MODEL-LANGUAGE.
 
 
-rule train_tokenizer:
+use rule cpu_job as train_tokenizer with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
         tokenizer="results/{experiment}/tokenizers/{tokenizer}/tokenizer.json",
     log:
         "results/{experiment}/logs/train_tokenizer/{tokenizer}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=30,
     params:
         **stages.train_tokenizer(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule finetune:
+use rule gpu_job as finetune with:
     input:
         backbone=experiment.trained_backbone,
         pixels=experiment.pixels,
@@ -41,11 +33,6 @@ rule finetune:
         ),
     log:
         "results/{experiment}/logs/finetune/{finetuned}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/finetune/{finetuned}.tsv"
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.finetune.gpus,
         mem_mb=16000,
@@ -56,11 +43,9 @@ rule finetune:
             tokenizers=experiment.tokenizer_names,
             sources=experiment.checkpoints,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule embed_finetuned:
+use rule gpu_job as embed_finetuned with:
     input:
         pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
@@ -76,20 +61,15 @@ rule embed_finetuned:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_finetuned/{finetuned}.{split}.log",
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.embed_finetuned.gpus,
         mem_mb=8000,
         runtime=120,
     params:
         **stages.embed_finetuned(sources=experiment.checkpoints),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule embed_untrained:
+use rule gpu_job as embed_untrained with:
     input:
         backbone=experiment.trained_backbone,
         pixels=experiment.pixels,
@@ -101,9 +81,6 @@ rule embed_untrained:
         embeddings="results/{experiment}/embeddings/untrained/{finetuned}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.embed_finetuned.gpus,
         mem_mb=8000,
@@ -114,11 +91,9 @@ rule embed_untrained:
             tokenizers=experiment.tokenizer_names,
             sources=experiment.checkpoints,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule select_language:
+use rule cpu_job as select_language with:
     input:
         all_languages="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
         manifest="results/{experiment}/data/manifest.json",
@@ -126,19 +101,11 @@ rule select_language:
         embeddings="results/{experiment}/embeddings/{finetuned}-{language}/{split}/embeddings.npz",
     log:
         "results/{experiment}/logs/select_language/{finetuned}-{language}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=10,
     params:
         **stages.select_language(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score_languages:
+use rule cpu_job as score_languages with:
     input:
         embeddings="results/{experiment}/embeddings/{finetuned}/{split}/embeddings.npz",
         manifest="results/{experiment}/data/manifest.json",
@@ -146,13 +113,6 @@ rule score_languages:
         metrics="results/{experiment}/metrics/languages/{finetuned}/{split}/metrics.json",
     log:
         "results/{experiment}/logs/score_languages/{finetuned}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
     threads: 4
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.score_languages(model=lambda wildcards: wildcards.finetuned),
-    shell:
-        "{params.command} --log {log:q}"

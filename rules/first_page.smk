@@ -1,7 +1,7 @@
 # index.html: what the experiment found, on one page.
 
 
-rule first_page:
+use rule cpu_job as first_page with:
     input:
         **experiment.page_inputs,
         summary="results/{experiment}/summary.csv",
@@ -10,12 +10,6 @@ rule first_page:
         page="results/{experiment}/index.html",
     log:
         "results/{experiment}/logs/first_page.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=15,
     params:
         **stages.first_page(
             sources=experiment.first_page_files,
@@ -25,5 +19,3 @@ rule first_page:
             ),
             **experiment.page_names,
         ),
-    shell:
-        "{params.command} --log {log:q}"

@@ -1,7 +1,7 @@
 # Captions -> scores -> tables.
 
 
-rule paraphrases:
+use rule cpu_job as paraphrases with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -12,19 +12,11 @@ rule paraphrases:
         ),
     log:
         "results/{experiment}/logs/paraphrases/{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=20,
     params:
         **stages.paraphrases(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score:
+use rule cpu_job as score with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
@@ -35,25 +27,15 @@ rule score:
         per_image="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     log:
         "results/{experiment}/logs/score/{captioner}.{decoding}.{split}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/score/{captioner}.{decoding}.{split}.tsv"
     priority: 10
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.score(
             model=lambda wildcards: wildcards.captioner,
             sources=experiment.instance_files,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score_similarity:
+use rule gpu_job as score_similarity with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
@@ -62,8 +44,6 @@ rule score_similarity:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/similarity.json",
     log:
         "results/{experiment}/logs/score_similarity/{captioner}.{decoding}.{split}.log",
-    conda:
-        "../envs/gpu.yaml"
     threads: 4
     resources:
         gpu=stages.score_similarity.gpus,
@@ -74,11 +54,9 @@ rule score_similarity:
             model=lambda wildcards: wildcards.captioner,
             sources=experiment.scoring_files,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score_grounding:
+use rule cpu_job as score_grounding with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         attention="results/{experiment}/captions/{captioner}/{decoding}/{split}/attention.npz",
@@ -88,19 +66,11 @@ rule score_grounding:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/grounding.json",
     log:
         "results/{experiment}/logs/score_grounding/{captioner}.{decoding}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.score_grounding(model=lambda wildcards: wildcards.captioner),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule check_claims:
+use rule cpu_job as check_claims with:
     input:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
         manifest="results/{experiment}/data/manifest.json",
@@ -108,19 +78,11 @@ rule check_claims:
         metrics="results/{experiment}/metrics/{captioner}/{decoding}/{split}/claims.json",
     log:
         "results/{experiment}/logs/check_claims/{captioner}.{decoding}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
         **stages.check_claims(model=lambda wildcards: wildcards.captioner),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule summary:
+use rule cpu_job as summary with:
     input:
         metrics=experiment.metrics,
     output:
@@ -138,19 +100,11 @@ rule summary:
         ),
     log:
         "results/{experiment}/logs/summary.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
         **stages.summary(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule spread:
+use rule cpu_job as spread with:
     input:
         summary="results/{experiment}/summary.csv",
     output:
@@ -164,19 +118,11 @@ rule spread:
         ),
     log:
         "results/{experiment}/logs/spread.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
         **stages.spread(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule compare:
+use rule cpu_job as compare with:
     input:
         before=experiment.compared_scores,
         before_images=experiment.compared_images,
@@ -192,19 +138,11 @@ rule compare:
         ),
     log:
         "results/{experiment}/logs/compare/{captioner}.{decoding}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=30,
     params:
         **stages.compare(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule ablate:
+use rule cpu_job as ablate with:
     input:
         ranks=experiment.ablated_ranks,
     output:
@@ -217,19 +155,11 @@ rule ablate:
         ),
     log:
         "results/{experiment}/logs/ablate.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=10,
     params:
         **stages.ablate(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule measure_information:
+use rule cpu_job as measure_information with:
     input:
         before=experiment.untrained_embeddings,
         after="results/{experiment}/embeddings/{embedded}/{split}/embeddings.npz",
@@ -240,19 +170,11 @@ rule measure_information:
         "results/{experiment}/logs/measure_information/{embedded}.{split}.log",
     wildcard_constraints:
         embedded=one_of(experiment.retrievers + experiment.finetuned_dual_encoders),
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=30,
     params:
         **stages.measure_information(model=lambda wildcards: wildcards.embedded),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule paper_tables:
+use rule cpu_job as paper_tables with:
     input:
         summary="results/{experiment}/summary.csv",
         comparisons=experiment.comparisons,
@@ -279,13 +201,5 @@ rule paper_tables:
         ),
     log:
         "results/{experiment}/logs/paper_tables/{paper}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=1000,
-        runtime=10,
     params:
         **stages.paper_tables(sources=experiment.published_numbers),
-    shell:
-        "{params.command} --log {log:q}"

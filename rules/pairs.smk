@@ -1,7 +1,7 @@
 # Images -> decoded pixels, for models that fine-tune their backbone. As with features, no rule declares the store.
 
 
-rule extract_pixels:
+use rule cpu_job as extract_pixels with:
     input:
         manifest="results/{experiment}/data/manifest.json",
         backbone=experiment.trained_backbone,
@@ -9,12 +9,8 @@ rule extract_pixels:
         sealed="results/{experiment}/pixels/{backbone}/manifest.json",
     log:
         "results/{experiment}/logs/extract_pixels/{backbone}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/extract_pixels/{backbone}.tsv"
     wildcard_constraints:
         backbone=one_of(list(experiment.config.backbones)),
-    conda:
-        "../envs/cpu.yaml"
     threads: 8
     resources:
         mem_mb=4000,
@@ -23,11 +19,9 @@ rule extract_pixels:
         **stages.extract_pixels(
             stores=experiment.stores, sources=experiment.backbone_files
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule tag_words:
+use rule cpu_job as tag_words with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -35,19 +29,11 @@ rule tag_words:
         card="results/{experiment}/text/tags/tags.json",
     log:
         "results/{experiment}/logs/tag_words.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=60,
     params:
         **stages.tag_words(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule pair_claims:
+use rule cpu_job as pair_claims with:
     input:
         manifest="results/{experiment}/data/manifest.json",
         pairs="results/{experiment}/data/pairs.parquet",
@@ -57,13 +43,5 @@ rule pair_claims:
         table="results/{experiment}/tables/claims.md",
     log:
         "results/{experiment}/logs/pair_claims.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=2000,
-        runtime=30,
     params:
         **stages.pair_claims(),
-    shell:
-        "{params.command} --log {log:q}"

@@ -1,7 +1,7 @@
 # Reranks the candidates of a decoding. The weight of the retriever is fixed, or the validation split selects it.
 
 
-rule tune_reranking:
+use rule gpu_job as tune_reranking with:
     input:
         captions=experiment.validation_candidates,
         features=experiment.features,
@@ -14,8 +14,6 @@ rule tune_reranking:
     log:
         "results/{experiment}/logs/tune_reranking/{captioner}.{reranking}.log",
     priority: 20
-    conda:
-        "../envs/gpu.yaml"
     threads: 4
     resources:
         gpu=stages.tune_reranking.gpus,
@@ -23,11 +21,9 @@ rule tune_reranking:
         runtime=60,
     params:
         **stages.tune_reranking(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule rerank:
+use rule gpu_job as rerank with:
     input:
         candidates=experiment.candidates,
         weight=experiment.reranking_weight,
@@ -43,8 +39,6 @@ rule rerank:
     wildcard_constraints:
         reranking=one_of(experiment.by_retriever),
     priority: 20
-    conda:
-        "../envs/gpu.yaml"
     threads: 4
     resources:
         gpu=stages.rerank.gpus,
@@ -52,11 +46,9 @@ rule rerank:
         runtime=60,
     params:
         **stages.rerank(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule rerank_oracle:
+use rule cpu_job as rerank_oracle with:
     input:
         candidates=experiment.candidates,
         manifest="results/{experiment}/data/manifest.json",
@@ -67,13 +59,5 @@ rule rerank_oracle:
     wildcard_constraints:
         reranking=one_of(experiment.oracles),
     priority: 20
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.rerank_oracle(),
-    shell:
-        "{params.command} --log {log:q}"

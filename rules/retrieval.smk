@@ -1,18 +1,13 @@
 # Image-text retrieval: text features, dual encoders, embeddings, scores.
 
 
-rule extract_text:
+use rule gpu_job as extract_text with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
         sealed="results/{experiment}/text_features/{encoder}/manifest.json",
     log:
         "results/{experiment}/logs/extract_text/{encoder}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/extract_text/{encoder}.tsv"
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.extract_text.gpus,
         mem_mb=8000,
@@ -22,11 +17,9 @@ rule extract_text:
             stores=experiment.stores,
             sources=experiment.encoder_files,
         ),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule train_retriever:
+use rule gpu_job as train_retriever with:
     input:
         features=experiment.features,
         augmented_views=experiment.augmented_views,
@@ -46,23 +39,16 @@ rule train_retriever:
         ),
     log:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/train_retriever/{retriever}.tsv"
     priority: 7
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.train_retriever.gpus,
         mem_mb=8000,
         runtime=720,
     params:
         **stages.train_retriever(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule embed:
+use rule gpu_job as embed with:
     input:
         features=experiment.features,
         augmented_views=experiment.augmented_views,
@@ -79,21 +65,16 @@ rule embed:
     log:
         "results/{experiment}/logs/embed/{retriever}.{split}.log",
     priority: 8
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.embed.gpus,
         mem_mb=8000,
         runtime=60,
     params:
         **stages.embed(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
 # Selects the weight of a query bank, which corrects scores for hubness. The bank is the training split.
-rule weigh_query_bank:
+use rule cpu_job as weigh_query_bank with:
     input:
         embeddings="results/{experiment}/embeddings/{querybank_scores}/validation/embeddings.npz",
         query_bank="results/{experiment}/embeddings/{querybank_scores}/train/embeddings.npz",
@@ -101,19 +82,12 @@ rule weigh_query_bank:
         weight="results/{experiment}/query_banks/{querybank_scores}/weight.json",
     log:
         "results/{experiment}/logs/weigh_query_bank/{querybank_scores}.log",
-    conda:
-        "../envs/cpu.yaml"
     threads: 4
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.weigh_query_bank(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score_retrieval:
+use rule cpu_job as score_retrieval with:
     input:
         embeddings=experiment.scored_embeddings,
         query_bank=experiment.query_bank,
@@ -124,19 +98,12 @@ rule score_retrieval:
         ranks="results/{experiment}/metrics/retrieval/{scored}/{split}/ranks.npz",
     log:
         "results/{experiment}/logs/score_retrieval/{scored}.{split}.log",
-    conda:
-        "../envs/cpu.yaml"
     threads: 4
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.score_retrieval(model=lambda wildcards: wildcards.scored),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule score_pools:
+use rule cpu_job as score_pools with:
     input:
         embeddings=experiment.pooled_embeddings,
         query_bank=experiment.query_bank,
@@ -147,13 +114,6 @@ rule score_pools:
         metrics="results/{experiment}/metrics/retrieval/{scored}/pools/metrics.json",
     log:
         "results/{experiment}/logs/score_pools/{scored}.log",
-    conda:
-        "../envs/cpu.yaml"
     threads: 4
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.score_pools(model=lambda wildcards: wildcards.scored),
-    shell:
-        "{params.command} --log {log:q}"

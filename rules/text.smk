@@ -1,7 +1,7 @@
 # Captions -> vocabulary and word numbers. Word-vector files -> initial embeddings.
 
 
-rule vocabulary:
+use rule cpu_job as vocabulary with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
@@ -9,19 +9,11 @@ rule vocabulary:
         tokens="results/{experiment}/text/tokens.npz",
     log:
         "results/{experiment}/logs/vocabulary.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=60,
     params:
         **stages.vocabulary(),
-    shell:
-        "{params.command} --log {log:q}"
 
 
-rule word_vectors:
+use rule cpu_job as word_vectors with:
     input:
         vocabulary="results/{experiment}/text/vocabulary.json",
     output:
@@ -29,13 +21,5 @@ rule word_vectors:
         coverage="results/{experiment}/text/word_vectors/{vectors}/coverage.json",
     log:
         "results/{experiment}/logs/word_vectors/{vectors}.log",
-    conda:
-        "../envs/cpu.yaml"
-    threads: 1
-    resources:
-        mem_mb=4000,
-        runtime=30,
     params:
         **stages.word_vectors(sources=experiment.word_vectors_file),
-    shell:
-        "{params.command} --log {log:q}"

@@ -2,7 +2,7 @@
 # declare this folder, because Snakemake would delete it.
 
 
-rule train_captioner:
+use rule gpu_job as train_captioner with:
     input:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
@@ -20,17 +20,10 @@ rule train_captioner:
         ),
     log:
         "results/{experiment}/logs/train_captioner/{captioner}.log",
-    benchmark:
-        "results/{experiment}/benchmarks/train_captioner/{captioner}.tsv"
     priority: 10
-    conda:
-        "../envs/gpu.yaml"
-    threads: 8
     resources:
         gpu=stages.train_captioner.gpus,
         mem_mb=8000,
         runtime=720,
     params:
         **stages.train_captioner(),
-    shell:
-        "{params.command} --log {log:q}"
