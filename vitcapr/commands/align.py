@@ -88,7 +88,7 @@ def _write(found: "Compared", output: Path) -> None:
     from vitcapr.files import write_text
     from vitcapr.formats.containers import frame_to_csv
     from vitcapr.formats.terminal import print_listing
-    from vitcapr.report.figures.alignment import alignment_curve
+    from vitcapr.report.figures.learning_curve import alignment_curve
     from vitcapr.report.figures.style import save_figure
 
     write_text(output / "scores.csv", frame_to_csv(found.scores))

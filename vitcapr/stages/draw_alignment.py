@@ -26,7 +26,7 @@ def draw_alignment(
     """Draw Recall@1 of a comparison of alignments over the number of training pairs: mean and spread of each system."""
     import pandas as pd
 
-    from vitcapr.report.figures.alignment import alignment_curve
+    from vitcapr.report.figures.learning_curve import alignment_curve
     from vitcapr.report.figures.style import save_pictures
 
     save_pictures({"recall": alignment_curve(pd.read_csv(scores))}, pictures, report)

@@ -14,7 +14,7 @@ from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.figures.alignment import alignment_curve
+from vitcapr.report.figures.learning_curve import alignment_curve
 from vitcapr.stages.align import align
 from vitcapr.stages.draw_alignment import draw_alignment
 

@@ -23,11 +23,9 @@ _DASHES = (0, (3, 1.5))
 
 @dataclass(frozen=True)
 class _Panel:
-    """Columns of a history that share a panel.
+    """Columns of a history that share a panel: ``trained`` with a dashed and ``validated`` with a solid line.
 
-    Attributes:
-        trained, validated: drawn with a dashed and with a solid line; empty for none.
-        best: what finds the epoch that is best by ``validated``; None marks none.
+    ``best`` finds the epoch that is best by ``validated``.
     """
 
     title: str
@@ -173,17 +171,8 @@ def _mark(axes: Axes, history: pd.DataFrame, column: str, choose: Any, color: st
     if _has(history, column):
         values = history[column].to_numpy(dtype=float)
         best = int(choose(np.where(np.isfinite(values), values, np.nan)))
-        axes.plot(
-            history["epoch"].to_numpy()[best],
-            values[best],
-            marker="*",
-            markersize=9,
-            markeredgewidth=0.6,
-            markerfacecolor=color,
-            markeredgecolor="white",
-            linestyle="none",
-            zorder=5,
-        )
+        star: dict[str, Any] = {"marker": "*", "markersize": 9, "markeredgewidth": 0.6, "markeredgecolor": "white"}
+        axes.plot(history["epoch"].to_numpy()[best], values[best], color=color, linestyle="none", zorder=5, **star)
 
 
 def _phases(axes: Axes, history: pd.DataFrame) -> None:

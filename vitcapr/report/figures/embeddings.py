@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,6 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
+from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from vitcapr.formats.embeddings import Embeddings
@@ -53,23 +55,19 @@ class Cosines:
 
 
 def cosines(embedded: Embeddings, seed: int) -> Cosines:
-    """The cosines of all positives and of two kinds of negatives, computed for 512 images at a time.
-
-    Args:
-        seed: of the random wrong pairs.
-    """
+    """The cosines of all positives and of two kinds of negatives, the random ones by a seed."""
     images, captions, owner = embedded.images, embedded.captions, embedded.caption_image
-    hard = np.empty(len(images), np.float32)
+    blocks = []
     for first in range(0, len(images), _BLOCK):
         block = images[first : first + _BLOCK] @ captions.T
-        mine, last = np.arange(first, first + len(block))[:, None], first + len(block)
-        own = slice(*np.searchsorted(owner, (first, last)))
-        block[:, own][owner[None, own] == mine] = -np.inf
-        hard[first:last] = block.max(axis=1)
+        block[owner[None] == np.arange(first, first + len(block))[:, None]] = -np.inf
+        blocks.append(block.max(axis=1))
+    hard = np.concatenate(blocks)
     # A step of 1 to N - 1 around the circle of images never comes back to a caption's own.
     step = np.random.default_rng(seed).integers(1, len(images), len(captions))
     other = (owner + step) % len(images)
-    return Cosines(_rowwise(images[owner], captions), hard[np.isfinite(hard)], _rowwise(images[other], captions))
+    positive, random = (np.einsum("ij,ij->i", images[each], captions) for each in (owner, other))
+    return Cosines(positive, hard[np.isfinite(hard)], random)
 
 
 def overlap(one: NDArray[np.floating], other: NDArray[np.floating], edges: NDArray[np.floating]) -> float:
@@ -99,16 +97,8 @@ def cosine_histogram(found: Cosines) -> Figure:
             label += f", overlap {overlap(found.positive, cosine, edges):.0%}"
         # Filled and outlined apart, so that the line's pattern tells the kinds apart without colour.
         axes.hist(cosine, edges.tolist(), density=True, histtype="stepfilled", color=color, alpha=0.2)
-        axes.hist(
-            cosine,
-            edges.tolist(),
-            density=True,
-            histtype="step",
-            color=color,
-            linestyle=line,
-            linewidth=1.2,
-            label=label,
-        )
+        look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": 1.2, "label": label}
+        axes.hist(cosine, edges.tolist(), density=True, histtype="step", **look)
     axes.set_xlabel("cosine of image and caption")
     axes.set_ylabel("density")
     axes.set_xlim(edges[0], edges[-1])
@@ -129,15 +119,13 @@ def principal_components(
     figure = new_figure(PAGE_WIDTH if before else COLUMN_WIDTH, 3.2, layout=ConstrainedLayoutEngine(w_pad=0.06))
     panels = figure.subplots(1, 2 if before else 1, squeeze=False)[0]
     if before:
-        images, captions = (_unit(vectors) for vectors in before)
+        images, captions = (normalize(vectors.astype(np.float32)) for vectors in before)
         common = images.shape[1] == captions.shape[1]
         title = "before training" if common else "before training: two spaces, two pairs of directions"
         _draw_components(panels[0], images, captions, title)
     title = f"{'after training: ' if before else ''}distance of the means {_gap(embedded):.2f}"
     _draw_components(panels[-1], embedded.images, embedded.captions, title)
-    legend = figure.legend(handles=panels[-1].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
-    for handle in filter(None, legend.legend_handles):
-        handle.set_alpha(1)
+    _draw_legend(figure, panels[-1])
     return figure
 
 
@@ -165,9 +153,7 @@ def spaces(systems: Mapping[str, Embeddings]) -> Figure:
         axes.tick_params(bottom=lowest, labelbottom=lowest, left=leftmost, labelleft=leftmost)
     for axes in panels[len(systems) :]:
         axes.set_axis_off()
-    legend = figure.legend(handles=panels[0].collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
-    for handle in filter(None, legend.legend_handles):
-        handle.set_alpha(1)
+    _draw_legend(figure, panels[0])
     return figure
 
 
@@ -187,19 +173,9 @@ def neighbourhoods(embedded: Embeddings) -> Figure:
     axes.add_collection(
         LineCollection(list(np.stack((of_images, of_captions), axis=1)), colors=_LINES, linewidths=0.5, zorder=1)
     )
-    axes.scatter(
-        of_images[:, 0], of_images[:, 1], s=12, color=BLUE, linewidths=0, zorder=2, label=f"{len(images)} images"
-    )
-    axes.scatter(
-        of_captions[:, 0],
-        of_captions[:, 1],
-        s=12,
-        color=ORANGE,
-        marker="s",
-        linewidths=0,
-        zorder=2,
-        label="a caption of each",
-    )
+    look: dict[str, Any] = {"s": 12, "linewidths": 0, "zorder": 2}
+    axes.scatter(*of_images.T, color=BLUE, label=f"{len(images)} images", **look)
+    axes.scatter(*of_captions.T, color=ORANGE, marker="s", label="a caption of each", **look)
     axes.plot([], [], color=_LINES, linewidth=0.8, label="true pair")
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xticks([])
@@ -241,18 +217,9 @@ def _draw_components(
         ratios = [analysis.explained_variance_ratio_ for analysis in analyses]
         shares = [f"captions {one:.1%}, images {other:.1%}" for one, other in zip(*ratios, strict=True)]
     for analysis, (name, vectors, color, marker) in zip(analyses, clouds, strict=True):
+        look: dict[str, Any] = {"color": color, "marker": marker, "label": f"{len(vectors):,} {name}"}
         across, up = analysis.transform(vectors).T
-        axes.scatter(
-            across,
-            up,
-            s=3,
-            color=color,
-            marker=marker,
-            alpha=0.45,
-            linewidths=0,
-            rasterized=True,
-            label=f"{len(vectors):,} {name}",
-        )
+        axes.scatter(across, up, s=3, alpha=0.45, linewidths=0, rasterized=True, **look)
     axes.set_title(title, loc="left")
     axes.set_xlabel(f"first component ({shares[0]} of the variance)")
     # In two lines: of two spaces it would be longer than the figure is high.
@@ -268,12 +235,8 @@ def _gap(embedded: Embeddings) -> float:
     return float(np.linalg.norm(embedded.images.mean(axis=0) - embedded.captions.mean(axis=0)))
 
 
-def _unit(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
-    long = np.asarray(vectors, np.float32)
-    unit: NDArray[np.float32] = long / np.maximum(np.linalg.norm(long, axis=1, keepdims=True), 1e-30)
-    return unit
-
-
-def _rowwise(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
-    products: NDArray[np.float32] = np.einsum("ij,ij->i", one, other)
-    return products
+def _draw_legend(figure: Figure, panel: Axes) -> None:
+    """A legend of opaque and larger marks above the panels."""
+    legend = figure.legend(handles=panel.collections[::-1], loc="outside upper left", ncols=2, markerscale=3)
+    for handle in filter(None, legend.legend_handles):
+        handle.set_alpha(1)

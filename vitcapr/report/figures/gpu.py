@@ -9,13 +9,14 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 from vitcapr.formats.training import GpuUse
-from vitcapr.report.figures.layout import LINE_SPACING, wrap
+from vitcapr.report.figures.layout import TEXT_LINE, wrap, write
 from vitcapr.report.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, TEXT_SIZE, new_figure, series, styled
 
 _BINS = 300
 """Number of intervals per curve. A one-day training has 43,200 samples, so the figure shows mean and range per
 interval."""
-_MARGIN = 0.1  # inches
+_MARGIN = 0.1
+_LEFT = 0.3  # inches
 
 
 @styled
@@ -23,27 +24,24 @@ def gpu_use(trainings: Mapping[str, GpuUse]) -> Figure:
     """Use and memory of the whole GPU over each training, and below, in words, what each was trained on.
 
     Lines are means, shades the range, of stretches of the training. Trainings without samples are words alone.
-
-    Args:
-        trainings: by the model's name.
     """
     said = [
         (number, line)
         for number, (name, use) in enumerate(trainings.items())
         for line in wrap(f"{name}: {_in_words(use)}", (PAGE_WIDTH - 0.6) * 72, TEXT_SIZE)
     ]
-    words = (len(said) + 0.5) * TEXT_SIZE * LINE_SPACING / 72
+    words = (len(said) + 0.5) * TEXT_LINE
     sampled = {name: use for name, use in trainings.items() if len(use.samples)}
     panels = 2.4 if sampled else 0.0
     total = panels + words + 2 * _MARGIN
     above = (0, (words + _MARGIN) / total, 1, panels / total)
     figure = new_figure(PAGE_WIDTH, total, layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04, rect=above))
     for number, (place, line) in enumerate(said):
-        y = (words - number * TEXT_SIZE * LINE_SPACING / 72) / total
-        figure.text(0.3 / PAGE_WIDTH, y, line, fontsize=TEXT_SIZE, va="top")
+        top = words - number * TEXT_LINE
+        write(figure, line, _LEFT, top, size=TEXT_SIZE)
         name = list(trainings)[place]
         if name in sampled and (number == 0 or said[number - 1][0] != place):
-            figure.text(0.1 / PAGE_WIDTH, y, "■", color=series(place)["color"], fontsize=TEXT_SIZE, va="top")
+            write(figure, "■", _MARGIN, top, color=series(place)["color"], size=TEXT_SIZE)
     if sampled:
         unit, seconds = _unit(max(float(use.samples["seconds"].max()) for use in sampled.values()))
         busy, full = figure.subplots(1, 2, sharex=True)

@@ -1,10 +1,11 @@
-"""Recall over the number of training pairs (learning curves)."""
+"""Recall over the number of training pairs, of retrievers and of alignments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -13,9 +14,11 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
 from vitcapr.report.figures.layout import legend_columns
-from vitcapr.report.figures.style import LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
+from vitcapr.report.figures.style import BLUE, LEGEND_ROW, PAGE_WIDTH, new_figure, series, styled
 
 _TITLES = {"i2t": "image to text", "t2i": "text to image"}
+_ROW = 0.19
+"""Inches that a system takes."""
 _LEVEL, _ROTATION = 5, 45
 """More sizes than this have their labels at a slant."""
 
@@ -33,9 +36,6 @@ def trained_on(card: Path, scores: Mapping[str, Mapping[str, Any]], all_pairs: i
 
     Args:
         all_pairs: the pairs of the training split, which a training without a limit saw.
-
-    Raises:
-        UserError: the card is none of a retriever, or the scores are not of retrieval.
     """
     try:
         pairs = read_card(card)["settings"]["retriever"]["training"]["pairs"]
@@ -54,12 +54,7 @@ def learning_curve(systems: Mapping[str, Sequence[TrainedRetriever]], searched: 
 
     Args:
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
-
-    Raises:
-        ValueError: there is no training.
     """
-    if not any(systems.values()):
-        raise ValueError("there is no training to draw")
     seeds = max(_seeds(trainings) for trainings in systems.values())
     labels = [f"{name}: mean of {_seeds(of)} seeds" if seeds > 1 else name for name, of in systems.items()]
     columns = legend_columns(labels)
@@ -113,3 +108,38 @@ def _seeds(trainings: Sequence[TrainedRetriever]) -> int:
     """The most trainings on the same number of pairs."""
     sizes = [one.pairs for one in trainings]
     return max((sizes.count(size) for size in set(sizes)), default=0)
+
+
+def alignment_curve(scores: pd.DataFrame) -> Figure:
+    """The learning curve of a study of alignments from its scores.csv; with one number of pairs, a row a system."""
+    columns = ["pairs", "i2t_recall_1", "t2i_recall_1"]
+    systems = {
+        str(system): [TrainedRetriever(*row) for row in runs[columns].itertuples(index=False, name=None)]
+        for system, runs in scores.groupby("system", sort=False)
+    }
+    images, captions = (f"{int(scores[name].iloc[0]):,} {name}" for name in ("images", "captions"))
+    searched = {"i2t": f"{images} among {captions}", "t2i": f"{captions} among {images}"}
+    if scores["pairs"].nunique() == 1:
+        return _rows(scores, searched)
+    return learning_curve(systems, searched)
+
+
+@styled
+def _rows(scores: pd.DataFrame, searched: Mapping[str, str]) -> Figure:
+    """Recall@1 in percent of every system: fits, and their mean over the seeds with a standard deviation each way."""
+    names = list(dict.fromkeys(scores["system"]))
+    figure = new_figure(PAGE_WIDTH, 0.9 + _ROW * len(names), layout=ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.04))
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, (direction, title) in zip(panels, _TITLES.items(), strict=True):
+        recall = 100 * scores[f"{direction}_recall_1"].groupby(scores["system"], sort=False).agg(["mean", "std"])
+        places = range(len(names))
+        axes.errorbar(recall["mean"], places, xerr=recall["std"].fillna(0.0), fmt="o", color=BLUE, linewidth=1)
+        each = scores["system"].map(names.index)
+        axes.scatter(100 * scores[f"{direction}_recall_1"], each, s=3, color=BLUE, linewidths=0, zorder=3)
+        axes.set_title(f"{title}:\n{searched[direction]}", loc="left")
+        axes.set_yticks(places, names)
+        axes.set_xlabel(f"R@1 (%), {int(scores['pairs'].iloc[0]):,} training pairs")
+        axes.set_xlim(left=0)
+        axes.grid(axis="x")
+    panels[0].invert_yaxis()
+    return figure

@@ -27,13 +27,10 @@ ScoresByName = Mapping[str, Mapping[str, float | None]]
 
 
 def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, ScoresByName]:
-    """The scores of each system as :func:`recall_bars` takes them.
+    """The scores of each system from those of all its trainings.
 
     A single training keeps its name and its intervals. Several become their means, with a standard deviation over them
     each way, and a name that says how many seeds there were.
-
-    Args:
-        trainings: by the system's name, the metrics of every training of it.
     """
     return {
         name if len(several) == 1 else f"{name}, {len(several)} seeds": _seed_average(several)
@@ -42,8 +39,6 @@ def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, Scor
 
 
 def _seed_average(several: Sequence[ScoresByName]) -> ScoresByName:
-    if len(several) == 1:
-        return several[0]
     means: dict[str, dict[str, float | None]] = {}
     for metric in sorted(set.intersection(*(set(scores) for scores in several))):
         values = [value for scores in several if (value := scores[metric]["value"]) is not None]
@@ -61,7 +56,6 @@ def recall_bars(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, s
     a random order gives, where the metrics tell it.
 
     Args:
-        retrievers: the metrics of each, by its name.
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
 
     Raises:
@@ -88,8 +82,8 @@ def recall_bars(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, s
     for axes in panels[:rows]:
         axes.set_ylabel("recall (%)")
     handles: list[Artist] = [
-        Patch(facecolor=series(n)["color"], edgecolor="white", hatch=_hatch(n), label=name)
-        for n, name in enumerate(retrievers)
+        Patch(facecolor=series(number)["color"], edgecolor="white", hatch=_hatch(number), label=name)
+        for number, name in enumerate(retrievers)
     ]
     handles += by_chance[:1]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
@@ -104,15 +98,8 @@ def _draw_bars(axes: Axes, direction: str, scores: ScoresByName, number: int, co
             continue
         low, high = (_percent(scores, f"{direction}_recall_{depth}", bound) for bound in ("low", "high"))
         place = group - _GROUP / 2 + (number + 0.5) * width
-        axes.bar(
-            place,
-            value,
-            0.92 * width,
-            color=series(number)["color"],
-            edgecolor="white",
-            linewidth=0,
-            hatch=_hatch(number),
-        )
+        color, hatch = series(number)["color"], _hatch(number)
+        axes.bar(place, value, 0.92 * width, color=color, edgecolor="white", linewidth=0, hatch=hatch)
         top = value
         if np.isfinite(low) and np.isfinite(high):
             axes.vlines(place, low, high, color=INK, linewidth=0.9)

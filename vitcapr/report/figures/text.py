@@ -41,22 +41,12 @@ def rank_frequency(kept: Sequence[int], rare: Mapping[int, int]) -> Figure:
     tokens = int(inside.sum() + outside.sum())
     figure = new_figure(COLUMN_WIDTH, 2.5, layout="constrained")
     axes = figure.subplots()
-    axes.loglog(
-        np.arange(1, len(inside) + 1),
-        inside,
-        color=BLUE,
-        linewidth=2,
-        label=f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words",
-    )
+    label = f"in the vocabulary: {len(inside):,} words,\n{inside.sum() / tokens:.1%} of running words"
+    axes.loglog(np.arange(1, len(inside) + 1), inside, color=BLUE, linewidth=2, label=label)
     if len(outside):
-        axes.loglog(
-            np.arange(len(inside), len(inside) + len(outside) + 1),
-            np.concatenate((inside[-1:], outside)),
-            color=VERMILION,
-            linewidth=2,
-            linestyle=(0, (2, 1)),
-            label=f"too rare: {len(outside):,} words,\n{outside.sum() / tokens:.1%} of running words",
-        )
+        ranks, counts = np.arange(len(inside), len(inside) + len(outside) + 1), np.concatenate((inside[-1:], outside))
+        label = f"too rare: {len(outside):,} words,\n{outside.sum() / tokens:.1%} of running words"
+        axes.loglog(ranks, counts, color=VERMILION, linewidth=2, linestyle=(0, (2, 1)), label=label)
     threshold = int(inside[-1])
     axes.axhline(threshold, color=FAINT, linewidth=0.8, linestyle=":")
     axes.annotate(
@@ -89,15 +79,10 @@ def caption_lengths(lengths: Mapping[str, NDArray[np.integer]]) -> Figure:
         name = "in no split" if split == "none" else split
         label = f"{name}: {len(words):,} captions, mean {np.mean(words):.1f}, longest {np.max(words)}"
         _plot_shares(axes, words, number, label)
-    axes.set_xlabel("words in a caption")
-    axes.set_ylabel("share of captions")
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+    _label(axes, "words in a caption", "share of captions")
     # Above the lines: wherever it stood among them, some data set would run through it.
     figure.legend(loc="outside upper left", ncols=1)
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y")
     return figure
 
 
@@ -113,20 +98,25 @@ def lengths_by_language(lengths: Mapping[str, tuple[NDArray[np.integer], NDArray
     for axes, (language, (raw, cleaned)) in zip(
         figure.subplots(len(lengths), squeeze=False)[:, 0], lengths.items(), strict=True
     ):
-        for number, (name, units) in enumerate((("raw", raw), ("cleaned", cleaned))):
-            label = f"{name}: median {np.median(units):g}, mean {np.mean(units):.1f}, longest {np.max(units)}"
-            _plot_shares(axes, units, number, label)
+        for number, (name, each) in enumerate((("raw", raw), ("cleaned", cleaned))):
+            label = f"{name}: median {np.median(each):g}, mean {np.mean(each):.1f}, longest {np.max(each)}"
+            _plot_shares(axes, each, number, label)
         axes.set_title(f"{language_name(language)}: {len(raw):,} texts", loc="left")
-        axes.set_xlabel("characters in a text, without spaces" if language == "zh" else "words in a text")
-        axes.set_ylabel("share of texts")
+        units = "characters in a text, without spaces" if language == "zh" else "words in a text"
+        _label(axes, units, "share of texts")
         axes.legend(loc="upper right", borderaxespad=0)
         # Room for the legend above the lines, wherever their peak is.
         axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
-        axes.grid(axis="y")
     return figure
+
+
+def _label(axes: Axes, units: str, shares: str) -> None:
+    axes.set_xlabel(units)
+    axes.set_ylabel(shares)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1))
+    axes.grid(axis="y")
 
 
 def _plot_shares(axes: Axes, lengths: NDArray[np.integer], number: int, label: str) -> None:
