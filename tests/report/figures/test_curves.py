@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.report.figures.conftest import check_layout
 from vitcapr.report.figures.curves import backbone_curves, training_curves
 
 
@@ -41,13 +42,6 @@ def test_a_panel_for_each_quantity_with_the_values_of_the_history():
     assert all(axes.get_xlabel() == "epoch" for axes in figure.axes)
 
 
-def test_every_learning_rate_is_within_the_panel():
-    figure = training_curves({"slow": history(), "fast": history(rate=(2e-3, 2e-3, 1e-3))})
-    low, high = figure.axes[2].get_ylim()
-    assert low == 0
-    assert high > 2e-3
-
-
 def test_a_star_marks_the_best_epoch():
     figure = training_curves({"attention": history()})
     assert stars(figure.axes[0]) == [(2, 2.0)]
@@ -75,11 +69,7 @@ def test_one_epoch_can_be_drawn():
 def test_legend_and_panels_share_the_page_without_overlap():
     models = 12
     figure = training_curves({f"a-rather-long-name-of-a-model-{n}": history() for n in range(models)})
-    renderer = figure.canvas.get_renderer()
-    box = figure.legends[0].get_window_extent(renderer)
-    assert box.x0 >= 0
-    assert box.x1 <= figure.bbox.x1
-    assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes)
+    check_layout(figure)
     assert len(legend(figure)) == models + 3
 
 

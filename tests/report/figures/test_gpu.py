@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 import torch
 
+from tests.report.figures.conftest import check_layout
 from vitcapr.errors import UserError
 from vitcapr.formats.training import GPU_COLUMNS as COLUMNS
 from vitcapr.formats.training import GpuUse, read_gpu_use
@@ -56,13 +57,7 @@ def test_trainings_with_and_without_samples_share_a_figure_without_overlap():
     )
     assert words(figure)[0] == "a: NVIDIA L40S, at most 1.0 GiB"
     assert not figure.axes[0].get_lines()
-    renderer = figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in figure.texts if text.get_text() != "■"]
-    boxes += [axes.get_tightbbox(renderer) for axes in figure.axes]
-    for number, box in enumerate(boxes):
-        assert box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1
-        assert all(not box.padded(-0.5).overlaps(other.padded(-0.5)) for other in boxes[number + 1 :])
+    check_layout(figure)
 
 
 def test_what_training_writes_is_what_is_drawn(draw, tmp_path):

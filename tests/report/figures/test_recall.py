@@ -1,5 +1,6 @@
 import pytest
 
+from tests.report.figures.conftest import check_layout
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
 from vitcapr.report.figures.recall import by_system, recall_bars
@@ -59,12 +60,7 @@ def test_no_two_retrievers_look_alike():
 
 
 def test_a_legend_of_long_names_stays_on_the_page():
-    figure = recall_bars({f"a-retriever-with-a-long-name-{n}": scores(0.4) for n in range(12)}, SEARCHED)
-    renderer = figure.canvas.get_renderer()
-    box = figure.legends[0].get_window_extent(renderer)
-    assert box.x0 >= 0
-    assert box.x1 <= figure.bbox.x1
-    assert all(not box.overlaps(axes.get_tightbbox(renderer)) for axes in figure.axes)
+    check_layout(recall_bars({f"a-retriever-with-a-long-name-{n}": scores(0.4) for n in range(12)}, SEARCHED))
 
 
 def written(path, split="test", metrics=None):

@@ -39,6 +39,8 @@ def by_system(trainings: Mapping[str, Sequence[ScoresByName]]) -> dict[str, Scor
 
 
 def _seed_average(several: Sequence[ScoresByName]) -> ScoresByName:
+    if len(several) == 1:
+        return several[0]
     means: dict[str, dict[str, float | None]] = {}
     for metric in sorted(set.intersection(*(set(scores) for scores in several))):
         values = [value for scores in several if (value := scores[metric]["value"]) is not None]

@@ -3,18 +3,20 @@ import shutil
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib import font_manager
 
 from vitcapr.report.figures import fonts
 from vitcapr.report.figures.captions import Captioned, caption_sheet
 from vitcapr.report.figures.fonts import NO_FONT, families, printable
-from vitcapr.report.figures.layout import shorten, wrap
+from vitcapr.report.figures.layout import shorten, text_width, wrap
 
 CHINESE = "一只狗在草地上奔跑"
 CACHED = (families, fonts._characters, fonts._warn)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def without_cjk(monkeypatch):
     """A machine with the fonts of matplotlib alone, and nothing remembered."""
     installed = [font for font in font_manager.fontManager.ttflist if font.name not in fonts.CJK]
@@ -27,6 +29,7 @@ def without_cjk(monkeypatch):
         function.cache_clear()
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_text_without_glyphs_is_a_note_and_one_warning_line(caplog):
     with caplog.at_level(logging.WARNING):
         assert printable(CHINESE) == printable("狗") == NO_FONT
@@ -35,17 +38,20 @@ def test_text_without_glyphs_is_a_note_and_one_warning_line(caplog):
     assert "\n" not in caplog.records[0].getMessage()
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_other_text_stays(caplog):
     text = "A café – ŵith “dogs” … ✗ ✓ ρ\n"
     assert printable(text) == text
     assert not caplog.records
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_lines_and_titles_are_notes():
     assert wrap(CHINESE, 500, 8) == [NO_FONT]
     assert shorten(CHINESE, 500, 8) == NO_FONT
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_a_font_that_has_the_glyphs_is_taken_by_preference(monkeypatch):
     latin = font_manager.findfont("DejaVu Sans")
     serif = font_manager.findfont("DejaVu Serif")
@@ -56,6 +62,7 @@ def test_a_font_that_has_the_glyphs_is_taken_by_preference(monkeypatch):
     assert latin != serif
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_path):
     package = tmp_path / "with_a_font"
     package.mkdir()
@@ -69,9 +76,38 @@ def test_a_font_in_a_package_is_taken_where_none_is_installed(monkeypatch, tmp_p
     assert families() == ("DejaVu Sans", "DejaVu Serif")
 
 
+@pytest.mark.usefixtures("without_cjk")
 def test_a_picture_with_a_chinese_caption_is_drawn(picture, recwarn):
     figure = caption_sheet([Captioned(picture, ["a dog"], CHINESE)], ["model"])
     texts = [text.get_text() for text in figure.texts]
     assert texts == ["model", "a dog", "reference", NO_FONT]
     assert not [warning for warning in recwarn if "Glyph" in str(warning.message)]
     assert np.asarray(figure.axes[0].images[0].get_array()).shape[2] == 3
+
+
+letters = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30)
+
+
+@given(st.lists(letters, max_size=12), st.floats(20, 150))
+def test_every_line_fits_and_no_letter_is_lost(words, width):
+    lines = wrap(" ".join(words), width, 7)
+    assert all(text_width(line, 7) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == "".join(words)
+
+
+@given(letters, st.floats(20, 150))
+def test_shortened_text_fits(text, width):
+    short = shorten(text, width, 8)
+    assert text_width(short, 8) <= width
+    assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
+
+
+def test_lines_are_as_full_as_they_can_be():
+    width = text_width("one two", 7)
+    assert wrap("one two three", width, 7) == ["one two", "three"]
+    assert wrap("one two three", width - 0.1, 7) == ["one", "two", "three"]
+
+
+def test_a_name_that_is_too_wide_is_cut_at_its_joints():
+    assert wrap("attention/beam", text_width("attention/be", 7), 7) == ["attention/", "beam"]
+    assert wrap("attention", text_width("atte", 7), 7)[0] == "atte"
