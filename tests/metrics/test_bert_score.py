@@ -11,12 +11,12 @@ import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from tests.checkpoints import make_dataset
+from tests.data_sets import write_texts
 from tests.encoders.two_towers import bert_tokenizer
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import Candidate, write_captions
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
 from vitcapr.formats.scores import read_metrics
 from vitcapr.metrics.similarity import Tokens, bert_score, greedy_match, inverse_document_frequencies
@@ -91,12 +91,7 @@ def bert(tmp_path: Path) -> Path:
 
 def scored(manifest: Path, bert: Path, options: dict[str, Any], **encoder: Any) -> dict[str, Any]:
     captions, output = manifest.parent / "captions.json", manifest.parent / "similarity.json"
-    chosen = []
-    for image, text in zip(read_manifest(manifest).images["image_id"], CAPTIONS, strict=True):
-        words = tuple(text.split())
-        none = (0.0,) * (len(words) + 1)
-        chosen.append((image, [Candidate(caption=text, tokens=words, token_log_probs=none, log_prob=0.0, score=0.0)]))
-    write_captions(captions, chosen)
+    write_texts(captions, dict(zip(read_manifest(manifest).images["image_id"], CAPTIONS, strict=True)))
     settings = {
         "metrics": {"bert_score": {"text_encoder": "bert", **options}, "bootstrap_samples": 20},
         "bert": {"source": str(bert), "dtype": "float32", "max_length": 32, "batch": 3, **encoder},

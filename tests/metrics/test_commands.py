@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from tests.data_sets import write_data_set, write_texts
 from vitcapr.commands import table
 from vitcapr.errors import UserError
-from vitcapr.formats import captions as captions_file
-from vitcapr.formats.captions import Candidate
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score import score
@@ -37,38 +35,14 @@ def folder(tmp_path: Path) -> Path:
     labels["two.png"][2:, :2], labels["two.png"][2:, 2:] = 1, 2
     for image, label in labels.items():
         Image.fromarray(label.astype(np.uint8)).save(tmp_path / f"mask-{image}")
-    images = pd.DataFrame(
-        {"image_id": list(TEXTS), "path": list(TEXTS), "split": list(splits.values())},
-    ).assign(width=4, height=4, sha256="0" * 64)
-    captions = pd.DataFrame(
-        [(f"{i}#{n}", i, "en", text, splits[i]) for i, texts in TEXTS.items() for n, text in enumerate(texts)],
-        columns=["caption_id", "image_id", "language", "text", "split"],
-    )
     named = [("one.png", 0, ["dog", "dogs"], 1), ("two.png", 0, ["cat", "cats"], 1), ("two.png", 1, ["cat", "cats"], 2)]
     objects = pd.DataFrame(named, columns=["image_id", "object_id", "words", "label"])
     objects = objects.assign(mask="mask-" + objects["image_id"], kind="animal", color="brown", texture="plain")
-    write_manifest(
-        tmp_path,
-        dataset="toys",
-        image_root=tmp_path,
-        images=images,
-        captions=captions,
-        rejected=[],
-        objects=objects,
-    )
+    captions = [(image, "en", text) for image, texts in TEXTS.items() for text in texts]
+    write_data_set(tmp_path, splits, captions, objects=objects)
     Vocabulary.build([["a", "dog", "cats"]], min_count=1).write(tmp_path / "vocabulary.json")
-    write_captions(tmp_path, WRITTEN)
+    write_texts(tmp_path / "captions.json", WRITTEN)
     return tmp_path
-
-
-def write_captions(folder: Path, captions: dict[str, str]) -> None:
-    captioned = []
-    for image, text in captions.items():
-        words = tuple(text.split())
-        log_probs = (-1.0,) * (len(words) + 1)
-        one = Candidate(caption=text, tokens=words, token_log_probs=log_probs, log_prob=sum(log_probs), score=-1.0)
-        captioned.append((image, [one]))
-    captions_file.write_captions(folder / "captions.json", captioned)
 
 
 def write_attention(folder: Path, lengths: list[int], patches: int = 4) -> None:
@@ -149,7 +123,7 @@ def test_captions_of_a_sample_are_scored(folder: Path) -> None:
 
 def test_scores_are_the_same_bytes_in_any_order_of_the_captions(folder: Path) -> None:
     run_score(folder, output="first.json")
-    write_captions(folder, dict(reversed(WRITTEN.items())))
+    write_texts(folder / "captions.json", dict(reversed(WRITTEN.items())))
     run_score(folder, output="second.json")
     assert (folder / "first.json").read_bytes() == (folder / "second.json").read_bytes()
 

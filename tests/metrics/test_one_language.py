@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_retrieval import score_retrieval
 from vitcapr.stages.select_language import select_language
@@ -17,18 +16,8 @@ from vitcapr.stages.select_language import select_language
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Three test pictures: the second has a Chinese caption only. Every caption points exactly at its picture."""
-    images = pd.DataFrame({"image_id": ["a", "b", "c"], "path": ["a", "b", "c"], "split": "test"})
-    captions = pd.DataFrame(
-        [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")], columns=["image_id", "language"]
-    )
-    write_manifest(
-        tmp_path,
-        dataset="pairs",
-        image_root=tmp_path,
-        images=images.assign(width=4, height=4, sha256="0" * 64),
-        captions=captions.assign(caption_id=[str(n) for n in range(5)], text="dog", split="test"),
-        rejected=[],
-    )
+    spoken = [("a", "en"), ("a", "zh"), ("b", "zh"), ("c", "en"), ("c", "en")]
+    write_data_set(tmp_path, dict.fromkeys("abc", "test"), [(*caption, "dog") for caption in spoken])
     owner = np.array([0, 0, 1, 2, 2], np.int32)
     vectors = np.eye(3, dtype=np.float32)
     np.savez(

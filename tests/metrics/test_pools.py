@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.pairs import Pools, read_pools
 from vitcapr.metrics.pools import joined, origin, rank_languages, rank_pools, rank_queries
 from vitcapr.pipeline.run import run_stage
@@ -99,19 +98,10 @@ def test_embeddings_of_two_splits_are_ranked_like_those_of_one() -> None:
 
 
 def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) -> None:
-    split = ["train"] + ["test"] * IMAGES
-    images = pd.DataFrame({"image_id": [f"{n:02d}" for n in range(13)], "split": split})
-    captions = pd.DataFrame({"image_id": ["00", *np.repeat(images["image_id"][1:], EACH)]})
-    write_manifest(
-        tmp_path,
-        dataset="pairs",
-        image_root=tmp_path,
-        images=images.assign(path=images["image_id"], width=4, height=4, sha256="0" * 64),
-        captions=captions.assign(
-            caption_id=[str(n) for n in range(37)], language="en", text="dog", split=["train"] + ["test"] * 36
-        ),
-        rejected=[],
-    )
+    names = [f"{number:02d}" for number in range(13)]
+    owners = [names[0], *np.repeat(names[1:], EACH)]
+    splits = {name: "test" if int(name) else "train" for name in names}
+    write_data_set(tmp_path, splits, [(str(owner), "en", "dog") for owner in owners])
     np.savez(tmp_path / "embeddings.npz", **embeddings()._asdict())
     np.savez(tmp_path / "pools.npz", **POOLS._asdict())
     run_stage(

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import QueryBankWeight, read_embeddings
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import RankFile, Ranks
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval, mean_measure, ratio_measure
@@ -120,19 +120,8 @@ def folder(tmp_path: Path) -> Path:
     """Three test images with two English captions each and one in German, and an image of another split between."""
     names = ["a.png", "t.png", "b.png", "c.png"]
     splits = dict.fromkeys(names, "test") | {"t.png": "train"}
-    images = pd.DataFrame({"image_id": names, "path": names, "split": list(splits.values())})
-    captions = pd.DataFrame(
-        [(f"{i}#{n}", i, language, "a dog", splits[i]) for i in names for n, language in enumerate(["en", "en", "de"])],
-        columns=["caption_id", "image_id", "language", "text", "split"],
-    )
-    write_manifest(
-        tmp_path,
-        dataset="toys",
-        image_root=tmp_path,
-        images=images.assign(width=4, height=4, sha256="0" * 64),
-        captions=captions,
-        rejected=[],
-    )
+    captions = [(name, language, "a dog") for name in names for language in ("en", "en", "de")]
+    write_data_set(tmp_path, splits, captions)
     write_embeddings(tmp_path)
     return tmp_path
 
@@ -148,18 +137,19 @@ def write_embeddings(folder: Path, name: str = "embeddings.npz", **changed: np.n
     np.savez(folder / name, allow_pickle=False, **(arrays | changed))
 
 
-def run(folder: Path, name: str = "embeddings.npz", output: str = "metrics.json", samples: int = 50) -> dict:
+def run(folder: Path, name: str = "embeddings.npz", **corrected_by: Path) -> dict:
     run_stage(
         score_retrieval,
         embeddings=folder / name,
         manifest=folder / "manifest.json",
         split="test",
-        metrics=folder / output,
+        metrics=folder / "metrics.json",
         ranks=folder / f"{Path(name).stem}-ranks.npz",
         model="dual",
-        settings=json.dumps({"metrics": {"bootstrap_samples": samples}}),
+        settings=json.dumps({"metrics": {"bootstrap_samples": 50}}),
+        **corrected_by,
     )
-    return json.loads((folder / output).read_text())
+    return json.loads((folder / "metrics.json").read_text())
 
 
 def test_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,19 +181,7 @@ def test_command_with_a_query_bank(folder: Path) -> None:
     )
     weight.write(folder / "weight.json")
 
-    def score(**corrected_by: Path) -> dict:
-        run_stage(
-            score_retrieval,
-            embeddings=folder / "embeddings.npz",
-            manifest=folder / "manifest.json",
-            split="test",
-            metrics=folder / "metrics.json",
-            ranks=folder / "ranks.npz",
-            **corrected_by,
-        )
-        return json.loads((folder / "metrics.json").read_text())
-
-    content = score(query_bank=folder / "train.npz", bank_weight=folder / "weight.json")
+    content = run(folder, query_bank=folder / "train.npz", bank_weight=folder / "weight.json")
     assert (
         "|query-bank:train 3images 6captions,inverse-temperature=10,weight=0.5 chosen on validation|ci:"
         in content["protocol"]
@@ -212,9 +190,9 @@ def test_command_with_a_query_bank(folder: Path) -> None:
     bank = read_embeddings(folder / "train.npz")
     found = corrected(bank, bank, weight)
     expected = rank_matches(found.images, found.captions, found.caption_image)
-    assert RankFile.read(folder / "ranks.npz").ranks.t2i.tolist() == expected.t2i.tolist()
+    assert RankFile.read(folder / "embeddings-ranks.npz").ranks.t2i.tolist() == expected.t2i.tolist()
     with pytest.raises(UserError, match="give --query-bank and --bank-weight"):
-        score(query_bank=folder / "train.npz")
+        run(folder, query_bank=folder / "train.npz")
 
 
 def test_a_split_of_thousands_is_also_scored_in_folds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from PIL import Image
 from transformers import BertConfig, BertModel, CLIPModel, CLIPProcessor
 
 from tests.checkpoints import Experiment, make_dataset
+from tests.data_sets import write_texts
 from tests.encoders.two_towers import ROOM, bert_tokenizer, clip, save
 from vitcapr.errors import UserError
-from vitcapr.formats.captions import Candidate, write_captions
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.scores import read_metrics
 from vitcapr.metrics.similarity import clip_scores, sentence_similarity
@@ -47,15 +47,8 @@ def experiment(tmp_path: Path) -> Experiment:
 
 @pytest.fixture
 def captions(experiment: Experiment) -> Path:
-    path = experiment.root / "captions.json"
     images = read_manifest(experiment.manifest).images["image_id"]
-    chosen = []
-    for image, text in zip(images, CAPTIONS, strict=True):
-        words = tuple(text.split())
-        none = (0.0,) * (len(words) + 1)
-        chosen.append((image, [Candidate(caption=text, tokens=words, token_log_probs=none, log_prob=0.0, score=0.0)]))
-    write_captions(path, chosen)
-    return path
+    return write_texts(experiment.root / "captions.json", dict(zip(images, CAPTIONS, strict=True)))
 
 
 def scored(experiment: Experiment, captions: Path, text: Path, **settings: Any) -> dict[str, Any]:

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from tests.commands.stores import write_store
+from tests.data_sets import write_data_set
 from vitcapr.commands import align as command
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.figures.learning_curve import alignment_curve
 from vitcapr.stages.align import align
@@ -28,16 +28,9 @@ WANTED = {"image": "vit", "text": "bert", "families": ["linear", "cca"], "sizes"
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Images and captions of a data set, two captions an image, and their sealed stores."""
     root = tmp_path_factory.mktemp("data_set")
-    images = pd.DataFrame(
-        {"image_id": NAMES, "path": [f"{n}.png" for n in NAMES], "split": SPLITS, "width": 4, "height": 4,
-         "sha256": "0" * 64}
-    )  # fmt: skip
-    owner = np.repeat(NAMES, 2)
     names = [f"{name}#{number}" for name in NAMES for number in range(2)]
-    captions = pd.DataFrame(
-        {"caption_id": names, "image_id": owner, "language": "en", "text": "a word", "split": np.repeat(SPLITS, 2)}
-    )
-    write_manifest(root / "data", dataset="toy", image_root=root, images=images, captions=captions, rejected=[])
+    captions = [(name, "en", "a word") for name in NAMES for _ in range(2)]
+    write_data_set(root / "data", dict(zip(NAMES, SPLITS, strict=True)), captions)
     draw = np.random.default_rng(0)
     cls = draw.normal(size=(100, 6))
     texts = np.repeat(cls, 2, axis=0) @ draw.normal(size=(6, 8)) + 0.3 * draw.normal(size=(200, 8))

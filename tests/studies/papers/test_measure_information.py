@@ -1,11 +1,10 @@
 """The command that measures features before and after training."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import read_metrics
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.measure_information import measure_information
@@ -14,17 +13,8 @@ from vitcapr.stages.measure_information import measure_information
 def data_of(folder, count):
     """A test split of ``count`` images with two captions each, and embeddings of it before and after training."""
     names = [f"i{number:02d}" for number in range(count)]
-    images = pd.DataFrame({"image_id": names, "path": names, "split": "test", "width": 4, "height": 4})
-    rows = [(f"{name}#{number}", name, "en", "a dog", "test") for name in names for number in range(2)]
-    captions = pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "split"])
-    manifest = write_manifest(
-        folder,
-        dataset="toys",
-        image_root=folder,
-        images=images.assign(sha256="0" * 64),
-        captions=captions,
-        rejected=[],
-    )
+    captions = [(name, "en", "a dog") for name in names for _ in range(2)]
+    manifest = write_data_set(folder, dict.fromkeys(names, "test"), captions)
     draw, owner = np.random.default_rng(0), np.repeat(np.arange(count, dtype=np.int32), 2)
     pictures, noise = (draw.normal(size=(number, 8)).astype(np.float32) for number in (count, 2 * count))
     for name, texts in (("before", noise), ("after", pictures[owner] + 0.1 * noise)):
