@@ -19,6 +19,14 @@ from vitcapr.stages.decode import DecodeSettings
     [
         ({"sed": 1}, "unknown configuration key 'sed' (x.yaml); did you mean 'seed'?"),
         (
+            {"metrics": {"metrics": ["cider"]}},
+            "unknown configuration key 'metrics.metrics' (x.yaml); did you mean 'metrics.caption'?",
+        ),
+        (
+            {"figures": {"attended": 1}},
+            "unknown configuration key 'figures.attended' (x.yaml); did you mean 'figures.attention_images'?",
+        ),
+        (
             {"captioners": {"big": {"backbone": "vit", "droput": 0.1}}},
             "unknown configuration key 'captioners.big.droput' (x.yaml); did you mean 'captioners.big.dropout'?",
         ),

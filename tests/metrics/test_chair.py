@@ -130,14 +130,14 @@ def test_the_stage_reads_the_files_of_the_configuration(folder: Path) -> None:
         "categories": [{"id": 1, "name": "dog"}],
     }
     (folder / "instances.json").write_text(json.dumps(instances))
-    metrics = {"metrics": ["chair"], "instances": [str(folder / "instances.json")], "bootstrap_samples": 10}
+    metrics = {"caption": ["chair"], "instances": [str(folder / "instances.json")], "bootstrap_samples": 10}
     found = run_score(folder, json.dumps({"metrics": metrics}))
     # "a dog runs" and its references name a dog; "cats and a dog" names a cat, which is there, and a dog, which is not.
     assert found["chair_i"]["value"] == pytest.approx(1 / 3)
     assert found["chair_s"]["value"] == pytest.approx(1 / 2)
 
 
-@pytest.mark.parametrize("metrics", [{"metrics": ["chair"]}, {"instances": ["instances_val2014.json"]}])
+@pytest.mark.parametrize("metrics", [{"caption": ["chair"]}, {"instances": ["instances_val2014.json"]}])
 def test_the_metric_and_its_files_go_together(metrics: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=r"metrics\.instances: name COCO's instances_\*\.json for the metric chair"):
         parse(ExperimentConfig, {"metrics": metrics}, where="x.yaml")

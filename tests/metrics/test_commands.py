@@ -18,7 +18,7 @@ from vitcapr.stages.score import score
 from vitcapr.stages.score_grounding import score_grounding
 from vitcapr.stages.summary import summary
 
-SETTINGS = json.dumps({"metrics": {"metrics": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
+SETTINGS = json.dumps({"metrics": {"caption": ["bleu", "rouge_l", "cider", "diversity"], "bootstrap_samples": 50}})
 TEXTS = {
     "train.png": ["A dog runs.", "a cat sits"],
     "one.png": ["A dog!", "the dog (a brown one)"],

@@ -26,9 +26,9 @@ def test_every_score_of_a_metric_has_a_label(name: str) -> None:
 
 def test_the_configuration_knows_every_metric_and_no_other() -> None:
     for name in caption_metrics():
-        assert parse_settings(ScoreSettings, f'{{"metrics": {{"metrics": ["{name}"]}}}}').metrics.metrics == [name]
+        assert parse_settings(ScoreSettings, f'{{"metrics": {{"caption": ["{name}"]}}}}').metrics.caption == [name]
     with pytest.raises(UserError, match=r"unknown caption metric 'blue'; known: bleu, chair, cider, .*spice"):
-        parse_settings(ScoreSettings, '{"metrics": {"metrics": ["blue"]}}')
+        parse_settings(ScoreSettings, '{"metrics": {"caption": ["blue"]}}')
 
 
 def test_the_help_of_evaluate_names_every_metric() -> None:

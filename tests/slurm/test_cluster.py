@@ -50,8 +50,8 @@ retrievers:
 rerankings:
   reranked: {decoding: beam, retriever: paper, weighing: {grid_steps: 2}}
   oracle: {decoding: beam, by: oracle}
-metrics: {metrics: [cider], bootstrap_samples: 20}
-figures: {formats: [png], examples: 2, attended: 1, failures: 1}
+metrics: {caption: [cider], bootstrap_samples: 20}
+figures: {formats: [png], examples: 2, attention_images: 1, failures: 1}
 run:
   captioners: [attention]
   decodings: [beam]

@@ -305,7 +305,7 @@ def test_tags_go_to_the_tokens_of_their_words() -> None:
     [
         ({"both": {"languages": ["en"]}}, "either source"),
         ({"a": TEXT, "b": TEXT}, "two text towers read the same language"),
-        ({"a": {**TEXT, "top_layers": 1}}, "all layers of a text tower from scratch are trained"),
+        ({"a": {**TEXT, "top_layers": 1}}, "top_layers needs source"),
     ],
 )
 def test_a_wrong_text_tower_is_one_line(text: dict[str, Any], said: str) -> None:

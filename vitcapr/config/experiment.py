@@ -270,7 +270,7 @@ def _of_ablations(config: ExperimentConfig, scored: Collection[str]) -> Iterator
 
 
 def _of_metrics(config: ExperimentConfig) -> Iterator[str]:
-    if ("chair" in config.metrics.metrics) != bool(config.metrics.instances):
+    if ("chair" in config.metrics.caption) != bool(config.metrics.instances):
         yield "metrics.instances: name COCO's instances_*.json for the metric chair, and only for it"
     sentences, bert = config.metrics.sentence_similarity, config.metrics.bert_score
     encoder = None if sentences is None else config.text_encoders.get(sentences.text_encoder)

@@ -21,11 +21,11 @@ class FiguresConfig(Section):
     formats: list[Literal["png", "pdf", "svg"]] = ["png", "pdf"]
     examples: int = Field(12, ge=1)
     """Images in the sheet of captioned examples."""
-    attended: int = Field(2, ge=1)
+    attention_images: int = Field(2, ge=1)
     """Images whose attention is drawn."""
-    attended_images: Distinct = []
-    """Images whose attention is drawn first, by id or file name. Random images follow up to ``attended``."""
-    attended_words: Distinct = []
+    attention_first: Distinct = []
+    """Images whose attention is drawn first, by id or file name. Random images follow up to ``attention_images``."""
+    attention_words: Distinct = []
     """Words whose attention is drawn, where a caption holds any of them; empty: every word. The random images are those
     whose captions hold the most of these words."""
     failures: int = Field(6, ge=1)

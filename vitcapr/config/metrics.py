@@ -49,7 +49,7 @@ class BertScoreConfig(Section):
 
 
 class MetricsConfig(Section):
-    metrics: list[Annotated[str, AfterValidator(_known)]] = [
+    caption: list[Annotated[str, AfterValidator(_known)]] = [
         "bleu",
         "meteor",
         "rouge_l",
@@ -87,7 +87,7 @@ class MetricsConfig(Section):
 ENCODERS = frozenset({"metrics.clip_score", "metrics.sentence_similarity", "metrics.bert_score"})
 """Settings that only score_similarity needs."""
 SCORERS = ENCODERS | {
-    *("metrics.scorer_timeout", "metrics.metrics", "metrics.instances", "metrics.sampled_images"),
+    *("metrics.scorer_timeout", "metrics.caption", "metrics.instances", "metrics.sampled_images"),
     "metrics.sampling_seed",
 }
 """Settings that only caption scores need. They are execution only for stages that use only the intervals."""

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -10,8 +10,15 @@ from pydantic import BaseModel, ValidationError
 Location = tuple[int | str, ...]
 _OF_A_KEY = "[key]"
 """The marker that pydantic appends to a location when the key itself is invalid."""
-_OTHER_WORDS = {"lr": "learning_rate", "batch_size": "batch_images"}
-"""Usual names of keys that are called differently here."""
+_OTHER_WORDS = {
+    "lr": "learning_rate",
+    "batch_size": "batch_images",
+    "attended": "attention_images",
+    "attended_images": "attention_first",
+    "attended_words": "attention_words",
+    "metrics": "caption",
+}
+"""Usual and former names of keys that are called differently here."""
 _PLAIN = {
     "missing": "it must be given",
     "model_type": "it must be a section, with keys of its own",
@@ -138,23 +145,22 @@ def meant_key(model: type[BaseModel], values: Any, location: Location) -> Locati
     *above, unknown = location
     unknown = _OTHER_WORDS.get(str(unknown), unknown)
     here = tuple(above)
-    siblings = [path for path in _keys(model, values) if path[:-1] == here]
-    found = next((path for path in siblings if path[-1] == f"{unknown}s"), None)
-    if found is None:
-        found = _of_name(model, values, here, lambda name: name == unknown)
-    if found is None:
-        close = difflib.get_close_matches(str(unknown), [str(path[-1]) for path in siblings], n=1)
-        found = (*here, close[0]) if close else None
-    while found is None and above:
-        above.pop()
-        found = _of_name(model, values, tuple(above), lambda name: name == unknown)
-    return found
-
-
-def _of_name(model: type[BaseModel], values: Any, below: Location, fits: Callable[[object], bool]) -> Location | None:
-    """The key below a section whose name fits: one in a section that the user mentions, then the least deep one."""
-    paths = [path for path in _keys(model, values) if path[: len(below)] == below and fits(path[-1])]
-    return min(paths, key=lambda path: (not _is_mentioned(values, path[:-1]), len(path)), default=None)
+    keys = list(_keys(model, values))
+    close = difflib.get_close_matches(str(unknown), [str(path[-1]) for path in keys if path[:-1] == here], n=1)
+    ranked = []
+    for path in keys:
+        same = [one == other for one, other in zip(path, here, strict=False)]
+        shared = [*same, False].index(False)
+        if path == (*here, f"{unknown}s"):
+            rank = 0
+        elif path[-1] == unknown:
+            rank = 1 if shared == len(here) else 3
+        elif path[:-1] == here and path[-1] in close:
+            rank = 2
+        else:
+            continue
+        ranked.append((rank, -shared, not _is_mentioned(values, path[:-1]), len(path), path))
+    return min(ranked, key=lambda each: each[:-1], default=(None,))[-1]
 
 
 def _is_mentioned(values: Any, section: Location) -> bool:

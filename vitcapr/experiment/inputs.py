@@ -115,7 +115,7 @@ class Inputs(Selection):
     def paraphrases(self, wildcards: Wildcards) -> list[str]:
         """METEOR's paraphrases of the split."""
         folder = f"{self.root}/text/paraphrases/{wildcards.split}"
-        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in self.config.metrics.metrics else []
+        return [f"{folder}/card.json", f"{folder}/table.gz"] if "meteor" in self.config.metrics.caption else []
 
     def clip_features(self, _: Wildcards) -> list[str]:
         """The image features of CLIPScore."""

@@ -1,6 +1,6 @@
 """The interface of a caption metric: a module of ``vitcapr.metrics.captions`` that defines ``METRIC``.
 
-The module's name is the metric's name in the configuration (``metrics.metrics``). Nothing else lists it: the
+The module's name is the metric's name in the configuration (``metrics.caption``). Nothing else lists it: the
 configuration, the stage ``score`` and the tables find it by its module.
 """
 

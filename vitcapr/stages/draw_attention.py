@@ -9,7 +9,7 @@ from vitcapr.progress import Reporter
 
 def _numbered(experiment: Experiment) -> list[str]:
     figures = experiment.config.figures
-    numbers = range(1, max(figures.attended, len(figures.attended_images)) + 1)
+    numbers = range(1, max(figures.attention_images, len(figures.attention_first)) + 1)
     return [f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}" for number in numbers]
 
 
@@ -52,9 +52,9 @@ def draw_attention(
     from vitcapr.report.figures.style import save_pictures
 
     data, table, figures, wanted = read_manifest(manifest), read_attention(attention), {}, settings.figures
-    words, count = wanted.attended_words, wanted.attended
+    words, count = wanted.attention_words, wanted.attention_images
     check_words(words, Vocabulary.read(vocabulary).words)
-    chosen = choose_attended(data, split, captions, table, count, wanted.seed, wanted.attended_images, words)
+    chosen = choose_attended(data, split, captions, table, count, wanted.seed, wanted.attention_first, words)
     with open_images(data) as read:
         for number, (row, caption, weights) in enumerate(chosen, start=1):
             report.line(f"attention-{number}: image {caption.image_id}, {caption.caption}")

@@ -85,7 +85,7 @@ def draw_rollout(
     check_grid(model.grid, table, attention)
     shown, cases = settings.figures, []
     chosen = choose_attended(
-        data, split, captions, table, shown.attended, shown.seed, shown.attended_images, shown.attended_words
+        data, split, captions, table, shown.attention_images, shown.seed, shown.attention_first, shown.attention_words
     )
     with open_images(data) as read:
         for row, caption, weights in chosen:

@@ -41,7 +41,7 @@ def score(
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
-    chosen = wanted_metrics(options.metrics)
+    chosen = wanted_metrics(options.caption)
     data, results = read_manifest(manifest), read_results(captions)
     written, references, sample = captions_to_score(
         results, data, split, settings.language, options.sample_of(split), options.sampling_seed

@@ -37,7 +37,7 @@ class SimilaritySettings(StageSettings):
         )
 
 
-@stage(device="device", execution_only={"metrics.scorer_timeout", "metrics.metrics", "metrics.instances"})
+@stage(device="device", execution_only={"metrics.scorer_timeout", "metrics.caption", "metrics.instances"})
 def score_similarity(
     captions: In[CaptionsFile],
     manifest: In[ManifestFile],

@@ -14,7 +14,7 @@ from vitcapr.stages.draw_curves import draw_curves
 from vitcapr.stages.draw_loss_curves import draw_loss_curves
 from vitcapr.stages.draw_word_frequencies import draw_word_frequencies
 
-SETTINGS = json.dumps({"figures": {"examples": 3, "attended": 2}})
+SETTINGS = json.dumps({"figures": {"examples": 3, "attention_images": 2}})
 HISTORY = """epoch,phase,train_loss,validation_loss,validation_cider,learning_rate,seconds
 1,1,4,3,,0.001,9
 2,1,3,2,,0.001,9
@@ -75,7 +75,7 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 
     monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
     # i6 is an image of training. Only the caption of i5 holds both words, so it is drawn in the place of i6.
-    chosen = figures(attended=1, attended_images=["i3.png", "i0", "i6"], attended_words=["word6", "word1"])
+    chosen = figures(attention_images=1, attention_first=["i3.png", "i0", "i6"], attention_words=["word6", "word1"])
     log = draw(draw_attention, "attention-1", "attention-2", "attention-3", settings=chosen, **attended)
     assert [line.split(",")[0].split(": ")[1] for line in log.splitlines() if "image i" in line][:3] == [
         "image i3",
@@ -91,7 +91,7 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
 
 def test_a_caption_without_the_chosen_word_is_drawn_whole(draw, attended):
     log = draw(
-        draw_attention, "attention-1", settings=figures(attended_images=["i0"], attended_words=["word9"]), **attended
+        draw_attention, "attention-1", settings=figures(attention_first=["i0"], attention_words=["word9"]), **attended
     )
     assert "attention-1: the caption has none of word9; all its words are drawn" in log
 
@@ -99,9 +99,9 @@ def test_a_caption_without_the_chosen_word_is_drawn_whole(draw, attended):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"attended_images": ["i33.png"]}, "data set toy has no image 'i33.png'.* did you mean 'i3.png'?"),
-        ({"attended_words": ["Word1"]}, "the vocabulary has no word 'Word1'.* did you mean 'word1'?"),
-        ({"attended_words": ["a", "a"]}, "figures.attended_words.*'a' is listed twice"),
+        ({"attention_first": ["i33.png"]}, "data set toy has no image 'i33.png'.* did you mean 'i3.png'?"),
+        ({"attention_words": ["Word1"]}, "the vocabulary has no word 'Word1'.* did you mean 'word1'?"),
+        ({"attention_words": ["a", "a"]}, "figures.attention_words.*'a' is listed twice"),
     ],
 )
 def test_an_unknown_image_or_word_is_one_line(draw, attended, chosen, message):

@@ -20,7 +20,7 @@ def check_installed() -> None:
         raise UserError(
             f"SPICE needs {' and '.join(missing)}, a download of 384 MB",
             where=library,
-            remedy="leave spice out of metrics.metrics, or run: python -c 'from pycocoevalcap.spice.get_stanford_models"
+            remedy="leave spice out of metrics.caption, or run: python -c 'from pycocoevalcap.spice.get_stanford_models"
             " import get_stanford_models as get; get()'",
         )
 

@@ -149,7 +149,7 @@ def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
     rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
     for image in images:
         if image not in rows:
-            what = f"figures.attended_images: the data set {manifest.dataset} has no image '{image}'"
+            what = f"figures.attention_first: the data set {manifest.dataset} has no image '{image}'"
             raise UserError(what, remedy=_suggestion(image, rows) or "name an image by its id or by its file name")
     return [rows[image] for image in images]
 
@@ -160,7 +160,7 @@ def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
     """
     for word in words:
         if word not in vocabulary:
-            what = f"figures.attended_words: the vocabulary has no word '{word}'"
+            what = f"figures.attention_words: the vocabulary has no word '{word}'"
             raise UserError(what, remedy=_suggestion(word, vocabulary) or "name a word of text/vocabulary.json")
 
 
