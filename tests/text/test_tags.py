@@ -8,8 +8,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.tokens import TAGS, TagTable
 from vitcapr.text import tags
-from vitcapr.text.english_tags import tag_english
-from vitcapr.text.tags import HanlpTagger, JiebaTagger, taggers
+from vitcapr.text.tags import HanlpTagger, JiebaTagger, tag_english, taggers
 
 
 @pytest.mark.parametrize(

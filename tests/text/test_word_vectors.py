@@ -3,7 +3,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.vocabulary import Vocabulary
-from vitcapr.text.word_vectors import VectorFile, initial_embedding
+from vitcapr.text.word_vectors import initial_embedding, read_vectors
 
 
 @pytest.fixture
@@ -12,14 +12,19 @@ def vocabulary():
     return Vocabulary.build([["a", "dog"], ["a", "dog"], ["a", "emu"]], min_count=1, unknown=False)
 
 
-def vectors(tmp_path, text, dimension=2):
+def vectors(tmp_path, text):
     path = tmp_path / "vectors.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return VectorFile(path, dimension)
+    return path
+
+
+def read(tmp_path, text):
+    bad_lines = []
+    return dict(read_vectors(vectors(tmp_path, text), 2, bad_lines)), bad_lines
 
 
 def test_words_of_the_file_get_their_vectors_and_padding_is_zero(tmp_path, vocabulary):
-    matrix, coverage = initial_embedding(vocabulary, vectors(tmp_path, "the 9 9\na 1 2\ndog -3 4.5\n"), seed=0)
+    matrix, coverage = initial_embedding(vocabulary, vectors(tmp_path, "the 9 9\na 1 2\ndog -3 4.5\n"), 2, seed=0)
     assert matrix.shape == (6, 2)
     assert matrix.dtype == np.float32
     assert matrix[vocabulary.index["a"]].tolist() == [1, 2]
@@ -38,14 +43,14 @@ def test_other_words_are_drawn_with_the_mean_and_spread_of_the_file(tmp_path):
     rows = rng.normal([100.0, -2.0], [0.5, 3.0], size=(500, 2))
     text = "".join(f"w{i} {x:.6f} {y:.6f}\n" for i, (x, y) in enumerate(rows))
     many = Vocabulary.build([[f"m{i}" for i in range(4000)], ["w0"]], min_count=1)
-    matrix, _ = initial_embedding(many, vectors(tmp_path, text), seed=3)
+    matrix, _ = initial_embedding(many, vectors(tmp_path, text), 2, seed=3)
     drawn = matrix[[many.index[f"m{i}"] for i in range(4000)]]
     assert drawn.mean(axis=0) == pytest.approx(rows.mean(axis=0), abs=0.2)
     assert drawn.std(axis=0) == pytest.approx(rows.std(axis=0), rel=0.05)
 
 
 def test_the_draw_is_the_seeded_normal_scaled_and_shifted(tmp_path, vocabulary):
-    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\ndog 3 8\n"), seed=7)
+    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\ndog 3 8\n"), 2, seed=7)
     plain = np.random.default_rng(7).standard_normal((6, 2))
     for word in ("emu", "<start>", "<end>"):
         number = vocabulary.index[word]
@@ -54,56 +59,44 @@ def test_the_draw_is_the_seeded_normal_scaled_and_shifted(tmp_path, vocabulary):
 
 def test_another_seed_is_another_draw_and_the_same_seed_the_same(tmp_path, vocabulary):
     file = vectors(tmp_path, "a 1 2\ndog 3 8\n")
-    one, again, other = (initial_embedding(vocabulary, file, seed=seed)[0] for seed in (1, 1, 2))
+    one, again, other = (initial_embedding(vocabulary, file, 2, seed=seed)[0] for seed in (1, 1, 2))
     assert one.tobytes() == again.tobytes()
     assert one.tobytes() != other.tobytes()
 
 
-def test_a_word2vec_header_is_passed_over(tmp_path):
-    file = vectors(tmp_path, "2 2\na 1 2\ndog 3 4\n")
-    assert dict(file) == {"a": [1, 2], "dog": [3, 4]}
-    assert file.bad_lines == []
-
-
-def test_a_word_that_is_a_number_is_no_header(tmp_path):
-    assert dict(vectors(tmp_path, "7 1 2\n8 3 4\n")) == {"7": [1, 2], "8": [3, 4]}
-
-
-def test_words_may_contain_spaces_and_lines_windows_ends(tmp_path):
-    assert dict(vectors(tmp_path, "dog 1 2\r\n. . . 3 4\r\nat name@x.org 5 6")) == {
-        "dog": [1, 2],
-        ". . .": [3, 4],
-        "at name@x.org": [5, 6],
-    }
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 2\na 1 2\ndog 3 4\n", {"a": [1, 2], "dog": [3, 4]}),  # the header of word2vec
+        ("7 1 2\n8 3 4\n", {"7": [1, 2], "8": [3, 4]}),
+        ("dog 1 2\r\n. . . 3 4\r\nat name@x.org 5 6", {"dog": [1, 2], ". . .": [3, 4], "at name@x.org": [5, 6]}),
+    ],
+)
+def test_lines_are_words_and_numbers(tmp_path, text, expected):
+    assert read(tmp_path, text) == (expected, [])
 
 
 def test_damaged_lines_are_passed_over_and_named(tmp_path, vocabulary):
     text = b"a 1 2\ndog 3\nemu 1 x\n\nemu nan 2\n\xff\xfe 1 2\ndog 3 4\nemu 1 inf\n"
-    file = vectors(tmp_path, text)
-    assert dict(file) == {"a": [1, 2], "dog": [3, 4]}
-    assert file.bad_lines == [2, 3, 4, 5, 6, 8]
-    _, coverage = initial_embedding(vocabulary, file, seed=0)
+    assert read(tmp_path, text) == ({"a": [1, 2], "dog": [3, 4]}, [2, 3, 4, 5, 6, 8])
+    _, coverage = initial_embedding(vocabulary, vectors(tmp_path, text), 2, seed=0)
     assert coverage.bad_lines == (2, 3, 4, 5, 6, 8)
     assert any("2, 3, 4, 5, 6, 8" in line for line in coverage.lines())
 
 
 def test_the_first_of_two_vectors_of_a_word_counts(tmp_path, vocabulary):
-    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\na 3 4\n"), seed=0)
+    matrix, _ = initial_embedding(vocabulary, vectors(tmp_path, "a 1 2\na 3 4\n"), 2, seed=0)
     assert matrix[vocabulary.index["a"]].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("text", ["a 1 2 3\ndog 1 2 3\n", "100 3\na 1 2 3\n"])
 def test_another_dimension_is_named(tmp_path, vocabulary, text):
     with pytest.raises(UserError, match=r"dimension 3, not 2 .*correct word_vectors.dimension"):
-        initial_embedding(vocabulary, vectors(tmp_path, text), seed=0)
+        initial_embedding(vocabulary, vectors(tmp_path, text), 2, seed=0)
 
 
-@pytest.mark.parametrize("text", ["the 1 2\n", ""])
-def test_a_file_without_any_word_of_the_vocabulary_is_a_mistake(tmp_path, vocabulary, text):
+def test_a_file_without_any_word_of_the_vocabulary_is_a_mistake(tmp_path, vocabulary):
     with pytest.raises(UserError, match="no word of the vocabulary"):
-        initial_embedding(vocabulary, vectors(tmp_path, text), seed=0)
-
-
-def test_a_missing_file_is_a_mistake(tmp_path, vocabulary):
+        initial_embedding(vocabulary, vectors(tmp_path, "the 1 2\n"), 2, seed=0)
     with pytest.raises(UserError, match="cannot read the word vectors"):
-        initial_embedding(vocabulary, VectorFile(tmp_path / "none.txt", 2), seed=0)
+        initial_embedding(vocabulary, tmp_path / "none.txt", 2, seed=0)

@@ -10,7 +10,7 @@ import torch
 from tokenizers import Tokenizer
 
 from vitcapr.errors import UserError
-from vitcapr.text.marks import second_clause, title_spans
+from vitcapr.text.cleaning import second_clause, title_spans
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,6 @@ class Archive:
 
     Args:
         root: a folder or a zip file.
-
-    Raises:
-        UserError: there is nothing at ``root``, it may not be read, or it is a file but no zip.
     """
 
     def __init__(self, root: Path) -> None:
@@ -135,11 +132,7 @@ def split_tar_path(path: str) -> tuple[str, str] | None:
 
 
 def tar_members(file: Path) -> Iterator[tarfile.TarInfo]:
-    """The regular files of a tar, in its order; hidden files are left out.
-
-    Raises:
-        UserError: not a whole uncompressed tar.
-    """
+    """The regular files of a tar, in its order; hidden files are left out."""
     try:
         with tarfile.open(file, "r:") as tar:
             for member in tar:

@@ -36,9 +36,6 @@ def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listin
     Args:
         image_files: the paths that exist below the image root; ``val2017/x.jpg`` is preferred to ``x.jpg``.
         annotations: files whose names tell split and year, as ``captions_val2017.json`` does.
-
-    Raises:
-        UserError: not such a file, or two files share an image: they are of different years, and would leak.
     """
     existing = set(image_files)
     images: dict[int, ListedImage] = {}
@@ -82,9 +79,6 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
         image_files: the paths that exist below the image root; ``val2014/x.jpg`` is preferred to ``x.jpg``.
         restval: count the validation images outside Karpathy's validation and test sets as training images;
             otherwise they are in the split ``none``.
-
-    Raises:
-        UserError: not such a file.
     """
     existing = set(image_files)
     splits = {**KARPATHY_SPLITS, "restval": "train" if restval else "none"}

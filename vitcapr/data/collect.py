@@ -83,9 +83,6 @@ def listed_photographs(
         images: a folder or a zip, or one tar or Parquet file, which is read as a folder that holds nothing else.
         expected: the remedy of the errors.
         list_images: from the source and its files to the listing.
-
-    Raises:
-        UserError: nothing is at ``images``, or none of the listed photographs.
     """
     path = Path(images)
     if not images:
@@ -113,11 +110,7 @@ def parse_text(value: Any) -> str:
 
 
 def parse_split(name: str, where: object) -> str:
-    """The split of a spelling.
-
-    Raises:
-        UserError: an unknown spelling.
-    """
+    """The split of a spelling."""
     spelling = name.strip().lower()
     if spelling not in SPLIT_NAMES:
         close = difflib.get_close_matches(spelling, SPLIT_NAMES, n=1)
@@ -127,11 +120,7 @@ def parse_split(name: str, where: object) -> str:
 
 
 def put_in_split(split_of: dict[str, str], image: str, split: str, where: object) -> None:
-    """Note the split of an image.
-
-    Raises:
-        UserError: the image is in another split: test images would leak into training.
-    """
+    """Note the split of an image; an image in two splits would leak into training."""
     if split_of.setdefault(image, split) != split:
         raise UserError(
             f"image '{image}' is in the {split_of[image]} split and in the {split} split",
@@ -170,9 +159,6 @@ def collect(
 
     Returns:
         The path of ``manifest.json``.
-
-    Raises:
-        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
     """
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)

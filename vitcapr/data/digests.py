@@ -43,9 +43,6 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
         cache: a file that remembers the hash of each file; made if absent, replaced if unreadable, and shared by
             any number of calls. Deleting it costs time only.
         key: the configuration key that names the sources, for the error message.
-
-    Raises:
-        UserError: a source does not exist or may not be read.
     """
     remembered = _load(cache)
     digest = hashlib.sha256()

@@ -51,9 +51,6 @@ def list_images(
             captions, and the pictures stay in them.
         lists: ``dataset_flickr30k.json``, where the splits are to come from it.
         splits, seed: see :func:`with_splits`.
-
-    Raises:
-        UserError: a file is none of these, or nothing says what the splits are.
     """
     where = Path(text) if text else source.root
     if text:
@@ -81,9 +78,6 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
         given: image id -> split, as far as a file says so.
         splits: ``karpathy``: as given. ``paper``: as given, the first caption of each image alone. ``random``: the same
             sizes, drawn from the images that have captions.
-
-    Raises:
-        UserError: splits should be given and are not.
     """
     captions = listing.captions
     if splits == "paper":
@@ -162,9 +156,6 @@ def read_release(
 
     An image's id is its file name; a caption's is that name, ``#`` and its number. Where a row holds one caption
     only, rows of the same image are put together.
-
-    Raises:
-        UserError: a file is not Parquet, or has not the columns of such a release, or names a split unknown here.
     """
     images: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []

@@ -45,9 +45,6 @@ def list_flickr8k(image_files: Iterable[str], text: Path, *, splits: str, seed: 
             the split lists beside it.
         splits: ``official``, or ``random`` for :func:`random_splits` of the images that have captions.
         seed: of the random split.
-
-    Raises:
-        UserError: no captions or no lists there, or a list repeats an image of another.
     """
     paths = pictures_by_name(image_files)
     with _Texts(text) as files:

@@ -72,9 +72,6 @@ class ImageSource:
 
     Args:
         root: a folder, perhaps of tars or Parquet files, or a zip file.
-
-    Raises:
-        UserError: there is nothing at ``root``, or it is a file but no zip.
     """
 
     def __init__(self, root: Path) -> None:

@@ -72,11 +72,7 @@ def as_list(images: ImageLike | Sequence[ImageLike]) -> list[ImageLike]:
 
 
 def open_image(image: ImageLike) -> "Image.Image":
-    """The image upright and in RGB.
-
-    Raises:
-        UserError: the file is no usable image.
-    """
+    """The image upright and in RGB."""
     from vitcapr.data.images import BadImage, as_rgb
 
     try:

@@ -39,11 +39,7 @@ class Columns:
     split: str | None = None
 
     def resolve(self, names: Sequence[str], where: Path) -> dict[str, str]:
-        """The name of each column in a table with the columns ``names``; empty for one that it does not have.
-
-        Raises:
-            UserError: a named column, or the column of images or captions, is missing.
-        """
+        """The name of each column in a table with the columns ``names``; empty for one that it does not have."""
         return {field.name: _resolve(field.name, getattr(self, field.name), names, where) for field in fields(self)}
 
 
@@ -82,9 +78,6 @@ def list_images(
         files: the paths that exist below the image root. An image that no row names is listed without a caption.
         captions: the file of the captions; None: they are beside the images.
         columns: the fields of :class:`Columns`.
-
-    Raises:
-        UserError: a column is missing, a split is unknown, an image is in two splits, or a split is empty.
     """
     rejected: Rejected = []
     root, where = source.root, Path(captions) if captions else source.root
@@ -185,9 +178,6 @@ def make_splits(
         images: the ids of the images that can be used.
         given: the split of each image in the table.
         validation, test: shares of the images.
-
-    Raises:
-        UserError: the table has no splits, or training or validation would have no image.
     """
     if how == "given" and not given:
         remedy = "name data.table.columns.split, or use hash"

@@ -53,9 +53,6 @@ def read_rows(file: Path, key: str) -> Iterator[Row]:
 
     Args:
         key: the configuration key that names the file, for the error message.
-
-    Raises:
-        UserError: no such file, of no known kind, or not of the kind that its name says.
     """
     reader = _READERS.get(file.suffix.lower())
     if reader is None:
@@ -113,9 +110,6 @@ def read_captions(file: Path, rejected: Rejected) -> list[Record]:
 
     Args:
         rejected: receives (item, reason) of the rows that cannot be read.
-
-    Raises:
-        UserError: there is no such file, or it is of another form.
     """
     if not file.is_file():
         kinds = ", ".join((*_READERS, ".json"))
@@ -132,9 +126,6 @@ def read_beside(root: Path, files: Sequence[str], rejected: Rejected) -> list[Re
     Args:
         root: the folder.
         files: the paths that exist below it.
-
-    Raises:
-        UserError: there are no captions, or a file is damaged.
     """
     if metadata := [path for path in files if PurePosixPath(path).name in METADATA and path.count("/") <= 1]:
         return [record for path in metadata for record in _metadata(root, path, rejected)]

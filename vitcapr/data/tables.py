@@ -33,9 +33,6 @@ def in_table(path: str) -> bool:
 
 
 def open_table(path: Path) -> "pq.ParquetFile":
-    """Raises:
-    UserError: not a whole Parquet file, or without a column of pictures.
-    """
     try:
         check_is_file(path)
         table = pq.ParquetFile(path)

@@ -18,7 +18,7 @@ from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file
 from vitcapr.text.normalise import words_of
-from vitcapr.text.word_vectors import VectorFile, dimension_of
+from vitcapr.text.word_vectors import read_dimension, read_vectors
 
 Pool = Literal["mean", "cls", "last"]
 
@@ -138,10 +138,10 @@ class WordVectorEncoder:
         """Raises:
         UserError: the file holds no vectors.
         """
-        self.dim = dimension_of(path)
+        self.dim = read_dimension(path)
         self._rows: dict[str, int] = {}
         vectors: list[np.ndarray] = []
-        for word, vector in VectorFile(path, self.dim):
+        for word, vector in read_vectors(path, self.dim, []):
             if word not in self._rows:
                 self._rows[word] = len(vectors)
                 vectors.append(np.asarray(vector, np.float32))

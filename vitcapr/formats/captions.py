@@ -124,21 +124,13 @@ def _describe(candidate: Candidate) -> dict[str, Any]:
 
 
 def read_results(path: Path) -> dict[str, CocoCaption]:
-    """The captions of any file in COCO's result format, ``[{"image_id": 139, "caption": "..."}, ...]``, by image id.
-
-    Raises:
-        UserError: the file is missing or holds something else, or an image is in it twice.
-    """
+    """The captions of any file in COCO's result format, ``[{"image_id": 139, "caption": "..."}, ...]``, by image id."""
     what = 'a results file of COCO, [{"image_id": 139, "caption": "a cat"}]'
     return _by_image(read_record(path, _RESULTS, what, "write the captions"), path)
 
 
 def read_captions(path: Path) -> dict[str, DecodedCaption]:
-    """The captions that :func:`write_captions` wrote, by image id.
-
-    Raises:
-        UserError: the file is missing or holds something else, or an image is in it twice.
-    """
+    """The captions that :func:`write_captions` wrote, by image id."""
     return _by_image(read_record(path, _CAPTIONS, "a file of captions with candidates", _REMEDY), path)
 
 
@@ -152,11 +144,7 @@ def _by_image(entries: list[Entry], path: Path) -> dict[str, Entry]:
 
 
 def read_coco_references(path: Path) -> dict[str, list[str]]:
-    """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``.
-
-    Raises:
-        UserError: the file is missing or holds something else.
-    """
+    """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``."""
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
     for entry in read_record(path, _ANNOTATIONS, what, "fetch the annotations").annotations:
@@ -168,9 +156,6 @@ def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:
     """The names of the categories of the objects in every image of ``instances_*.json`` files, by image id.
 
     An image may be in several files.
-
-    Raises:
-        UserError: the file is missing or holds something else.
     """
     what = 'instance annotations of COCO, {"images", "annotations": [{"image_id", "category_id"}], "categories"}'
     objects: dict[str, frozenset[str]] = {}
@@ -230,9 +215,6 @@ def write_attention(path: Path, table: AttentionTable) -> None:
 
 
 def read_attention(path: Path) -> AttentionTable:
-    """Raises:
-    UserError: the file is missing or is not a table of attention.
-    """
     kinds = {"weights": np.floating, "offsets": np.integer, "image_row": np.integer, "grid": np.integer}
     what, remedy = "a table of attention", "run the decode stage with decoding.attention"
     arrays = read_arrays(path, kinds, what, remedy)

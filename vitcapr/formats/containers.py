@@ -27,9 +27,6 @@ def read_arrays(path: Path, kinds: Mapping[str, type], what: str, remedy: str) -
 
     Args:
         kinds: the NumPy type of each array by its name; an abstract one, such as ``np.integer``, admits all below it.
-
-    Raises:
-        UserError: see :func:`reading`; or an array is missing or of another type.
     """
     with reading(path, what, remedy):
         check_is_file(path)
@@ -47,11 +44,7 @@ def write_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def read_array(path: Path, kind: type, what: str, remedy: str) -> NDArray[Any]:
-    """The array of a ``.npy`` file; the arguments are those of :func:`read_arrays`.
-
-    Raises:
-        UserError: see :func:`reading`; or the array is of another type.
-    """
+    """The array of a ``.npy`` file; the arguments are those of :func:`read_arrays`."""
     with reading(path, what, remedy), path.open("rb") as stream:
         array = np.lib.format.read_array(stream, allow_pickle=False)
         _check_type("the array", array, kind)
@@ -78,11 +71,7 @@ def read_parquet(path: Path) -> "pa.Table":
 
 
 def read_frame(path: Path, schema: "pa.Schema", what: str, remedy: str) -> "pd.DataFrame":
-    """The table of a Parquet file with exactly the columns of ``schema``.
-
-    Raises:
-        UserError: see :func:`reading`; or the file has other columns.
-    """
+    """The table of a Parquet file with exactly the columns of ``schema``."""
     with reading(path, what, remedy):
         table = read_parquet(path)
         if not table.schema.equals(schema):

@@ -52,12 +52,7 @@ def write_embeddings(path: Path, embeddings: Embeddings) -> None:
 
 
 def read_embeddings(path: Path, data: Manifest | None = None, split: str | None = None) -> Embeddings:
-    """The embeddings of the images and captions of ``data``, and of its split, where these are given.
-
-    Raises:
-        UserError: the file is missing, holds no embeddings, or its arrays do not fit; or the embeddings are of another
-            data set or split.
-    """
+    """The embeddings of the images and captions of ``data``, and of its split, where these are given."""
     what, remedy = "the embeddings of a split", "run the embed stage"
     embeddings = Embeddings(**read_arrays(path, _KINDS, what, remedy))
     images, captions, image_row, caption_row, caption_image = embeddings

@@ -79,11 +79,7 @@ class Manifest:
         return np.flatnonzero(self.images["split"].to_numpy() == split)
 
     def rows_of(self, image_ids: Sequence[str]) -> np.ndarray:
-        """The row of each image id: (n,) int64.
-
-        Raises:
-            UserError: an id is not in this data set.
-        """
+        """The row of each image id: (n,) int64."""
         rows = self._row_of.index.get_indexer(pd.Index(list(image_ids), dtype=self._row_of.index.dtype))
         if (rows < 0).any():
             unknown = image_ids[int(np.flatnonzero(rows < 0)[0])]
@@ -186,9 +182,6 @@ def read_manifest(path: str | Path) -> Manifest:
 
     Args:
         path: ``manifest.json``, or the folder that holds it.
-
-    Raises:
-        UserError: it is missing, not a manifest, or one of its tables is missing or was altered.
     """
     path = Path(path)
     path = path / "manifest.json" if path.is_dir() else path

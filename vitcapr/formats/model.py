@@ -38,11 +38,7 @@ def card_digest(content: dict[str, Any]) -> str:
 
 
 def read_card(path: Path) -> dict[str, Any]:
-    """The content of the ``card.json`` at ``path``.
-
-    Raises:
-        UserError: the file is missing or is not the card of a trained model.
-    """
+    """The content of the ``card.json`` at ``path``."""
     card = read_record(path, _CARD, "the card of a trained model", "train the model")
     if card.get("format") != FORMAT:
         raise UserError(f"not the card of a trained model of format {FORMAT}", where=path, remedy=_REMEDY)
@@ -67,11 +63,7 @@ def write_model(folder: Path, weights: Weights, card: dict[str, Any]) -> None:
 
 
 def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
-    """The weights, on the CPU, and the card.
-
-    Raises:
-        UserError: the folder holds no trained model, or a damaged one.
-    """
+    """The weights, on the CPU, and the card."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -89,11 +81,7 @@ def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
 
 
 def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mapping[str, Any], weights: Any) -> Model:
-    """The model that the card describes, with its weights.
-
-    Raises:
-        UserError: the card describes no model, or one of other weights.
-    """
+    """The model that the card describes, with its weights."""
     try:
         model = build(card["architecture"])
         model.load_state_dict(weights)  # type: ignore[attr-defined]
@@ -109,11 +97,7 @@ def write_tower_readers(path: Path, readers: Mapping[str, Mapping[str, Any]]) ->
 
 
 def read_tower_readers(path: Path) -> dict[str, dict[str, Any]]:
-    """The description of the reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``.
-
-    Raises:
-        UserError: the file is missing, is not such a file, or a tokenizer in it is none.
-    """
+    """The reader of each tower: ``tokenizer``, ``languages``, ``pad``, ``max_length``, ``segments``."""
     content = read_record(path, _READERS, "a file of tokenizers", "train the fine-tuned dual encoder")
     return {name: reader.model_dump() for name, reader in content.items()}
 

@@ -43,9 +43,6 @@ def read_pair_table(path: Path, caption_ids: Sequence[str]) -> pd.DataFrame:
 
     Args:
         caption_ids: those of the manifest, in its order.
-
-    Raises:
-        UserError: the file is missing, is not such a table, or belongs to another manifest.
     """
     table = read_frame(path, PAIRS, "a table of pairs", _REMEDY)
     if table["caption_id"].tolist() != list(caption_ids):
@@ -64,9 +61,6 @@ def write_pools(path: Path, pools: Pools) -> None:
 
 
 def read_pools(path: Path) -> Pools:
-    """Raises:
-    UserError: the file is missing, is not a table of pools, or holds no queries.
-    """
     pools = Pools(**read_arrays(path, dict.fromkeys(Pools._fields, np.integer), "a table of pools", _REMEDY))
     if not len(pools.image_queries):
         raise UserError("the data set has no queries set apart", where=path, remedy="set data.pairs.test_images")
@@ -79,16 +73,12 @@ def write_cleaning(path: Path, removed: Mapping[str, Mapping[str, int]], *, clea
 
 
 def read_cleaning(path: Path) -> dict[str, dict[str, int]]:
-    """The counts by language, as :class:`vitcapr.text.cleaning.Removed` names them.
-
-    Raises:
-        UserError: the file is missing or is no such record.
-    """
+    """The counts by language, as :class:`vitcapr.text.cleaning.Removed` names them."""
     with reading(path, "a record of cleaning", _REMEDY):
         languages: dict[str, dict[str, int]] = json.loads(path.read_bytes())["languages"]
         return languages
 
 
 def write_claims(path: Path, claims: Iterable[Mapping[str, Any]]) -> None:
-    """Write ``claims.json``: the fields of each :class:`vitcapr.studies.pair_claims.Claim`, for people."""
+    """Write ``claims.json``: the fields of each :class:`vitcapr.data.pairs.claims.Claim`, for people."""
     write_json(path, {"format": CLAIMS_FORMAT, "claims": list(claims)})

@@ -27,9 +27,6 @@ def reading(path: Path, what: str, remedy: str) -> Iterator[None]:
     Args:
         what: that the file should be, as in "a table of ranks".
         remedy: how to make it, as in "run the embed stage".
-
-    Raises:
-        UserError: the block raised an error.
     """
     try:
         yield
@@ -54,21 +51,13 @@ def _reason(error: Exception) -> str:
 
 
 def read_record(path: Path, kind: TypeAdapter[Content], what: str, remedy: str) -> Content:
-    """The content of a JSON file of a type.
-
-    Raises:
-        UserError: see :func:`reading`.
-    """
+    """The content of a JSON file of a type."""
     with reading(path, what, remedy):
         return kind.validate_json(read_file(path))
 
 
 def read_format(path: Path, form: str, what: str, remedy: str) -> dict[str, Any]:
-    """The content of a JSON file that a stage wrote, if its ``format`` is ``form``.
-
-    Raises:
-        UserError: see :func:`reading`.
-    """
+    """The content of a JSON file that a stage wrote, if its ``format`` is ``form``."""
     with reading(path, f"{what} of format {form}", remedy):
         content: dict[str, Any] = json.loads(read_file(path))
         if content["format"] != form:
@@ -92,9 +81,6 @@ class JsonRecord:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing or is not of this format.
-        """
         content = read_format(path, cls.FORMAT, cls.KIND, cls.REMEDY)
         with reading(path, f"{cls.KIND} of format {cls.FORMAT}", cls.REMEDY):
             return TypeAdapter(cls).validate_json(json.dumps({k: v for k, v in content.items() if k != "format"}))

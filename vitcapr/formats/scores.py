@@ -39,11 +39,7 @@ def write_metrics(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The arguments of :func:`write_metrics` by their names, and ``format``.
-
-    Raises:
-        UserError: the file is missing or is not a metrics file.
-    """
+    """The arguments of :func:`write_metrics` by their names, and ``format``."""
     return read_format(path, FORMAT, "a metrics file", "score the captions")
 
 
@@ -53,11 +49,7 @@ def write_comparison(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_comparison(path: Path) -> dict[str, Any]:
-    """The content that :func:`write_comparison` wrote, and ``format``.
-
-    Raises:
-        UserError: the file is missing or is not a comparison.
-    """
+    """The content that :func:`write_comparison` wrote, and ``format``."""
     return read_format(path, COMPARISON_FORMAT, "a comparison", "compare the two systems")
 
 
@@ -69,9 +61,6 @@ def write_per_image(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_per_image(path: Path) -> pd.DataFrame:
-    """Raises:
-    UserError: the file is missing or is not such a table.
-    """
     with reading(path, "a table of scores by image", "score the captions"):
         table: pd.DataFrame = read_parquet(path).to_pandas(use_threads=False)
         if not {"image_id", "caption", "tokens"} <= set(table.columns):
@@ -110,9 +99,6 @@ class RankFile:
 
     @classmethod
     def read(cls, path: Path) -> "RankFile":
-        """Raises:
-        UserError: the file is missing or holds no ranks.
-        """
         kinds = {**dict.fromkeys(("i2t", "t2i", *_ROWS), np.integer), "i2t_precision": np.floating}
         arrays = read_arrays(path, kinds, "a table of ranks", "score the retriever")
         return cls(Ranks(*(arrays[name] for name in Ranks._fields)), *(arrays[name] for name in _ROWS))
@@ -131,11 +117,7 @@ def write_summary(path: Path, table: pd.DataFrame) -> None:
 
 
 def read_summary(path: Path | BinaryIO) -> pd.DataFrame:
-    """The columns ``COLUMNS``; NaN where there is no value or no interval.
-
-    Raises:
-        UserError: the file is missing, has other columns, or a number is none.
-    """
+    """The columns ``COLUMNS``; NaN where there is no value or no interval."""
     text = {name: str for name in COLUMNS if name not in (*_NUMBERS, "n")}
     no_score = {column: [""] for column in _NUMBERS}
     with reading(path, "a summary of scores", "delete it and make it again"):  # type: ignore[arg-type]
@@ -228,9 +210,6 @@ def read_expert(path: Path) -> list[Judgment]:
     """Lines ``image<tab>caption id<tab>rating<tab>rating<tab>rating``, three ratings from 1 to 4.
 
     Source: Hodosh et al., Framing Image Description as a Ranking Task (2013); ExpertAnnotations.txt.
-
-    Raises:
-        UserError: the file is missing or a line is another.
     """
     form = "image, caption id and three ratings from 1 to 4"
     return _judgments(path, form, lambda numbers: all(1 <= number <= 4 for number in numbers), 3)
@@ -240,9 +219,6 @@ def read_crowdflower(path: Path) -> list[Judgment]:
     """Lines ``image<tab>caption id<tab>share<tab>yes<tab>no``; the rating is the share of people that said yes.
 
     Source: Hodosh et al. (2013); CrowdFlowerAnnotations.txt.
-
-    Raises:
-        UserError: the file is missing or a line is another.
     """
     form = "image, caption id, share from 0 to 1, number of yes and number of no"
     return _judgments(path, form, lambda numbers: 0 <= numbers[0] <= 1, 1)

@@ -72,20 +72,12 @@ def write_sealed(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """The content of a sealed ``manifest.json``.
-
-    Raises:
-        UserError: it is not one, or of a format this version does not read.
-    """
+    """The content of a sealed ``manifest.json``."""
     return check_sealed(read_json(path), path)
 
 
 def check_sealed(content: Any, where: object) -> dict[str, Any]:
-    """``content`` of a manifest, if it is a sealed one.
-
-    Raises:
-        UserError: it is not, or of a format this version does not read.
-    """
+    """``content`` of a manifest, if it is a sealed one."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
         raise UserError(

@@ -61,12 +61,7 @@ class TokenTable:
 
     @classmethod
     def read(cls, path: Path, data: Manifest | None = None, words: Vocabulary | None = None) -> Self:
-        """The captions of ``data``, in the numbers of ``words``, where these are given.
-
-        Raises:
-            UserError: the file is missing or is not such a table, or the captions are of another data set or
-                vocabulary.
-        """
+        """The captions of ``data``, in the numbers of ``words``, where these are given."""
         arrays = read_arrays(path, _DTYPES, _WHAT, _REMEDY)
         with reading(path, _WHAT if data is None else "the captions of this data set", _REMEDY):
             table = cls(**arrays)
@@ -163,9 +158,6 @@ class TagTable:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing, or is not such a table.
-        """
         kinds = dict.fromkeys(("offsets", "start", "end", "tag"), np.integer)
         return cls(**read_arrays(path, kinds, "a table of tagged words", "run the stage tag_words"))
 
@@ -186,9 +178,6 @@ def write_tokenizer(path: Path, tokenizer: "Tokenizer") -> None:
 
 
 def read_tokenizer(path: Path) -> "Tokenizer":
-    """Raises:
-    UserError: it is missing or no tokenizer.
-    """
     from tokenizers import Tokenizer
 
     with reading(path, "a tokenizer", "run the stage train_tokenizer"):

@@ -27,11 +27,7 @@ def write_history(path: Path, history: History) -> None:
 
 
 def read_history(path: Path) -> pd.DataFrame:
-    """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number.
-
-    Raises:
-        UserError: the file is missing, is not a history of training, or has no epoch.
-    """
+    """``epoch``, ``train_loss`` and what else was recorded; NaN where an epoch has no such number."""
     with reading(path, "a history of training", _REMEDY):
         check_is_file(path)
         table = pd.read_csv(path)
@@ -84,9 +80,6 @@ def whole_rows(path: Path) -> tuple[str | None, list[str]]:
 
 
 def read_gpu_use(path: Path) -> GpuUse:
-    """Raises:
-    UserError: the file is missing or is not a table of GPU use.
-    """
     with reading(path, "a table of GPU use", _REMEDY):
         check_is_file(path)
         first, _, _ = path.read_text(encoding="utf-8").partition("\n")

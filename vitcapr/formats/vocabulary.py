@@ -97,9 +97,6 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Raises:
-        UserError: the file is missing or is not a vocabulary.
-        """
         content = read_format(path, FORMAT, "a vocabulary", _REMEDY)
         with reading(path, "a vocabulary", _REMEDY):
             if content.pop("sha256") != _digest(content):
@@ -187,11 +184,7 @@ def write_word_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
 
 
 def read_word_vectors(path: Path) -> NDArray[np.float32]:
-    """(V, D) float32.
-
-    Raises:
-        UserError: the file is missing or is no such array.
-    """
+    """(V, D) float32."""
     what, remedy = "an embedding of words", "run the stage word_vectors"
     vectors = read_array(path, np.float32, what, remedy)
     with reading(path, what, remedy):

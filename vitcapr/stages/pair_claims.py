@@ -20,7 +20,6 @@ def pair_claims(
     """Measure the paper's claims about cleaning and Base64 on these pairs."""
     import random
     from collections import defaultdict
-    from dataclasses import asdict
 
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.claims import (
@@ -52,7 +51,7 @@ def pair_claims(
     measured += text_claims(removed) if removed else []
     measured += base64_claims(pictures)
     title = f"Claims about preprocessing: {len(data.captions):,} pairs, {len(pictures):,} pictures measured"
-    write_claims(claims, map(asdict, measured))
+    write_claims(claims, (claim._asdict() for claim in measured))
     page = to_markdown(claims_table(measured, title))
     write_text(table, page)
     report.line(page.rstrip())

@@ -31,12 +31,10 @@ def word_vectors(
     from pathlib import Path
 
     from vitcapr.formats.vocabulary import Vocabulary, write_coverage, write_word_vectors
-    from vitcapr.text.word_vectors import VectorFile, initial_embedding
+    from vitcapr.text.word_vectors import initial_embedding
 
     named = settings.word_vectors
-    matrix, covered = initial_embedding(
-        Vocabulary.read(vocabulary), VectorFile(Path(named.path), named.dimension), seed=named.seed
-    )
+    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(named.path), named.dimension, named.seed)
     write_word_vectors(vectors, matrix)
     write_coverage(coverage, covered.as_dict())
     for line in covered.lines():

@@ -1,7 +1,7 @@
 """An embedding matrix that starts from published word vectors."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,84 +16,47 @@ _NAMED = 20
 """Maximum number of damaged lines, and of missing words, that a message lists."""
 
 
-@dataclass
-class VectorFile:
-    """A word-vector text file, a line a word: the word, then its numbers, spaces between them.
+def read_vectors(path: Path, dimension: int, bad_lines: list[int]) -> Iterator[tuple[str, list[float]]]:
+    """Each word of a word-vector text file with its vector, line by line: the word, then its numbers, spaces between.
 
-    GloVe's own format; word2vec's header line (words and dimension) is passed over. Iterating reads the
-    file once, line by line, and yields each word with its vector. Lines that cannot be read as ``dimension``
-    finite numbers after a word are passed over and remembered.
+    GloVe's own format; word2vec's header line (words and dimension) is passed over.
 
-    Attributes:
-        bad_lines: the numbers of the damaged lines met so far, from 1.
+    Args:
+        bad_lines: receives the numbers, from 1, of the lines that are not ``dimension`` finite numbers after a word;
+            they are passed over.
     """
-
-    path: Path
-    dimension: int
-    bad_lines: list[int] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[tuple[str, list[float]]]:
-        """Raises:
-        UserError: the file is missing, or its first vector has another dimension.
-        """
-        self.bad_lines = []
-        checked = False
-        try:
-            stream = self.path.open("rb")
-        except OSError as error:
-            raise UserError(
-                "cannot read the word vectors", where=self.path, remedy="check word_vectors.path"
-            ) from error
-        with stream:
-            for number, raw in enumerate(stream, start=1):
-                # The word may contain spaces (glove.840B has ". . ."), so the vector is counted from the end.
-                fields = raw.rstrip().split(b" ")
-                if number == 1 and _is_header(fields):
-                    self._check_dimension(int(fields[1]))
-                    checked = True
-                    continue
-                if not checked:
-                    self._check_dimension(_trailing_numbers(fields))
-                    checked = True
-                parsed = self._parse(fields)
-                if parsed is None:
-                    self.bad_lines.append(number)
-                else:
-                    yield parsed
-
-    def _check_dimension(self, found: int) -> None:
-        if found != self.dimension:
-            raise UserError(
-                f"the word vectors have dimension {found}, not {self.dimension}",
-                where=self.path,
-                remedy="correct word_vectors.dimension or name another file",
-            )
-
-    def _parse(self, fields: list[bytes]) -> tuple[str, list[float]] | None:
-        if len(fields) <= self.dimension:
-            return None
-        try:
-            word = b" ".join(fields[: -self.dimension]).decode("utf-8")
-            vector = [float(part) for part in fields[-self.dimension :]]
-        except ValueError:
-            return None
-        return (word, vector) if word and all(map(isfinite, vector)) else None
-
-
-def dimension_of(path: Path) -> int:
-    """The dimension of the vectors of a file, read from its first line."""
+    if (actual := read_dimension(path)) != dimension:
+        raise UserError(
+            f"the word vectors have dimension {actual}, not {dimension}",
+            where=path,
+            remedy="correct word_vectors.dimension or name another file",
+        )
     with path.open("rb") as stream:
-        fields = stream.readline().rstrip().split(b" ")
-    return int(fields[1]) if _is_header(fields) else _trailing_numbers(fields)
+        for number, raw in enumerate(stream, start=1):
+            # The word may contain spaces (glove.840B has ". . ."), so the vector is counted from the end.
+            fields = raw.rstrip().split(b" ")
+            if number == 1 and _is_header(fields):
+                continue
+            try:
+                word = b" ".join(fields[:-dimension]).decode("utf-8")
+                vector = [float(part) for part in fields[-dimension:]]
+            except ValueError:
+                word, vector = "", []
+            if word and all(map(isfinite, vector)):
+                yield word, vector
+            else:
+                bad_lines.append(number)
 
 
-def _is_header(fields: list[bytes]) -> bool:
-    """word2vec's first line: how many words, and the dimension."""
-    return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
-
-
-def _trailing_numbers(fields: list[bytes]) -> int:
-    """How many fields at the end of the line, the first one aside, are numbers."""
+def read_dimension(path: Path) -> int:
+    """The dimension of the vectors of a file, read from its first line."""
+    try:
+        with path.open("rb") as stream:
+            fields = stream.readline().rstrip().split(b" ")
+    except OSError as error:
+        raise UserError("cannot read the word vectors", where=path, remedy="check word_vectors.path") from error
+    if _is_header(fields):
+        return int(fields[1])
     for count, part in enumerate(reversed(fields[1:])):
         try:
             float(part)
@@ -102,15 +65,18 @@ def _trailing_numbers(fields: list[bytes]) -> int:
     return len(fields) - 1
 
 
+def _is_header(fields: list[bytes]) -> bool:
+    """word2vec's first line: how many words, and the dimension."""
+    return len(fields) == 2 and fields[0].isdigit() and fields[1].isdigit()
+
+
 @dataclass(frozen=True)
 class Coverage:
     """How much of a vocabulary, specials aside, a word-vector file has.
 
     Attributes:
-        found: words of the vocabulary in the file.
-        words: words of the vocabulary.
-        found_tokens: occurrences of the found words where the vocabulary counted.
-        tokens: occurrences of all its words.
+        found: words of the vocabulary in the file, of ``words``.
+        found_tokens: occurrences of the found words where the vocabulary counted, of ``tokens``.
         missing: the words that the file lacks, the most frequent first.
         vectors: lines of the file that hold a vector.
         bad_lines: the numbers of those that do not, from 1.
@@ -153,24 +119,21 @@ def _some(items: tuple[str, ...] | tuple[int, ...]) -> str:
     return ", ".join(str(item) for item in items[:_NAMED]) + more
 
 
-def initial_embedding(vocabulary: Vocabulary, file: VectorFile, seed: int) -> tuple[NDArray[np.float32], Coverage]:
-    """An embedding for ``vocabulary``: the file's vectors where it has the word.
+def initial_embedding(
+    vocabulary: Vocabulary, path: Path, dimension: int, seed: int
+) -> tuple[NDArray[np.float32], Coverage]:
+    """An embedding for ``vocabulary``, (V, dimension) float32: the file's vectors where it has the word.
 
     A word that the file lacks, ``<start>`` and ``<end>`` among them, gets a normal draw with the mean and the
     standard deviation that each dimension has over all vectors of the file; ``<pad>`` is zero. Of a word that
     stands in the file twice the first vector counts. The file is read once and never held in memory.
-
-    Returns:
-        The matrix (V, dimension) float32, and how many words were found.
-
-    Raises:
-        UserError: the file cannot be read, has another dimension, or has no word of the vocabulary.
     """
-    matrix = np.random.default_rng(seed).standard_normal((len(vocabulary), file.dimension))
+    matrix = np.random.default_rng(seed).standard_normal((len(vocabulary), dimension))
     found: set[int] = set()
+    bad_lines: list[int] = []
     vectors = 0
-    mean, squares = np.zeros(file.dimension), np.zeros(file.dimension)
-    for word, vector in file:
+    mean, squares = np.zeros(dimension), np.zeros(dimension)
+    for word, vector in read_vectors(path, dimension, bad_lines):
         row = np.array(vector)
         # Welford's update: sums of squares would lose the spread of a file whose mean is far from zero.
         vectors += 1
@@ -184,7 +147,7 @@ def initial_embedding(vocabulary: Vocabulary, file: VectorFile, seed: int) -> tu
     words = range(vocabulary.first_word, len(vocabulary))
     if found.isdisjoint(words):
         raise UserError(
-            "the word vectors have no word of the vocabulary", where=file.path, remedy="check the file and its language"
+            "the word vectors have no word of the vocabulary", where=path, remedy="check the file and its language"
         )
     drawn = [number for number in range(len(vocabulary)) if number not in found]
     matrix[drawn] = mean + np.sqrt(squares / vectors) * matrix[drawn]
@@ -196,6 +159,6 @@ def initial_embedding(vocabulary: Vocabulary, file: VectorFile, seed: int) -> tu
         tokens=sum(vocabulary.counts[number] for number in words),
         missing=tuple(vocabulary.words[number] for number in words if number not in found),
         vectors=vectors,
-        bad_lines=tuple(file.bad_lines),
+        bad_lines=tuple(bad_lines),
     )
     return matrix.astype(np.float32), coverage

@@ -5,18 +5,17 @@ sense that its words have.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from vitcapr.formats.tables import Cell, Table, row
+from vitcapr.formats.tables import Table, row
 
 STEP_PAIRS = 20
 """The paper's batch."""
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(NamedTuple):
     """One line of the table; ``here`` is None where it takes a training to know."""
 
     what: str
@@ -26,8 +25,7 @@ class Claim:
     note: str
 
 
-@dataclass(frozen=True)
-class ClaimedPicture:
+class ClaimedPicture(NamedTuple):
     """Bytes of a picture's file, and its sides in pixels."""
 
     file_bytes: int
@@ -46,30 +44,20 @@ def text_claims(removed: Mapping[str, Mapping[str, int]]) -> list[Claim]:
     claims = []
     for name, counts in [*sorted(removed.items()), ("both languages", total)]:
         symbols, characters = counts["symbols"], max(1, counts["characters"])
-        claims += [
-            Claim(
-                f"symbols and spaces, {name}",
-                "13.78 %",
-                100 * (symbols + counts["spaces"]) / characters,
-                "%",
-                "of characters",
-            ),
-            Claim(f"symbols alone, {name}", "", 100 * symbols / characters, "%", "of characters"),
-            Claim(f"removed by cleaning, {name}", "", 100 * (1 - counts["kept"] / characters), "%", "of characters"),
-        ]
-    before, after = total["captions"], total["captions"] - total["emptied"]
-    steps = [-(-number // STEP_PAIRS) for number in (before, after)]
-    claims += [
-        Claim(
-            "fewer steps an epoch",
-            "18 %",
-            100 * (1 - steps[1] / max(1, steps[0])),
-            "%",
-            f"{steps[0]:,} and {steps[1]:,} batches of {STEP_PAIRS}: shorter texts do not change their number",
-        ),
-        Claim("less time a step", "", None, "%", "takes a training with data.pairs.clean on and off"),
+        for what, paper, share in (
+            ("symbols and spaces", "13.78 %", (symbols + counts["spaces"]) / characters),
+            ("symbols alone", "", symbols / characters),
+            ("removed by cleaning", "", 1 - counts["kept"] / characters),
+        ):
+            claims.append(Claim(f"{what}, {name}", paper, 100 * share, "%", "of characters"))
+    before, after = (-(-number // STEP_PAIRS) for number in (total["captions"], total["captions"] - total["emptied"]))
+    note = f"{before:,} and {after:,} batches of {STEP_PAIRS}: shorter texts do not change their number"
+    training = "takes a training with data.pairs.clean on and off"
+    return [
+        *claims,
+        Claim("fewer steps an epoch", "18 %", 100 * (1 - after / max(1, before)), "%", note),
+        Claim("less time a step", "", None, "%", training),
     ]
-    return claims
 
 
 def text_length(text: str, language: str) -> int:
@@ -91,28 +79,20 @@ def base64_claims(pictures: Sequence[ClaimedPicture]) -> list[Claim]:
     encoded = sum(base64_bytes(picture.file_bytes) for picture in pictures)
     raw = sum(3 * picture.width * picture.height for picture in pictures)
     raw_encoded = sum(base64_bytes(3 * picture.width * picture.height) for picture in pictures)
-
-    def change(after: int, before: int) -> float:
-        return 100 * (after / max(1, before) - 1)
-
     return [
-        Claim(
-            "Base64 of the file, against the file", "about -30 %", change(encoded, files), "%", "4 bytes for every 3"
-        ),
-        Claim(
-            "Base64 of raw RGB, against raw RGB", "about -30 %", change(raw_encoded, raw), "%", "4 bytes for every 3"
-        ),
-        Claim("the file, against raw RGB", "", change(files, raw), "%", "what compresses is JPEG"),
-        Claim(
-            "Base64 of the file, against raw RGB", "about -30 %", change(encoded, raw), "%", "JPEG's gain less a third"
-        ),
+        Claim(what, paper, 100 * (after / max(1, before) - 1), "%", note)
+        for what, paper, after, before, note in (
+            ("Base64 of the file, against the file", "about -30 %", encoded, files, "4 bytes for every 3"),
+            ("Base64 of raw RGB, against raw RGB", "about -30 %", raw_encoded, raw, "4 bytes for every 3"),
+            ("the file, against raw RGB", "", files, raw, "what compresses is JPEG"),
+            ("Base64 of the file, against raw RGB", "about -30 %", encoded, raw, "JPEG's gain less a third"),
+        )
     ]
 
 
 def claims_table(claims: Sequence[Claim], title: str) -> Table:
-    return Table(title, ("claim", "paper", "here", "note"), tuple(map(_row, claims)), align="lrrl")
+    def value(claim: Claim) -> str:
+        return "not measured" if claim.here is None else f"{claim.here:.2f} {claim.unit}"
 
-
-def _row(claim: Claim) -> tuple[Cell, ...]:
-    here = "not measured" if claim.here is None else f"{claim.here:.2f} {claim.unit}"
-    return row(claim.what, claim.paper, here, claim.note)
+    rows = tuple(row(claim.what, claim.paper, value(claim), claim.note) for claim in claims)
+    return Table(title, ("claim", "paper", "here", "note"), rows, align="lrrl")

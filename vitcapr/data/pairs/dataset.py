@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from vitcapr.data.collect import OnBadImage, Rejected, one_line
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
 from vitcapr.data.pairs.split import CATEGORIES, METHOD, category_of, choose_pools, commonest, deal, draw
 from vitcapr.data.pairs.table import LANGUAGES, Pair
@@ -46,11 +47,11 @@ def write_pairs(
     pairs: Sequence[Pair],
     source: ImageSource,
     *,
-    rejected: Sequence[tuple[str, str]],
+    rejected: Rejected,
     clean: Callable[[str, str], str],
     recipe: PairRecipe,
     max_pixels: int,
-    on_bad_image: Literal["reject", "fail"],
+    on_bad_image: OnBadImage,
     reporter: Reporter,
 ) -> Path:
     """Check every picture, clean every text, split, and write the manifest, ``pairs.parquet, pairs.json, pools.npz``.
@@ -62,9 +63,6 @@ def write_pairs(
 
     Returns:
         The path of ``manifest.json``.
-
-    Raises:
-        UserError: an image is bad and ``on_bad_image`` is ``fail``, or nothing is left.
     """
     refused = list(rejected)
     facts, first_of = _pictures(pairs, source, refused, max_pixels, on_bad_image, reporter)
@@ -74,15 +72,20 @@ def write_pairs(
     table = _split(table, recipe)
     order = {image_id: place for place, image_id in enumerate(facts)}
     table = table.assign(order=table["image_id"].map(order)).sort_values("order", kind="stable", ignore_index=True)
-    kept = list(dict.fromkeys(table["image_id"]))
-    split_of = dict(zip(table["image_id"], table["split"], strict=True))
-    images = [(name, facts[name][0], split_of[name], *_facts(facts[name][1])) for name in kept]
+    images = pd.DataFrame(
+        [
+            (name, path, split, found.width, found.height, found.sha256)
+            for name, split in dict(zip(table["image_id"], table["split"], strict=True)).items()
+            for path, found in [facts[name]]
+        ],
+        columns=["image_id", "path", "split", "width", "height", "sha256"],
+    )
     _write_beside(directory, table, recipe, reporter)
     return write_manifest(
         directory,
         dataset="pairs",
         image_root=source.root,
-        images=pd.DataFrame(images, columns=["image_id", "path", "split", "width", "height", "sha256"]),
+        images=images,
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
     )
@@ -91,46 +94,41 @@ def write_pairs(
 def _pictures(
     pairs: Sequence[Pair],
     source: ImageSource,
-    refused: list[tuple[str, str]],
+    refused: Rejected,
     max_pixels: int,
-    on_bad_image: str,
+    on_bad_image: OnBadImage,
     reporter: Reporter,
 ) -> tuple[dict[str, tuple[str, ImageFacts]], dict[str, str]]:
     """Path and facts of each picture, and the picture that each listed image id stands for."""
+
+    def refuse(item: str, image_id: str, reason: str) -> None:
+        if on_bad_image == "fail":
+            raise UserError(f"image '{image_id}': {reason}", where=source.root)
+        refused.append((item, reason))
+
     paths: dict[str, str] = {}
     for pair in pairs:
         if pair.path is None:
-            if on_bad_image == "fail":
-                raise UserError(f"image '{pair.image_id}': no such file", where=source.root)
-            refused.append((pair.caption_id, f"no such file: {pair.image_id}"))
+            refuse(pair.caption_id, pair.image_id, f"no such file: {pair.image_id}")
         else:
             paths.setdefault(pair.image_id, pair.path)
     facts: dict[str, tuple[str, ImageFacts]] = {}
     first_of: dict[str, str] = {}
     first_with: dict[str, str] = {}
-    with closing(inspect_all(source, list(paths.values()), max_pixels, reporter)) as checked:
-        for (image_id, path), found in zip(paths.items(), checked, strict=True):
+    with closing(inspect_all(source, list(paths.values()), max_pixels, reporter)) as inspected:
+        for (image_id, path), found in zip(paths.items(), inspected, strict=True):
             if isinstance(found, BadImage):
-                if on_bad_image == "fail":
-                    raise UserError(f"image '{image_id}': {found.reason}", where=source.root / path)
-                refused.append((image_id, found.reason))
-                continue
-            first_of[image_id] = first_with.setdefault(found.sha256, image_id)
-            facts.setdefault(first_of[image_id], (path, found))
+                refuse(image_id, image_id, found.reason)
+            else:
+                first_of[image_id] = first_with.setdefault(found.sha256, image_id)
+                facts.setdefault(first_of[image_id], (path, found))
     if twins := len(first_of) - len(facts):
         reporter.line(f"{twins} files hold the picture of another file; their captions are given to that")
     return facts, first_of
 
 
-def _facts(facts: ImageFacts) -> tuple[int, int, str]:
-    return facts.width, facts.height, facts.sha256
-
-
 def _table(
-    pairs: Sequence[Pair],
-    first_of: dict[str, str],
-    clean: Callable[[str, str], str],
-    refused: list[tuple[str, str]],
+    pairs: Sequence[Pair], first_of: dict[str, str], clean: Callable[[str, str], str], refused: Rejected
 ) -> pd.DataFrame:
     """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
     rows, seen = [], set()
@@ -141,14 +139,13 @@ def _table(
             if pair.path is not None:
                 refused.append((pair.caption_id, "caption of an image left out"))
             continue
-        raw = " ".join(pair.text.encode("utf-8", "ignore").decode("utf-8").split())
+        raw = one_line(pair.text)
         text = clean(raw, pair.language)
         if pair.caption_id in seen:
             refused.append((pair.caption_id, "duplicate caption id"))
-        elif not raw:
-            refused.append((pair.caption_id, "empty caption"))
         elif not text:
-            refused.append((pair.caption_id, "nothing left of the caption after cleaning"))
+            what = "nothing left of the caption after cleaning" if raw else "empty caption"
+            refused.append((pair.caption_id, what))
         else:
             image_id = first_of[pair.image_id]
             rows.append((pair.caption_id, image_id, pair.language, text, raw, pair.test))
@@ -185,7 +182,10 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, repo
         by_split.pop("test"), recipe.queries, recipe.candidates, recipe.seed, distractors=list(by_split.values())
     )
     write_pools(directory / "pools.npz", pools)
-    shares = {split: _mixture(table[table["split"] == split]) for split in sorted(table["split"].unique())}
+    shares: dict[str, Any] = {}
+    for split, part in table.groupby("split"):
+        mixture = {"languages": _shares(part["language"]), "categories": _shares(part["category"])}
+        shares[str(split)] = {"pairs": len(part), "images": part["image_id"].nunique(), **mixture}
     ids = "\n".join(f"{a} {b}" for a, b in zip(table["caption_id"], table["split"], strict=True))
     write_pair_card(
         directory / "pairs.json",
@@ -201,16 +201,6 @@ def _write_beside(directory: Path, table: pd.DataFrame, recipe: PairRecipe, repo
     for split, mixture in shares.items():
         languages = ", ".join(f"{share:.1%} {name}" for name, share in mixture["languages"].items())
         reporter.line(f"{split}: {mixture['pairs']} pairs of {mixture['images']} pictures, {languages}")
-
-
-def _mixture(part: pd.DataFrame) -> dict[str, Any]:
-    """What a split consists of; shares of its pairs."""
-    return {
-        "pairs": len(part),
-        "images": part["image_id"].nunique(),
-        "languages": _shares(part["language"]),
-        "categories": _shares(part["category"]),
-    }
 
 
 def _shares(column: "pd.Series[str]") -> dict[str, float]:

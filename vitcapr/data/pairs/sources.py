@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.data.collect import Listing
+from vitcapr.data.collect import Listing, Rejected
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.table import ColumnNames, Pair, list_table
@@ -27,7 +27,7 @@ class ListedPairs:
     """
 
     pairs: Sequence[Pair]
-    rejected: Sequence[tuple[str, str]]
+    rejected: Rejected
     image_root: Path
 
 
@@ -40,9 +40,6 @@ def pairs_of_table(
         images: the folder or zip of the pictures, where the table has their paths.
         encoded: the table has the pictures in Base64.
         unpack_to: receives the pictures that the table holds itself.
-
-    Raises:
-        UserError: see :func:`~vitcapr.data.pairs.table.list_table`.
     """
     unpacked = 0
 
@@ -68,17 +65,13 @@ def pairs_of_table(
 
 
 def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> ListedPairs:
-    """Flickr8k with its English captions and Chinese ones.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """Flickr8k with its English captions and Chinese ones."""
     with ImageSource(images) as source:
         listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
     return ListedPairs(*flickr8k_pairs(listing, chinese), images)
 
 
-def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], list[tuple[str, str]]]:
+def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], Rejected]:
     """Flickr8k with its English captions and the Chinese ones that people wrote for the same photographs (Flickr8k-CN).
 
     X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016. The official test photographs are
@@ -89,9 +82,6 @@ def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], list[tu
 
     Returns:
         The pairs, English before Chinese, each in the order of its file, and (item, reason) of what is none.
-
-    Raises:
-        UserError: the file cannot be read.
     """
     path_of = {image.image_id: image.path for image in listing.images}
     tested = {image.image_id for image in listing.images if image.split == "test"}

@@ -82,9 +82,6 @@ def list_table(
         encoded: the image column holds Base64 and not paths. Bytes, which Parquet can hold, are taken as they are.
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
-
-    Raises:
-        UserError: a column is missing.
     """
     pairs: list[Pair] = []
     rejected: Rejected = []
@@ -110,9 +107,6 @@ def _parse_pair(
     existing: set[str],
     unpack: Callable[[bytes], str],
 ) -> Pair:
-    """Raises:
-    _NoPair: the row holds no pair.
-    """
     text, image = str(row[columns.text] or ""), row[columns.image]
     language = str(row.get(columns.language) or detect_language(text))
     if language not in LANGUAGES:
@@ -157,9 +151,6 @@ def export_pairs(
 
     Returns:
         How many rows were written.
-
-    Raises:
-        UserError: the data set is not one of pairs, the table is of no known kind, or a picture is gone.
     """
     if output.suffix.lower() not in KINDS:
         raise UserError("unknown kind of table", where=output, remedy=f"name one of {', '.join(KINDS)}")
