@@ -113,15 +113,6 @@ def test_a_line_a_caption_aligned() -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_folders_patterns_and_files_each_once() -> None:
-    rows = json.loads(run("photos/photo 05.png", "photos", "photos/*.png", "--json"))
-    assert [row["path"] for row in rows] == [
-        "photos/photo 05.png",
-        *(f"photos/photo {number:02d}.png" for number in range(12) if number != 5),
-    ]
-
-
-@pytest.mark.usefixtures("project")
 def test_more_candidates_widen_the_beam() -> None:
     rows = json.loads(run("photos/photo 00.png", "-n", 7, "--json"))
     assert len(rows[0]["candidates"]) == 7

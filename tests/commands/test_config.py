@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -99,50 +100,32 @@ def test_show_is_complete_and_reads_back_as_the_same() -> None:
     assert ExperimentConfig.model_validate(shown).canonical() == shown
 
 
-def test_what_a_file_does_not_name_has_its_default(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine.yaml", experiment="mine", text={"vocabulary": {"min_count": 2}}, **CAPTIONER)
-    shown = yaml.safe_load(config("show", "--configfile", file).stdout)
-    assert shown["experiment"] == "mine"
-    assert shown["text"]["vocabulary"]["min_count"] == 2
-    assert shown["text"]["vocabulary"]["threshold"] == "inclusive"
+TABLE = {"images": str(REPOSITORY), "captions": "workflow/schemas/config.schema.json"}
 
 
-def test_a_misspelt_key_is_one_line_with_the_right_one(tmp_path: Path) -> None:
-    file = write(tmp_path / "mine.yaml", text={"vocabulary": {"min_cuont": 2}})
-    done = config("check", "--configfile", file)
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"text": {"vocabulary": {"min_cuont": 2}}}, "did you mean 'text.vocabulary.min_count'?"),
+        (
+            {"data": {"dataset": "flickr8k", "flickr8k": {"images": "no", "text": "no"}}, "backbones": ELSEWHERE},
+            "error: data.flickr8k.images: no such file or folder (no);",
+        ),
+        (
+            {"data": {"dataset": "table", "table": TABLE}, "backbones": ELSEWHERE},
+            "error: data.table.images: the folder contains the results (.)",
+        ),
+        (
+            {"data": {"dataset": "flickr8k", "flickr8k": {"images": ".", "text": "."}}},
+            "backbones.vit is to be trained here",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path: Path, values: dict[str, Any], said: str) -> None:
+    done = config("check", "--configfile", write(tmp_path / "mine.yaml", **values, **CAPTIONER))
     assert done.returncode == 2
-    assert "did you mean 'text.vocabulary.min_count'?" in done.stderr
+    assert said in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_missing_photographs_are_one_line(tmp_path: Path) -> None:
-    section = {"images": "nowhere", "text": "nowhere"}
-    file = write(
-        tmp_path / "mine.yaml",
-        data={"dataset": "flickr8k", "flickr8k": section},
-        backbones={"vit": {"source": "x"}},
-        **CAPTIONER,
-    )
-    done = config("check", "--configfile", file)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: data.flickr8k.images: no such file or folder (nowhere);")
-
-
-def test_the_results_do_not_lie_among_the_photographs(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").touch()
-    table = {"images": str(REPOSITORY), "captions": str(tmp_path / "t.csv")}
-    file = write(tmp_path / "mine.yaml", data={"dataset": "table", "table": table}, backbones=ELSEWHERE, **CAPTIONER)
-    done = config("check", "--configfile", file)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: data.table.images: the folder contains the results (.)")
-
-
-def test_a_backbone_is_trained_only_where_objects_are_known(tmp_path: Path) -> None:
-    section = {"images": str(tmp_path), "text": str(tmp_path)}
-    file = write(tmp_path / "mine.yaml", data={"dataset": "flickr8k", "flickr8k": section}, **CAPTIONER)
-    done = config("check", "--configfile", file)
-    assert done.returncode == 2
-    assert "backbones.vit is to be trained here" in done.stderr
 
 
 def test_an_experiment_has_something_to_make(tmp_path: Path) -> None:

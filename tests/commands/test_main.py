@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import torch
 
 import vitcapr
-from vitcapr.commands.main import COMMANDS, main
+from vitcapr.commands.main import COMMANDS, main, run_program
 from vitcapr.errors import UserError
-from vitcapr.pipeline.stage import each_stage, stage_names
+from vitcapr.pipeline.stage import stage_names
 
 HEAVY = ("torch", "transformers", "pandas", "matplotlib", "numpy", "zarr", "pyarrow")
 
@@ -46,13 +47,6 @@ def test_help_lists_every_command(arguments: tuple[str, ...]) -> None:
     done = vitcapr_program(*arguments)
     assert done.returncode == 0
     assert all(f"  {name} " in done.stdout for name in COMMANDS)
-
-
-def test_stage_help_lists_every_stage() -> None:
-    listed = vitcapr_program("stage", "--help").stdout
-    for stage in each_stage():
-        assert f"  {stage.name} " in listed
-        assert stage.summary in listed
 
 
 def test_help_loads_no_heavy_library() -> None:
@@ -112,22 +106,13 @@ def test_version() -> None:
         (["captoin"], "error: no command 'captoin'; did you mean 'caption'?\n"),
         (["stage", "decoed"], "error: unknown stage 'decoed'; did you mean 'decode'?\n"),
         (["xyzzy"], "error: no command 'xyzzy'; vitcapr --help lists the commands\n"),
+        (["table", "no.csv"], "error: no such file (no.csv); run snakemake, or name a summary.csv\n"),
     ],
 )
-def test_a_misspelt_command_gets_a_suggestion(words: list[str], message: str) -> None:
+def test_a_mistake_is_one_line_perhaps_with_a_suggestion(words: list[str], message: str) -> None:
     done = vitcapr_program(*words)
     assert done.returncode == 2
     assert done.stderr == message
-
-
-MISTAKE = ("table", "nothing/here.csv")
-
-
-def test_a_users_mistake_is_one_line() -> None:
-    done = vitcapr_program(*MISTAKE)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("manifest", ["no.json", "."])
@@ -146,6 +131,39 @@ def test_a_mistake_in_a_stage_is_one_line(
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["vitcapr", "--debug", *MISTAKE])
+    monkeypatch.setattr(sys, "argv", ["vitcapr", "--debug", "table", "nothing/here.csv"])
     with pytest.raises(UserError):
         main()
+
+
+def ask_torch_for_too_much() -> None:
+    torch.empty(10**15)
+
+
+def ask_python_for_too_much() -> None:
+    raise MemoryError
+
+
+def fail() -> None:
+    raise RuntimeError("a mistake of ours")
+
+
+@pytest.mark.parametrize("program", [ask_torch_for_too_much, ask_python_for_too_much])
+def test_no_memory_is_one_line(program: object, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        run_program(program)  # type: ignore[arg-type]
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    assert len(printed.splitlines()) == 1
+    assert "memory" in printed
+    assert "smaller batches need less memory" in printed
+
+
+def test_a_mistake_of_the_program_keeps_its_traceback() -> None:
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        run_program(fail)
+
+
+def test_debugging_shows_the_traceback_of_all() -> None:
+    with pytest.raises(RuntimeError, match="can't allocate memory"):
+        run_program(ask_torch_for_too_much, debug=True)
