@@ -3,9 +3,6 @@
 import pkgutil
 from importlib.util import find_spec
 
-FOUND_BY_NAME = {"vitcapr.metrics.scoring": "vitcapr.metrics.captions"}
-"""Module -> the package whose modules it imports by name, which the import graph does not show."""
-
 
 def modules_in(package: str) -> list[str]:
     """The names of a package's modules, without importing them."""

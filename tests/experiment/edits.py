@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vitcapr.pipeline.code import LIBRARIES
-from vitcapr.pipeline.syntax import MESSAGES
+from vitcapr.pipeline.code import LIBRARIES, MESSAGES
 
 PAGE = Path(__file__).parents[2] / "docs" / "edits.md"
 

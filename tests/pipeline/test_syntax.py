@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.pipeline import syntax
-from vitcapr.pipeline.syntax import MESSAGES, digests, tree_digest
+from vitcapr.pipeline import code as syntax
+from vitcapr.pipeline.code import MESSAGES, digests, tree_digest
 
 PACKAGE = Path(syntax.__file__).parents[1]
 

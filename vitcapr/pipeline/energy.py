@@ -1,10 +1,9 @@
-"""Measures the energy use of the machine while a stage runs: RAPL for the CPU, NVML for GPUs."""
+"""The energy that the machine uses while a stage runs: RAPL for the CPU, NVML for GPUs."""
 
 import contextlib
 import threading
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 POWERCAP = Path("/sys/class/powercap")
 GPU = Path("/dev/nvidiactl")
@@ -26,29 +25,22 @@ class Meter:
         self._zones = _readable_zones(powercap)
         self._last: dict[str, int] = {}
         self._over = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._gpus: dict[str, int] = {}
+        self._thread = threading.Thread(target=self._watch, daemon=True)
         if not self._zones:
             self.absent["cpu"] = f"no counter can be read in {powercap}"
 
-    def __enter__(self) -> "Meter":
+    def __enter__(self) -> Self:
         self._read()
         self._gpus = self._gpu_counters()
-        if self._zones:
-            self._thread = threading.Thread(target=self._watch, daemon=True)
-            self._thread.start()
+        self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
         self._read()
-        if self._gpus:
-            now = self._gpu_counters()
-            self.joules |= {name: (now[name] - start) / 1000 for name, start in self._gpus.items() if name in now}
+        now = self._gpu_counters() if self._gpus else {}
+        self.joules |= {name: (now[name] - start) / 1000 for name, start in self._gpus.items() if name in now}
 
     def report(self) -> dict[str, Any]:
         """For a run's record: ``joules`` by device, and ``absent``."""
@@ -62,11 +54,10 @@ class Meter:
         """Add what each zone used since the last reading; a counter that is smaller than before has wrapped once."""
         for name, zone in self._zones.items():
             now = int((zone / "energy_uj").read_text())
-            if name in self._last:
-                used = now - self._last[name]
-                if used < 0:
-                    used += int((zone / "max_energy_range_uj").read_text())
-                self.joules[name] = self.joules.get(name, 0.0) + used / 1e6
+            used = now - self._last.get(name, now)
+            if used < 0:
+                used += int((zone / "max_energy_range_uj").read_text())
+            self.joules[name] = self.joules.get(name, 0.0) + used / 1e6
             self._last[name] = now
 
     def _gpu_counters(self) -> dict[str, int]:
@@ -78,11 +69,9 @@ class Meter:
 
         try:
             pynvml.nvmlInit()
-            handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-            return {
-                f"gpu {number}": int(pynvml.nvmlDeviceGetTotalEnergyConsumption(handle))
-                for number, handle in enumerate(handles)
-            }
+            numbers = range(pynvml.nvmlDeviceGetCount())
+            handles = {f"gpu {number}": pynvml.nvmlDeviceGetHandleByIndex(number) for number in numbers}
+            return {name: int(pynvml.nvmlDeviceGetTotalEnergyConsumption(each)) for name, each in handles.items()}
         except pynvml.NVMLError as error:
             self.absent["gpu"] = f"NVML: {error}"
             return {}
@@ -93,9 +82,8 @@ def _readable_zones(powercap: Path) -> dict[str, Path]:
     zones = {}
     for zone in sorted(powercap.glob("intel-rapl:*")):
         number = zone.name.partition(":")[2]
-        if ":" in number:
-            continue
-        with contextlib.suppress(OSError, ValueError):
-            int((zone / "energy_uj").read_text())
-            zones[f"cpu {number}"] = zone
+        if ":" not in number:
+            with contextlib.suppress(OSError, ValueError):
+                int((zone / "energy_uj").read_text())
+                zones[f"cpu {number}"] = zone
     return zones

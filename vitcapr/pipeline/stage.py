@@ -38,16 +38,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeVar, Union, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
 from vitcapr.formats.kinds import Artefact
-from vitcapr.modules import modules_in
-from vitcapr.pipeline.figure import Figure
 from vitcapr.progress import Reporter
+
+if TYPE_CHECKING:
+    from vitcapr.pipeline.figure import Figure
 
 STAGES = "vitcapr.stages"
 
@@ -141,7 +142,7 @@ class Stage:
     execution_only: frozenset[str]
     device: str | None
     processes: str | None
-    figure: Figure | None
+    figure: "Figure | None"
 
     def __call__(self, *args: Any, **values: Any) -> None:
         self.function(*args, **values)
@@ -177,7 +178,11 @@ class Stage:
         """The plain settings without the execution-only keys; the others determine the result."""
         kept: dict[str, Any] = copy.deepcopy(settings)
         for key in self.execution_only:
-            _remove(kept, key.split("."))
+            *sections, last = key.split(".")
+            section = kept
+            for name in sections:
+                section = section.get(name, {})
+            section.pop(last, None)
         return kept
 
 
@@ -187,7 +192,7 @@ def stage(
     execution_only: Collection[str] = (),
     device: str | None = None,
     processes: str | None = None,
-    figure: Figure | None = None,
+    figure: "Figure | None" = None,
 ) -> Callable[[Callable[..., None]], Stage]:
     """Declare a function as a stage; its module's name is the stage's.
 
@@ -222,7 +227,7 @@ def find_stage(name: str) -> Stage:
 @cache
 def stage_names() -> tuple[str, ...]:
     """The names of all stages, without importing one."""
-    return tuple(sorted(modules_in(STAGES)))
+    return tuple(sorted(path.stem for path in Path(__file__).parents[1].glob("stages/[!_]*.py")))
 
 
 def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
@@ -263,14 +268,6 @@ def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
     if annotation in (str, int, float, bool):
         return Role.VALUE, form, annotation
     raise TypeError(f"a stage cannot have a parameter of type {annotation}")
-
-
-def _remove(values: dict[str, Any], key: list[str]) -> None:
-    for part in key[:-1]:
-        if part not in values:
-            return
-        values = values[part]
-    values.pop(key[-1], None)
 
 
 def get_dotted(values: Any, key: str) -> Any:
