@@ -55,9 +55,6 @@ def tokenize_candidates(
 
     Args:
         candidates, references: by image.
-
-    Raises:
-        UserError: as for :func:`~vitcapr.metrics.java.tokenize_all`.
     """
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
     words, reference_words = tokenize_all(flat, references, timeout)

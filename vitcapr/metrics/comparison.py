@@ -71,9 +71,6 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     ``verdict`` is ``higher`` or ``lower`` where the 95 % interval of the difference leaves out 0, and otherwise
     ``no difference shown``; ``not tested`` where resampling images would distort the score, or ``samples`` is 0.
     The intervals are of one score each, not corrected for their number.
-
-    Raises:
-        UserError: the systems were not scored on the same images in the same way.
     """
     _check_comparable(before, after)
     rows = {}

@@ -60,9 +60,6 @@ def captions_to_score(
 
     All images, and no part of the protocol, if ``count`` is None or not less than their number. The images are drawn
     with ``seed`` and stay in the manifest's order.
-
-    Raises:
-        UserError: as :func:`references_of` and :func:`check_candidates`.
     """
     references = references_of(data, split, language)
     images = list(references)

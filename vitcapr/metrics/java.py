@@ -128,9 +128,6 @@ def tokenize_all(
     Args:
         candidates: any number an image.
         timeout: seconds of silence after which the tokenizer is stopped.
-
-    Raises:
-        UserError: a caption is empty, breaks the line, or has no word in it; or the tokenizer failed.
     """
     flat = [Caption(image, text) for image, texts in references.items() for text in texts]
     for caption in (*candidates, *flat):

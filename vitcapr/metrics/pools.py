@@ -54,11 +54,7 @@ class QueryRanks:
 def rank_queries(
     queries: npt.ArrayLike, candidates: npt.NDArray[np.float32], query_image: Rows, candidate_image: Rows
 ) -> QueryRanks:
-    """Rank the candidates for each query; a candidate of the query's image is a match, and every query has one.
-
-    Raises:
-        UserError: an embedding is not finite.
-    """
+    """Rank the candidates for each query; a candidate of the query's image is a match, and every query has one."""
     pool, asked = finite(candidates, "candidate"), finite(queries, "query")
     before = negatives_before(asked, pool, query_image, candidate_image)
     return QueryRanks(before[:, 0] + 1, query_image, len(pool))

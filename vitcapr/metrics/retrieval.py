@@ -100,17 +100,13 @@ def median_intervals(folds: Sequence[tuple[Ranks, Truth]], samples: int, seed: i
     """
     random = np.random.default_rng(seed)
     sizes = [len(truth.captions_each) for _, truth in folds]
-    items = [
-        {"i2t": _sorted(ranks.i2t, np.arange(size)), "t2i": _sorted(ranks.t2i, truth.caption_image)}
-        for (ranks, truth), size in zip(folds, sizes, strict=True)
-    ]
     medians = {"i2t": np.empty(samples), "t2i": np.empty(samples)}
     for sample in range(samples):
         drawn = np.bincount(random.integers(0, sum(sizes), sum(sizes)), minlength=sum(sizes))
         times = np.split(drawn, np.cumsum(sizes)[:-1])
-        for direction, values in medians.items():
-            each = [_median(*fold[direction], drawn) for fold, drawn in zip(items, times, strict=True)]
-            values[sample] = np.mean(each)
+        each = list(zip(folds, times, strict=True))
+        medians["i2t"][sample] = np.mean([_median(ranks.i2t, own) for (ranks, _), own in each])
+        medians["t2i"][sample] = np.mean([_median(ranks.t2i, own[truth.caption_image]) for (ranks, truth), own in each])
     bounds = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     return {direction: Interval(*map(float, np.nanquantile(v, bounds))) for direction, v in medians.items()}
 
@@ -139,18 +135,6 @@ def _sum_of_recalls(sums: Array) -> Array:
     return total
 
 
-def _sorted(
-    ranks: npt.NDArray[np.int32], image: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """The ranks in order, and the image that each is of."""
-    order = np.argsort(ranks, kind="stable")
-    return ranks[order], image[order]
-
-
-def _median(ranks: npt.NDArray[np.int32], image: npt.NDArray[np.int64], times: npt.NDArray[np.int64]) -> float:
-    """The median of sorted ``ranks`` where each image counts ``times``; nan if none does."""
-    until = np.cumsum(times[image])
-    if not until[-1]:
-        return float("nan")
-    middle = np.searchsorted(until, [(until[-1] + 1) // 2, until[-1] // 2 + 1])
-    return float(ranks[middle].mean())
+def _median(ranks: npt.NDArray[np.int32], times: npt.NDArray[np.int64]) -> float:
+    """The median of ranks that count so many times; nan if none does."""
+    return float(np.median(np.repeat(ranks, times))) if times.any() else float("nan")

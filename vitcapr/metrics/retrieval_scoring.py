@@ -48,9 +48,6 @@ def score_embeddings(
         languages: of the captions, for the protocol.
         samples, seed: of the intervals.
         advance: is told how many scores are done.
-
-    Raises:
-        UserError: the query bank does not fit, or an embedding is not finite.
     """
     found = embedded if correction is None else correction.applied(embedded)
     truth = Truth.of(found.caption_image, len(found.images))

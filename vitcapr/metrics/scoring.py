@@ -74,9 +74,6 @@ def score_captions(
         written: in the order of ``references``, the raw references of each image.
         samples, seed: of the intervals.
         training, paraphrases, timeout, instances: see :class:`~vitcapr.metrics.base.TokenisedCaptions`.
-
-    Raises:
-        UserError: a caption cannot be scored, or a program failed.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
     words, reference_words = tokenize_all(candidates, references, timeout)

@@ -19,7 +19,6 @@ from vitcapr.studies.alignment.study import (
     COMPARED,
     SIZES,
     Study,
-    StudyRun,
     difference_frame,
     score_frame,
     seconds_frame,
@@ -31,21 +30,14 @@ _SAMPLES = 2000
 
 
 class Compared(NamedTuple):
-    """What a study found.
-
-    Attributes:
-        scores: of :func:`vitcapr.studies.alignment.study.score_frame`.
-        differences: of :func:`vitcapr.studies.alignment.study.difference_frame`.
-        seconds: of :func:`vitcapr.studies.alignment.study.seconds_frame`.
-        tables: all of it for people.
-        protocol: how the numbers were made, in a paragraph.
-    """
+    """The result of a study: its data frames (see :mod:`vitcapr.studies.alignment.study`), and all of it for people."""
 
     scores: pd.DataFrame
     differences: pd.DataFrame
     seconds: pd.DataFrame
     tables: list[Table]
     protocol: str
+    """How the numbers were made, in a paragraph."""
 
     @property
     def page(self) -> str:
@@ -65,13 +57,12 @@ def compare_alignments(
     Args:
         views: stores of the same images, the plain one first.
         sentences: the store of the captions.
-
-    Raises:
-        UserError: a store lacks what an input needs, there are fewer training pairs than a size, or an input reads
-            words that are not known.
     """
     features = _features(views, sentences, pairing, settings.inputs)
-    fits = {name: _similarity(found, pairing) for name, found in features.items()}
+    fits = {}
+    for name, each in features.items():
+        base, held_out = (pairs_of(*each, pairing, split, None, 0) for split in ("train", "validation"))
+        fits[name] = similarity(base, held_out)
     if settings.choose_inputs:
         best = max(fits, key=lambda name: fits[name].mutual_neighbours)
         report.line(f"inputs {best}: the largest mutual kNN of training pairs, {fits[best].mutual_neighbours:.3f}")
@@ -82,7 +73,14 @@ def compare_alignments(
     study = Study(features, pairing, families, settings.query_bank)
     splits = ", ".join(f"{len(rows)} {name}" for name, rows in sorted(pairing.splits.items()))
     report.line(f"images: {splits}; {study.training_pairs:,} training pairs")
-    return _written(study, list(study.runs(_sizes(settings, study.training_pairs), settings.seeds, report)), fits)
+    default = [*(size for size in SIZES if size < study.training_pairs), None]
+    sizes = dict.fromkeys(study.training_pairs if size is None else size for size in settings.sizes or default)
+    runs = list(study.runs(list(sizes), settings.seeds, report))
+    scores, seconds = score_frame(study, runs), seconds_frame(runs)
+    differences = difference_frame(runs, study.baseline, _SAMPLES)
+    tables = [*recall_tables(scores, differences, seconds, study.baseline), chosen_settings(scores)]
+    tables.append(similarity_table(fits))
+    return Compared(scores, differences, seconds, tables, protocol(study, len(fits), _SAMPLES))
 
 
 def _features(
@@ -99,48 +97,24 @@ def _features(
     }
 
 
-def _similarity(features: Features, pairing: Pairing) -> Similarity:
-    base, held_out = (pairs_of(*features, pairing, split, None, 0) for split in ("train", "validation"))
-    return similarity(base, held_out)
-
-
-def _sizes(settings: StudyConfig, training_pairs: int) -> list[int]:
-    """Numbers of pairs without repetition: those given, or the default ones that the training pairs suffice for."""
-    wanted = settings.sizes or [*(size for size in SIZES if size < training_pairs), None]
-    return list(dict.fromkeys(training_pairs if size is None else size for size in wanted))
-
-
-def _written(study: Study, runs: Sequence[StudyRun], fits: dict[str, Similarity]) -> Compared:
-    scores, differences = score_frame(study, runs), difference_frame(runs, study.baseline, _SAMPLES)
-    seconds = seconds_frame(runs)
-    found = [*tables(scores, differences, seconds, study.baseline), chosen_settings(scores), similarity_table(fits)]
-    return Compared(scores, differences, seconds, found, protocol(study, len(fits), _SAMPLES))
-
-
-def tables(scores: pd.DataFrame, differences: pd.DataFrame, seconds: pd.DataFrame, baseline: str | None) -> list[Table]:
-    """A table for each number of pairs: recalls in percent, differences to the baseline and processor time.
-
-    Args:
-        scores, differences, seconds: of :mod:`vitcapr.studies.alignment.study`.
-    """
+def recall_tables(
+    scores: pd.DataFrame, differences: pd.DataFrame, seconds: pd.DataFrame, baseline: str | None
+) -> list[Table]:
+    """A table for each number of pairs: recalls in percent, differences to the baseline and processor time."""
     against = {(one["system"], one["pairs"], one["score"]): one for one in differences.to_dict("records")}
-    scores = scores.merge(seconds, on=["system", "pairs", "seed"])
-    return [_table(int(pairs), part, against, baseline) for pairs, part in scores.groupby("pairs", sort=True)]  # type: ignore[arg-type]
-
-
-def _table(
-    pairs: int, part: pd.DataFrame, against: Mapping[tuple[str, int, str], Mapping[Any, Any]], baseline: str | None
-) -> Table:
     tested = () if baseline is None else _TESTED
-    rows = []
-    for system, runs in part.groupby("system", sort=False):
-        recalls = [_mean(runs[score]) for score in COMPARED]
-        gains = [_gain(against.get((str(system), pairs, score)), score) for score in tested]
-        seconds = f"{runs['cpu_seconds'].mean():.1f}"
-        rows.append(row(str(system), str(len(runs)), *recalls, *gains, seconds))
     labels = [SCORES[score].label for score in COMPARED]
-    gains_of = [f"{SCORES[score].label} - {baseline}" for score in tested]
-    return Table(f"{pairs:,} pairs", ("system", "runs", *labels, *gains_of, "CPU s"), tuple(rows))
+    gain_labels = [f"{SCORES[score].label} - {baseline}" for score in tested]
+    tables = []
+    for pairs, part in scores.merge(seconds, on=["system", "pairs", "seed"]).groupby("pairs", sort=True):
+        rows = []
+        for system, runs in part.groupby("system", sort=False):
+            recalls = [_mean(runs[score]) for score in COMPARED]
+            gains = [_gain(against.get((system, pairs, score)), score) for score in tested]
+            rows.append(row(str(system), str(len(runs)), *recalls, *gains, f"{runs['cpu_seconds'].mean():.1f}"))
+        columns = "system", "runs", *labels, *gain_labels, "CPU s"
+        tables.append(Table(f"{pairs:,} pairs", columns, tuple(rows)))
+    return tables
 
 
 def _mean(values: "pd.Series[float]") -> Cell:

@@ -75,11 +75,7 @@ def check_texts(store: FeatureStore) -> None:
 
 
 def text_inputs(store: FeatureStore) -> Float32s:
-    """(M, D) float32.
-
-    Raises:
-        UserError: the store is not one of texts.
-    """
+    """(M, D) float32."""
     check_texts(store)
     return np.asarray(store["text"], np.float32)
 

@@ -154,9 +154,6 @@ class Study:
         """Every system on every number of pairs, with every seed.
 
         The seed draws the pairs and, for a trained head, the first weights. A closed form on all pairs has one run.
-
-        Raises:
-            UserError: there are fewer training pairs than a size.
         """
         held_out = {
             name: {split: pairs_of(*features, self.pairing, split, None, 0) for split in ("validation", "test")}

@@ -142,11 +142,7 @@ def _named(side: Mapping[str, str]) -> str:
 
 
 def read_ranks(paths: Sequence[Path]) -> Measured:
-    """The scores by image of ``.../<retriever>/<split>/ranks.npz``.
-
-    Raises:
-        UserError: a file is missing or holds no ranks.
-    """
+    """The scores by image of ``.../<retriever>/<split>/ranks.npz``."""
     return {(path.parent.parent.name, path.parent.name): file_measures(RankFile.read(path)) for path in paths}
 
 

@@ -101,31 +101,6 @@ class PublishedTable(_Closed):
     rows: tuple[PublishedRow, ...]
 
 
-class Setup(_Closed):
-    """How something was trained, as text."""
-
-    system: str
-    where: str
-    epochs: str
-    batch: str
-    learning_rate: str
-    schedule: str
-    objective: str
-    dropout: str
-    embedding: str
-    longest_caption: str
-    best_loss: str
-
-
-class OtherNumber(_Closed):
-    """A number that belongs in no table of scores; ``build`` says what stands for it here."""
-
-    quantity: str
-    printed: str
-    where: str
-    build: str
-
-
 class Published(_Closed):
     name: str
     title: str
@@ -133,8 +108,11 @@ class Published(_Closed):
     notes: dict[str, str]
     tables: dict[str, PublishedTable]
     setups_caption: str
-    training_setups: tuple[Setup, ...]
-    other_numbers: tuple[OtherNumber, ...]
+    training_setups: tuple[dict[str, str], ...]
+    """How each system was trained, in words."""
+    other_numbers: tuple[dict[str, str], ...]
+    """Numbers that belong in no table of scores: ``quantity``, ``printed``, ``where``, and ``build``, what stands for
+    it here."""
 
     def numbers(self) -> Iterator[tuple[str, PublishedRow, str, Number]]:
         """Table, row, metric and number of each, in the order of the files."""

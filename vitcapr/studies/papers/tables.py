@@ -30,9 +30,6 @@ def paper_tables(
     Args:
         systems: see :func:`~vitcapr.studies.papers.side_by_side.seed_average`.
         comparisons: files ``comparison.json``; cards: files ``card.json``; ranks: files ``ranks.npz``.
-
-    Raises:
-        UserError: a file is missing or of another kind, or no numbers of such a paper are here.
     """
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
@@ -56,11 +53,7 @@ def beside_the_paper(paper: str | None, summary: pd.DataFrame, systems: Mapping[
 
 
 def score_tables_beside(paper: str, summary: pd.DataFrame, systems: Mapping[str, str]) -> list[Table]:
-    """The tables of :func:`paper_tables` that hold scores of the paper and of this build side by side.
-
-    Raises:
-        UserError: no numbers of such a paper are here.
-    """
+    """The tables of :func:`paper_tables` that hold scores of the paper and of this build side by side."""
     published = read_published(paper)
     builds = seed_average(build_rows(summary), systems)
     tables = [side_by_side(name, published, builds) for name in TABLE_NAMES[paper] if name in published.tables]

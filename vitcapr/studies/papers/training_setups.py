@@ -56,11 +56,11 @@ def _setup(name: str, content: Mapping[str, Any], settings: Mapping[str, Any]) -
 
 def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
     """The paper's training set-ups, then those of this build's models."""
+    printed = [("paper", one["where"], one) for one in published.training_setups]
+    built = [(BUILD, "card.json", one) for one in setups]
     lines = [
-        row("paper", one.system, *(getattr(one, key) for key in _COLUMNS), one.where)
-        for one in published.training_setups
+        row(source, one["system"], *(one[key] for key in _COLUMNS), origin) for source, origin, one in printed + built
     ]
-    lines += [row(BUILD, one["system"], *(one[key] for key in _COLUMNS), "card.json") for one in setups]
     return Table(
         "Training set-ups",
         ("source", "model", *_COLUMNS.values(), "from"),
@@ -75,7 +75,7 @@ def other_numbers(published: Published) -> Table:
     return Table(
         "Other numbers of the paper",
         ("quantity", "paper", "from", "this build"),
-        tuple(row(one.quantity, one.printed, one.where, one.build) for one in published.other_numbers),
+        tuple(row(*(one[key] for key in ("quantity", "printed", "where", "build"))) for one in published.other_numbers),
         align="llll",
         caption="As printed in the paper; beside each, what stands for it in this build.",
         name="other_numbers",
