@@ -126,7 +126,7 @@ def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path,
 def test_a_missing_output_is_an_error_before_anything_is_loaded(
     manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vitcapr.encoders.image_encoders.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
     with pytest.raises(UserError, match="has no output 'qformer'"):
         run(manifest, clip(tmp_path / "checkpoint"), output="qformer")
 

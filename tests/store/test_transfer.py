@@ -251,8 +251,8 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
     run("pull", elsewhere, "--arrays", "cls")
     with monkeypatch.context() as without_model:
-        without_model.setattr("vitcapr.encoders.image_encoders.load_image_encoder", None)
-        with pytest.raises(TypeError, match="not callable"):
+        without_model.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
+        with pytest.raises(pytest.fail.Exception, match="loaded"):
             experiment.extract()
         run("pull", elsewhere)
         assert experiment.run().manifest_path.read_bytes() == sealed

@@ -1,7 +1,9 @@
 """What decides the features of an image, as attributes of a store; and the same features of other photographs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcapr.encoders.base import ImageEncoder, Kind, Output, Pool
-from vitcapr.encoders.checkpoints import Checkpoint, locate, source_name, weights_digest
+from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import image_size_of, kind_of, load_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
@@ -24,15 +26,17 @@ class ImageRecipe:
     """How images become features.
 
     Attributes:
+        folder: of the checkpoint.
         note: a line for the log about the preprocessing, or None.
         attributes: those of every store of this recipe, for any images.
+        load: loads the image encoder.
     """
 
-    checkpoint: Checkpoint
+    folder: Path
     preprocessing: Preprocessing
     note: str | None
-    dtype: torch.dtype
     attributes: dict[str, Any]
+    load: Callable[[], ImageEncoder]
 
 
 def image_recipe(
@@ -82,7 +86,9 @@ def image_recipe(
         )
     if store_dtype == "int8":
         attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
-    return ImageRecipe(checkpoint, preprocessing, note, arithmetic, attributes)
+    load = partial(load_image_encoder, checkpoint.folder, kind=kind, output=output, pool=pool, layers=layers or ())
+    load = partial(load, size=preprocessing.size, dtype=arithmetic, device=device)
+    return ImageRecipe(checkpoint.folder, preprocessing, note, attributes, load)
 
 
 class PhotographEncoder:
@@ -157,14 +163,6 @@ def open_like(
 
 def preprocessing_of(attributes: Mapping[str, Any]) -> Preprocessing:
     """The preprocessing of a store, from its attributes."""
-    values = attributes["preprocessing"]
-    crop = values["crop"]
-    return Preprocessing(
-        resize=tuple(values["resize"]),
-        crop=None if crop is None else (crop[0], crop[1]),
-        interpolation=values["interpolation"],
-        scale=values["scale"],
-        mean=(values["mean"][0], values["mean"][1], values["mean"][2]),
-        std=(values["std"][0], values["std"][1], values["std"][2]),
-        mirror=values.get("mirror", False),
-    )
+    stated = attributes["preprocessing"].items()
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in stated}
+    return Preprocessing(**values)

@@ -1,7 +1,7 @@
 """Frozen text encoders as functions from sentences to vectors: that of a checkpoint, and published word vectors."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weights_digest
+from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weight_files, weights_digest
 from vitcapr.encoders.precision import resolve_dtype
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.errors import UserError
@@ -65,23 +65,17 @@ class TextEncoder:
         return ids
 
     def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:
-        """The vector of each sentence.
+        """The vector of each sentence; ``batch`` sentences of similar length in one forward pass.
 
-        A batch holds sentences of similar length, so that there is little padding. Except for rounding, the vector of a
-        sentence does not depend on the other sentences of its batch.
-
-        Args:
-            batch: sentences in one forward pass.
+        Except for rounding, it does not depend on the other sentences of its batch.
 
         Returns:
             (n, D) float32, in the given order: the mean of the real tokens, the first or last real token, or the
             model's own vector of a sentence.
         """
-        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
         vectors = np.empty((len(tokens), self.dim), np.float32)
-        for first in range(0, len(order), batch):
-            chosen = order[first : first + batch]
-            vectors[chosen] = self._forward([tokens[index] for index in chosen])
+        for some in _by_length(tokens, batch):
+            vectors[some] = self._forward([tokens[index] for index in some])
         return vectors
 
     @torch.inference_mode()
@@ -168,7 +162,7 @@ class WordVectorEncoder:
 
 
 class TokenVectors:
-    """Computes the vector of each token of sentences.
+    """Computes the vector of each token of sentences, in context.
 
     Attributes:
         special: the tokens that frame a sentence or fill it up.
@@ -195,24 +189,27 @@ class TokenVectors:
 
     def __call__(self, tokens: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """(T, D) float32 for each sentence of T tokens, in the given order."""
-        order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
-        found: list[np.ndarray] = [np.empty(0)] * len(tokens)
-        for first in range(0, len(order), self._batch):
-            chosen = order[first : first + self._batch]
-            hidden = self._states([list(tokens[index]) for index in chosen])[-1 if self._layer is None else self._layer]
-            for index, vectors in zip(chosen, hidden.float().cpu().numpy(), strict=True):
-                found[index] = vectors[: len(tokens[index])]
-        return found
+        vectors = {}
+        for some in _by_length(tokens, self._batch):
+            hidden = self._states([list(tokens[index]) for index in some])[-1 if self._layer is None else self._layer]
+            for index, padded in zip(some, hidden.float().cpu().numpy(), strict=True):
+                vectors[index] = padded[: len(tokens[index])]
+        return [vectors[index] for index in range(len(tokens))]
 
     @torch.inference_mode()
-    def _states(self, tokens: list[list[int]]) -> Sequence[torch.Tensor]:
+    def _states(self, tokens: list[list[int]]) -> list[Tensor]:
         """The outputs of the embeddings and of each layer, or only that of the last layer."""
         padded = self._encoder.tokenizer.pad({"input_ids": tokens}, padding_side="right", return_tensors="pt")
         device = next(self._encoder.model.parameters()).device
-        all_of_them = self._layer is not None
-        output = self._encoder.model(**padded.to(device), output_hidden_states=all_of_them)
-        states: Sequence[torch.Tensor] = output.hidden_states if all_of_them else [output.last_hidden_state]
-        return states
+        output = self._encoder.model(**padded.to(device), output_hidden_states=self._layer is not None)
+        return [output.last_hidden_state] if self._layer is None else list(output.hidden_states)
+
+
+def _by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int]]:
+    """The places of sentences in batches of similar length, so that there is little padding."""
+    order = sorted(range(len(tokens)), key=lambda index: len(tokens[index]))
+    for first in range(0, len(order), batch):
+        yield order[first : first + batch]
 
 
 def locate_word_vectors(source: str) -> Path:
@@ -287,11 +284,9 @@ def load_text_encoder(
     folder = locate_text_encoder(source, revision, output).folder
     if output == "word_vectors":
         return WordVectorEncoder(folder)
-    if not any(folder.glob("model*.safetensors")):
-        what = "the text encoder has no model.safetensors; pickled weights, which may run code, are not opened"
-        raise UserError(what, where=folder, remedy="save it again with model.save_pretrained(folder)")
+    weight_files(folder)
     arithmetic = resolve_dtype(dtype, device)
-    tokenizer = _tokenizer(folder, dict(LOCAL))
+    tokenizer = _tokenizer(folder)
     tower = load_text_model(folder, output, arithmetic)
     if tower.room is not None and max_length > tower.room:
         what = f"max_length {max_length} is more than the {tower.room} tokens that the text encoder reads"
@@ -299,12 +294,12 @@ def load_text_encoder(
     return TextEncoder(tokenizer, tower, pool, arithmetic, device, max_length)
 
 
-def _tokenizer(folder: Path, local: dict[str, Any]) -> Any:
-    if not any(True for pattern in _TOKENIZER for _ in folder.glob(pattern)):
+def _tokenizer(folder: Path) -> Any:
+    if not any(path for pattern in _TOKENIZER for path in folder.glob(pattern)):
         what = "the text encoder has no tokenizer"
         raise UserError(what, where=folder, remedy="put its tokenizer.json beside the weights")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, **local)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
     except Exception as error:  # Each tokenizer class has its own way to say that its files do not do.
         what = f"the tokenizer cannot be opened: {str(error)[:120]}"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error

@@ -43,7 +43,6 @@ def extract(
 ) -> None:
     """Extract features of one share of the images. Without --backbone, use the checkpoint of the settings."""
     from vitcapr.data.images import ImageSource
-    from vitcapr.encoders.image_encoders import load_image_encoder
     from vitcapr.encoders.photographs import image_recipe
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.formats.manifest import read_manifest
@@ -64,27 +63,13 @@ def extract(
         name=config.source,
         **config.model_dump(exclude={"source"}),
     )
-    folder, preprocessing = recipe.checkpoint.folder, recipe.preprocessing
     if recipe.note:
         report.line(recipe.note)
-    terms = terms_of(data, settings.terms.licence, settings.terms.source, folder)
+    terms = terms_of(data, settings.terms.licence, settings.terms.source, recipe.folder)
     plan = StorePlan(Path(stores), Rows.of_images(data), recipe.attributes, cut.chunk, code, terms)
     chunks = chunk_range(plan.chunks, task, tasks)
     with ImageSource(data.image_root) as source:
-
-        def load() -> ImageFeatures:
-            encoder = load_image_encoder(
-                folder,
-                kind=config.kind,
-                output=config.output,
-                pool=config.pool,
-                size=preprocessing.size,
-                dtype=recipe.dtype,
-                device=device,
-                layers=config.layers or (),
-            )
-            pixels = Pixels(data.images, source, preprocessing)
-            return ImageFeatures(pixels, preprocessing, encoder, config.store_dtype)
-
+        pixels = Pixels(data.images, source, recipe.preprocessing)
+        load = lambda: ImageFeatures(pixels, recipe.preprocessing, recipe.load(), config.store_dtype)  # noqa: E731
         writer = fill(plan, chunks, load, batch=cut.batch, reuse=cut.reuse, report=report)
     write_part(part, plan.fingerprint, writer, chunks)

@@ -1,4 +1,4 @@
-"""From the tasks' parts to one sealed manifest: proof that every chunk is there and is what was computed."""
+"""From the tasks' parts to one sealed manifest: proof that every chunk is there."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,8 @@ from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats import store_manifest
 from vitcapr.formats.store_manifest import FORMAT, FeaturePart
-from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, encode_ids
-from vitcapr.store.writer import (
-    StoreWriter,
-    copied_rows,
-    finished,
-    read_layouts,
-    remove_partials,
-    store_folder,
-)
+from vitcapr.store.layout import ArrayLayout, chunk_path, encode_ids
+from vitcapr.store.writer import StoreWriter, copied_rows, read_layouts, remove_partials, store_folder
 
 _REMEDY = "run snakemake --forcerun extract --until seal: only what is missing is computed again"
 
@@ -28,7 +21,7 @@ def write_part(path: Path, fingerprint: str, writer: StoreWriter, chunks: range)
 
 
 def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: Path) -> dict[str, Any]:
-    """Check the parts against each other and the store, and write the sealed manifest.
+    """Check that the store of the parts is finished and holds these images, and write the sealed manifest.
 
     Args:
         parts: the ``part.json`` of every task, in any order.
@@ -38,49 +31,38 @@ def seal(parts: Sequence[Path], stores: Path, image_ids: Sequence[str], output: 
         What was written.
 
     Raises:
-        UserError: parts disagree, do not cover the store, or a chunk is missing, cut short or not the one recorded.
+        UserError: the parts are of several stores, or their store is gone, lacks a chunk or is of other images.
     """
-    contents = sorted((FeaturePart.read(path) for path in parts), key=lambda part: part.chunks)
+    contents = [FeaturePart.read(path) for path in parts]
     if not contents:
         raise UserError("no part to seal", remedy="run the stage extract first")
-    prints = {part.fingerprint for part in contents}
-    if len(prints) > 1:
-        raise UserError("the parts come from different settings, code or images", where=parts[0], remedy=_REMEDY)
     fingerprint = contents[0].fingerprint
+    if any(part.fingerprint != fingerprint for part in contents):
+        raise UserError("the parts come from different settings, code or images", where=parts[0], remedy=_REMEDY)
     folder = store_folder(stores, fingerprint)
-    group = folder / GROUP
     layouts = read_layouts(folder)
-    if layouts is None:
-        raise UserError("the store that the parts describe is gone", where=group, remedy=_REMEDY)
-    attributes = read_json(group / "zarr.json")["attributes"]
-    if attributes.get("fingerprint") != fingerprint:
-        raise UserError("the store is not the one that the parts describe", where=group, remedy=_REMEDY)
-
-    first = next(iter(layouts.values()))
-    ids = encode_ids(image_ids)
-    id_path = chunk_path(group / "image_id", 0, 2)
-    if first.shape[0] != len(image_ids) or not id_path.is_file() or id_path.read_bytes() != ids.tobytes():
-        raise UserError("the store holds other images than the manifest", where=group, remedy=_REMEDY)
-
-    checksums = _joined(contents, -(-first.shape[0] // first.chunk), parts[0])
-    for index in range(-(-first.shape[0] // first.chunk)):
-        if finished(folder, layouts, index) != {name: digests[index] for name, digests in checksums.items()}:
-            what = f"chunk {index} is missing, cut short, or not the one that its task wrote"
-            raise UserError(what, where=group, remedy=_REMEDY)
-    return write_sealed(StoreWriter(folder, layouts), checksums, "image_id", output)
+    writer = StoreWriter(folder, layouts or {})
+    if layouts is None or writer.attributes.get("fingerprint") != fingerprint:
+        raise UserError("the store that the parts describe is gone", where=folder, remedy=_REMEDY)
+    id_path = chunk_path(writer.group / "image_id", 0, 2)
+    if not id_path.is_file() or id_path.read_bytes() != encode_ids(image_ids).tobytes():
+        raise UserError("the store holds other images than the manifest", where=folder, remedy=_REMEDY)
+    layout = next(iter(layouts.values()))
+    chunks = range(-(-layout.shape[0] // layout.chunk))
+    for index in chunks:
+        if writer.checksums(index) is None:
+            raise UserError(f"chunk {index} is missing or cut short", where=folder, remedy=_REMEDY)
+    return write_sealed(writer, writer.all_checksums(chunks), "image_id", output)
 
 
 def write_sealed(
-    writer: StoreWriter,
-    checksums: Mapping[str, list[str]],
-    identity: str,
-    output: Path,
+    writer: StoreWriter, checksums: Mapping[str, list[str]], identity: str, output: Path
 ) -> dict[str, Any]:
     """Write the sealed manifest of a finished store, and remove what killed processes left in it.
 
     Args:
         checksums: of every chunk, for each array.
-        identity: the one of ``layout.IDENTITIES`` that the store was begun with.
+        identity: the one that the store was begun with.
 
     Returns:
         What was written.
@@ -107,19 +89,3 @@ def write_sealed(
         manifest["copied"] = copied
     store_manifest.write_sealed(output, manifest)
     return manifest
-
-
-def _joined(parts: Sequence[FeaturePart], chunks: int, where: Path) -> dict[str, list[str]]:
-    """The checksums of all chunks, from parts in chunk order that must follow on each other without gap or overlap."""
-    joined: dict[str, list[str]] = {name: [] for name in parts[0].checksums}
-    at = 0
-    for part in parts:
-        start, stop = part.chunks
-        if start != at:
-            raise UserError(f"the parts leave a gap or overlap at chunk {min(start, at)}", where=where, remedy=_REMEDY)
-        at = stop
-        for name, digests in part.checksums.items():
-            joined[name] += digests
-    if at != chunks:
-        raise UserError(f"the parts cover {at} of {chunks} chunks", where=where, remedy=_REMEDY)
-    return joined
