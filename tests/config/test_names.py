@@ -16,18 +16,8 @@ from vitcapr.errors import UserError
 HOSTILE = (
     *("x;touch PWNED;y", "g$(touch PWNED)", "`touch PWNED`", "a|b", "a>b", "a&b", "'", '"', "*", "~", "#a", "a=b"),
     *("../../../escape", "..", ".", ".hidden", "/etc", "a/b", "a\\b", "-rf", "--yes", "", " ", "a b", "a\nb", "a\n"),
-    *(
-        "{wildcards}",
-        "{",
-        "a\0b",
-        "a\x1b[31m",
-        "\u202ea",
-        "\u0430ttention",
-        "vit\u200b",
-        "e\u0301",
-        "\ud800",
-        "n" * 101,
-    ),
+    *("{wildcards}", "{", "a\0b", "a\x1b[31m", "\u202ea"),
+    *("\u0430ttention", "vit\u200b", "e\u0301", "\ud800", "n" * 101),
 )
 RETRIEVER = {"backbone": "vit"}
 TWO_LANGUAGES = {"image": RETRIEVER, "text": {"tower": {"source": "bert", "languages": ["en", "zh"]}}}

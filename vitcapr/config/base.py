@@ -20,7 +20,6 @@ from pydantic import (
     model_validator,
 )
 
-from vitcapr.config.mistakes import mistakes
 from vitcapr.errors import UserError, as_user_error
 
 D = TypeVar("D")
@@ -136,6 +135,8 @@ def parse(model: type[S], values: Any, where: object) -> S:
     try:
         return model.model_validate(values)
     except ValidationError as error:
+        from vitcapr.config.mistakes import mistakes
+
         raise as_user_error(
             [UserError(what, where=where, remedy=remedy) for what, remedy in mistakes(model, values, error)]
         ) from error
