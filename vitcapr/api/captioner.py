@@ -4,7 +4,7 @@ The module does not import torch: a mistake is found without it.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.model import CARD, layer_of, read_card
+from vitcapr.formats.model import layer_of
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.formats.vocabulary import Vocabulary
 
@@ -54,32 +54,35 @@ class CaptionedImage:
     attention: "np.ndarray | None" = None
 
 
+@dataclass
 class TrainedCaptioner:
     """A trained captioner with all that it needs to caption images; made by :func:`load_captioner`.
 
     The weights and the backbone are loaded for the first image.
 
     Attributes:
-        folder: of the captioner.
-        card: its ``card.json``: architecture, training, scores.
+        files: the folder of the captioner and what belongs to it; ``folder`` and ``card`` are its own.
         vocabulary: the words that it knows.
+        attributes: of the store of its features.
+        backbone: hub id or folder, if it is not found by its name.
         decoding: how captions are generated; ``decoding_name`` is its name in the experiment, or empty.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        card: dict[str, Any],
-        vocabulary: Vocabulary,
-        attributes: dict[str, Any],
-        backbone: str | None,
-        decoding_name: str,
-        decoding: DecodingConfig,
-        device: str,
-    ) -> None:
-        self.folder, self.card, self.vocabulary = folder, card, vocabulary
-        self.decoding_name, self.decoding = decoding_name, decoding
-        self._attributes, self._backbone, self._device = attributes, backbone, device
+    files: ModelFiles
+    vocabulary: Vocabulary
+    attributes: dict[str, Any]
+    backbone: str | None
+    decoding_name: str
+    decoding: DecodingConfig
+    device: str
+
+    @property
+    def folder(self) -> Path:
+        return self.files.folder
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        return self.files.card
 
     def caption(self, images: "ImageLike | Sequence[ImageLike]", *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
@@ -121,7 +124,7 @@ class TrainedCaptioner:
 
         if attention:
             self.check_attention()
-        wanted, device = self.decoding, resolve_device(self._device)
+        wanted, device = self.decoding, resolve_device(self.device)
         features = self._encoder.encode(pictures)
         with torch.inference_mode(), autocast(device, resolve_dtype(wanted.precision, device)):
             return generate(
@@ -151,7 +154,7 @@ class TrainedCaptioner:
 
         weights, card = read_model(self.folder)
         model = rebuild(self.folder, build_captioner, card, weights)
-        return model.to(resolve_device(self._device)).eval()
+        return model.to(resolve_device(self.device)).eval()
 
     @cached_property
     def _encoder(self) -> "PhotographEncoder":
@@ -159,7 +162,7 @@ class TrainedCaptioner:
         from vitcapr.encoders.precision import resolve_device
 
         layer = layer_of(self.card, "captioner")
-        return open_like(self._attributes, resolve_device(self._device), self._backbone, layer)
+        return open_like(self.attributes, resolve_device(self.device), self.backbone, layer)
 
 
 def load_captioner(
@@ -192,10 +195,9 @@ def load_captioner(
     Raises:
         UserError: something is missing or does not belong to the captioner.
     """
-    found = find_model(folder, "captioner")
-    name, chosen = choose_decoding(found, decoding, n_best=n_best, beam_size=beam_size, length_penalty=length_penalty)
-    card = read_card(found / CARD)
-    beside = ModelFiles(found, card, "captioner")
-    words = Vocabulary.read(beside.vocabulary(vocabulary))
-    attributes = read_sealed(beside.features(features))["attributes"]
-    return TrainedCaptioner(found, card, words, attributes, beside.backbone(backbone, attributes), name, chosen, device)
+    files = find_model(folder, "captioner")
+    changes = {"n_best": n_best, "beam_size": beam_size, "length_penalty": length_penalty}
+    name, chosen = choose_decoding(files.folder, decoding, **changes)
+    words = Vocabulary.read(files.vocabulary(vocabulary))
+    attributes = read_sealed(files.features(features))["attributes"]
+    return TrainedCaptioner(files, words, attributes, files.backbone(backbone, attributes), name, chosen, device)

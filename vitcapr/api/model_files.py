@@ -51,11 +51,7 @@ class ModelFiles:
         return path
 
     def features(self, given: str | Path | None) -> Path:
-        """The sealed manifest of the image features that the model was trained on.
-
-        Raises:
-            UserError: it is missing or describes other features.
-        """
+        """The sealed manifest of the image features that the model was trained on."""
         return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
 
     def augmented_views(self, given: Sequence[str | Path] | None, names: Sequence[str]) -> list[Path]:
@@ -64,9 +60,6 @@ class ModelFiles:
         Args:
             given: all of them in order, or None for those of the experiment.
             names: their backbones.
-
-        Raises:
-            UserError: one is missing or describes other features.
         """
         if given and len(given) != len(names):
             return [Path(path) for path in given]  # open_augmented_views reports the wrong number.
@@ -101,11 +94,7 @@ class ModelFiles:
         return given or _folder_of_extraction(self.experiment, attributes["backbone"])
 
     def file(self, given: str | Path | None, place: str, option: str) -> Path:
-        """The file ``given``, or the one at ``place`` in the experiment.
-
-        Raises:
-            UserError: it is not there.
-        """
+        """The file ``given``, or the one at ``place`` in the experiment."""
         path = self.experiment / place if given is None else Path(given)
         if path.is_dir() and place.endswith("manifest.json"):
             path = path / "manifest.json"

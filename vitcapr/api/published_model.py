@@ -96,8 +96,8 @@ def cached_model(url: str) -> Path:
     return pull_model(RemoteFolder(url), folder, lambda _name, _size: None)
 
 
-def find_model(given: str | Path | None, kind: str) -> Path:
-    """The folder of the model: the given one, or the only one in the given experiment or in ``results``.
+def find_model(given: str | Path | None, kind: str) -> ModelFiles:
+    """The given model, or the only one in the given experiment or in ``results``.
 
     Args:
         given: the folder of a model or of an experiment, or the URL of a published model; None for any experiment.
@@ -106,28 +106,21 @@ def find_model(given: str | Path | None, kind: str) -> Path:
     Raises:
         UserError: there is no model, or there are several; the message lists them.
     """
-    if isinstance(given, str) and "://" in given:
-        given = cached_model(given)
-    given = None if given is None else Path(given)
+    path = cached_model(given) if isinstance(given, str) and "://" in given else Path(given or "results")
     if given is None:
-        where, found = Path("results"), sorted(Path("results").glob(f"*/{kind}s/*/{CARD}"))
-    elif (given / f"{kind}s").is_dir():
-        where, found = given, sorted(given.glob(f"{kind}s/*/{CARD}"))
-    elif (given / CARD).is_file():
-        return given
+        cards = sorted(path.glob(f"*/{kind}s/*/{CARD}"))
+    elif (path / f"{kind}s").is_dir():
+        cards = sorted(path.glob(f"{kind}s/*/{CARD}"))
+    elif (path / CARD).is_file():
+        cards = [path / CARD]
     else:
-        raise UserError(f"no trained {kind} here", where=given, remedy=_other_models(given, kind))
-    if len(found) == 1:
-        return found[0].parent
-    folders = ", ".join(str(card.parent) for card in found)
-    remedy = f"name one with --{kind}" + (f": {folders}" if found else "")
-    raise UserError(f"{len(found) or 'no'} trained {kind}{'s' if found else ''}", where=where, remedy=remedy)
-
-
-def _other_models(given: Path, kind: str) -> str:
-    """The models beside a folder that holds none."""
-    there = sorted(card.parent.name for card in given.parent.glob(f"*/{CARD}"))
-    return f"there are {', '.join(there)}" if there else f"give the folder results/EXPERIMENT/{kind}s/NAME"
+        there = sorted(card.parent.name for card in path.parent.glob(f"*/{CARD}"))
+        remedy = f"there are {', '.join(there)}" if there else f"give the folder results/EXPERIMENT/{kind}s/NAME"
+        raise UserError(f"no trained {kind} here", where=path, remedy=remedy)
+    if len(cards) == 1:
+        return ModelFiles(cards[0].parent, read_card(cards[0]), kind)
+    remedy = f"name one with --{kind}" + (f": {', '.join(str(card.parent) for card in cards)}" if cards else "")
+    raise UserError(f"{len(cards) or 'no'} trained {kind}{'s' if cards else ''}", where=path, remedy=remedy)
 
 
 def published_files(folder: Path) -> dict[str, bytes]:

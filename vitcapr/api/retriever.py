@@ -3,7 +3,7 @@
 The module does not import torch: a mistake is found without it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,6 @@ from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.model import CARD, read_card
 from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
@@ -59,34 +58,35 @@ class FoundCaption:
     split: str
 
 
+@dataclass
 class TrainedRetriever:
     """A trained retriever with all that it needs; made by :func:`load_retriever`. Weights are loaded at first use.
 
     Attributes:
-        folder: of the retriever.
-        card: its ``card.json``: architecture, training, scores.
+        files: the folder of the retriever and what belongs to it; ``folder`` and ``card`` are its own.
         manifest: ``manifest.json`` of the data set that is searched.
+        stores: manifests of the features: of the backbone, then of the augmented views.
+        text_features, text_encoder, backbone: what a person gave for them; None for those of the experiment.
+        reporter: where progress is written; None for nowhere.
     """
 
-    def __init__(
-        self,
-        files: ModelFiles,
-        *,
-        device: str,
-        vocabulary: Path,
-        features: Path,
-        augmented_views: Sequence[Path],
-        manifest: Path,
-        text_features: str | Path | None,
-        text_encoder: str | None,
-        backbone: str | None,
-        reporter: "Reporter | None",
-    ) -> None:
-        self.folder, self.card, self.manifest = files.folder, dict(files.card), manifest
-        self._files, self._device, self._vocabulary = files, device, vocabulary
-        self._stores = [features, *augmented_views]
-        self._text_features, self._text_encoder, self._backbone = text_features, text_encoder, backbone
-        self._reporter = reporter
+    files: ModelFiles
+    device: str
+    vocabulary: Path
+    stores: Sequence[Path]
+    manifest: Path
+    text_features: str | Path | None
+    text_encoder: str | None
+    backbone: str | None
+    reporter: "Reporter | None"
+
+    @property
+    def folder(self) -> Path:
+        return self.files.folder
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        return self.files.card
 
     def embed_images(self, images: "ImageLike | Sequence[ImageLike]") -> "np.ndarray":
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
@@ -177,17 +177,17 @@ class TrainedRetriever:
         from vitcapr.encoders.precision import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
 
-        device = resolve_device(self._device)
-        return open_retriever(self.folder, vocabulary=self._vocabulary, device=device, text_encoder=self._text_encoder)
+        device = resolve_device(self.device)
+        return open_retriever(self.folder, vocabulary=self.vocabulary, device=device, text_encoder=self.text_encoder)
 
     @cached_property
     def _encoders(self) -> list[Any]:
         """What computes the features of a photograph, for each view of it."""
         from vitcapr.encoders.photographs import open_like
 
-        attributes = [read_sealed(path)["attributes"] for path in self._stores]
+        attributes = [read_sealed(path)["attributes"] for path in self.stores]
         device, layer = self._opened.device, self._opened.layer
-        return [open_like(one, device, self._files.backbone(self._backbone, one), layer) for one in attributes]
+        return [open_like(one, device, self.files.backbone(self.backbone, one), layer) for one in attributes]
 
     def _search(
         self, name: Literal["images", "captions"], query: "np.ndarray", k: int, split: str | None, index: IndexKind
@@ -234,7 +234,7 @@ class TrainedRetriever:
         """
         from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
 
-        fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self._stores)
+        fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self.stores)
         sources = IndexSources(self.card["weights_sha256"], fingerprints, sha256_file(self.manifest))
         folder = sources.folder(self.folder)
         part = read_part(folder, name)
@@ -257,8 +257,8 @@ class TrainedRetriever:
         from vitcapr.retrieval.augmented_views import open_augmented_views
 
         data, retriever = self._data, self._opened
-        views = self._stores[1:]
-        stores = open_augmented_views(data, retriever.augmented_views, self._stores[0], views, retriever.layer)
+        views = self.stores[1:]
+        stores = open_augmented_views(data, retriever.augmented_views, self.stores[0], views, retriever.layer)
         vectors = self._embedded(retriever.image_embedder(*stores), np.arange(len(data.images)), "images")
         first = data.captions.drop_duplicates("image_id").set_index("image_id")["text"]
         captions = first.reindex(data.images["image_id"]).fillna("")
@@ -272,7 +272,7 @@ class TrainedRetriever:
         features = None
         if retriever.model.reads != "tokens":
             place = f"text_features/{self.card['settings']['retriever']['text']['encoder']}/manifest.json"
-            features = self._files.file(self._text_features, place, "--text-features")
+            features = self.files.file(self.text_features, place, "--text-features")
         embedder = retriever.caption_embedder(data, features)
         vectors = self._embedded(embedder, table["caption_row"].to_numpy(), "captions")
         paths = data.images["path"].iloc[table["image_row"]].tolist()
@@ -285,9 +285,9 @@ class TrainedRetriever:
         return read_manifest(self.manifest)
 
     def _embedded(self, embedder: "Embedder[Any]", rows: "np.ndarray", unit: str) -> "np.ndarray":
-        if self._reporter is None:
+        if self.reporter is None:
             return embedder.embed(rows)
-        with self._reporter.track("embed", len(rows), unit) as tracker:
+        with self.reporter.track("embed", len(rows), unit) as tracker:
             return embedder.embed(rows, advance=tracker.advance)
 
 
@@ -320,18 +320,16 @@ def load_retriever(
     Raises:
         UserError: something is missing or does not belong to the retriever.
     """
-    found = find_model(folder, "retriever")
-    files = ModelFiles(found, read_card(found / CARD), "retriever")
+    files = find_model(folder, "retriever")
     views = list(files.card["settings"]["retriever"].get("augmented_views", []))
     return TrainedRetriever(
         files,
-        device=device,
-        vocabulary=files.vocabulary(vocabulary),
-        features=files.features(features),
-        augmented_views=files.augmented_views(augmented_views, views),
-        manifest=files.file(manifest, "data/manifest.json", "--manifest"),
-        text_features=text_features,
-        text_encoder=text_encoder,
-        backbone=backbone,
-        reporter=reporter,
+        device,
+        files.vocabulary(vocabulary),
+        [files.features(features), *files.augmented_views(augmented_views, views)],
+        files.file(manifest, "data/manifest.json", "--manifest"),
+        text_features,
+        text_encoder,
+        backbone,
+        reporter,
     )

@@ -41,14 +41,7 @@ _DECIMALS = 4
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of an upload.
-
-    Attributes:
-        max_bytes: of the file.
-        max_pixels: of the picture.
-        seconds: for the transfer of the file, and for its decoding.
-        uploads: at once; more are refused.
-    """
+    """Of a file, of its picture, of its transfer and of its decoding; and of the uploads at once: more are refused."""
 
     max_bytes: int = 30_000_000
     max_pixels: int = MAX_PIXELS
@@ -78,9 +71,6 @@ class CaptionPage:
         """The caption of an RGB picture, its words with their attention, and the nearest captions of the data set.
 
         The first call loads all weights, and embeds the captions of the data set if their embeddings are not kept.
-
-        Raises:
-            UserError: something is missing or does not belong to the models.
         """
         found = self._captioner.caption(picture, attention=self._attends())[0]
         candidates = [

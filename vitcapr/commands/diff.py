@@ -57,11 +57,7 @@ def compare(first: Path, second: Path) -> list[str]:
 
 
 def read_scores(path: Path) -> Scores:
-    """The scores of a summary by split, model, decoding and metric. Scores without a value are left out.
-
-    Raises:
-        UserError: the file is missing or is not a summary.
-    """
+    """The scores of a summary by split, model, decoding and metric. Scores without a value are left out."""
     table = read_summary(path).dropna(subset=["value"])
     keys = table[["split", "model", "decoding", "metric"]].itertuples(index=False, name=None)
     return dict(zip(keys, table["value"].tolist(), strict=True))

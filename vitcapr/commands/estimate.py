@@ -90,9 +90,6 @@ def trial_lines(experiment: Experiment, sizes: Counter[str]) -> Iterator[str]:
     """A line for each long stage: its time on ``IMAGES`` images, and the time of the whole by proportion.
 
     The long stages are the check of the images, the extraction of features and the training of captioners.
-
-    Raises:
-        UserError: the data set is one of pairs, or a backbone is trained by the experiment itself.
     """
     if experiment.data_stage == "data_pairs":
         raise UserError(

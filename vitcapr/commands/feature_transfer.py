@@ -122,11 +122,7 @@ def _rows_of(remote: "RemoteStore", split: str, data: Path | None) -> "np.ndarra
 
 
 def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path) -> "dict[str, np.ndarray]":
-    """The rows of every split that is not empty.
-
-    Raises:
-        UserError: the store is of another data set.
-    """
+    """The rows of every split that is not empty."""
     import numpy as np
 
     from vitcapr.formats.manifest import SPLITS

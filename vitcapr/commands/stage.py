@@ -101,11 +101,7 @@ def _value(parameter: Parameter, value: Any) -> Any:
 
 
 def _by_name(values: Sequence[str], option: str) -> dict[str, list[Path]]:
-    """The files of each name, in the given order. A name ends at the first ``=``.
-
-    Raises:
-        UserError: a value has no name or no file.
-    """
+    """The files of each name, in the given order. A name ends at the first ``=``."""
     files: dict[str, list[Path]] = {}
     for value in values:
         name, _, file = value.partition("=")

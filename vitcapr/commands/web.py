@@ -26,22 +26,14 @@ _GRACE_SECONDS = 5
 
 
 def names_this_machine(host: str, *own: str) -> bool:
-    """Whether a Host header is an address or a name of this machine.
+    """Whether a Host header is an address or a name of this machine, or one of its ``own`` in lower case.
 
     The name of another site may lead here (DNS rebinding), so that its pages could read the answers.
-
-    Args:
-        own: more names of this machine, in lower case.
     """
-    try:
+    with suppress(ValueError):
         name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name in ("localhost", socket.gethostname().lower(), *own)
-    return True
+        return name in ("localhost", socket.gethostname().lower(), *own) or bool(ipaddress.ip_address(name))
+    return False
 
 
 class OwnPagesOnly:
