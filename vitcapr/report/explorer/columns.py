@@ -20,13 +20,13 @@ _FINER = 1
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Attributes:
-    name: stays the same from call to call: it is part of links.
-    label: within its group.
-    group: the system or the retrieval model.
-    better: ``high``, ``low``, or empty where neither is better.
-    values: (N,), NaN where there is none.
-    places: decimals.
+    """Numbers (N,) of the images, NaN where there is none.
+
+    Attributes:
+        name: stays the same from call to call: it is part of links.
+        group: the system or the retrieval model.
+        better: ``high``, ``low``, or empty where neither is better.
+        places: decimals.
     """
 
     name: str
@@ -38,11 +38,9 @@ class Column:
 
 
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
-    """The columns of a system: its scores, their gain over ``base``, wrong claims, probability.
+    """The columns of a system: its scores, their gain over the system that it reranks, wrong claims, probability.
 
     Args:
-        name: of the system in the explorer; the group.
-        base: the system that it reranks.
         numbers: of all images, by their ids.
     """
 
@@ -73,20 +71,14 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
             counts = {image: float(len(each) if not kind else each.count(kind)) for image, each in wrong.items()}
             label = f"wrong claims: {'colours' if kind == 'colors' else kind}" if kind else "wrong claims"
             yield column(f"wrong_{kind or 'claims'}", label, "low", _spread(numbers, counts))
-    yield column(
-        "log_prob",
-        "log-probability per word",
-        "high",
-        of_captions(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs)),
-        2,
-    )
+    per_word = of_captions(lambda _, one: one.candidates[0].log_prob / len(one.candidates[0].token_log_probs))
+    yield column("log_prob", "log-probability per word", "high", per_word, 2)
 
 
 def space_columns(name: str, space: Space, count: int, images: Numbers) -> Iterator[Column]:
     """The columns of a retrieval model: ranks of the true matches of each of ``count`` images.
 
     Args:
-        name: of the model in the explorer; the group.
         images: (N,) the numbers of the images of the space.
     """
     embedded, ranks = space.embedded, space.ranks

@@ -29,9 +29,6 @@ class Contents:
 
     Attributes:
         embed: embeds the captions of the systems; without it, they have no neighbours.
-
-    Raises:
-        UserError: see :func:`gallery_of`.
     """
 
     experiments: Sequence[Results]
@@ -45,20 +42,15 @@ class Contents:
     @cached_property
     def systems(self) -> dict[str, tuple[int, System]]:
         """The systems by their names in the explorer, each with the number of its experiment."""
+        numbered = enumerate(self.experiments)
         return {
-            self._name(number, f"{system.model}/{system.decoding}"): (number, system)
-            for number, one in enumerate(self.experiments)
-            for system in one.systems
+            self._name(n, f"{each.model}/{each.decoding}"): (n, each) for n, one in numbered for each in one.systems
         }
 
     @cached_property
     def spaces(self) -> dict[str, tuple[int, Space]]:
         """The retrieval models, in the same way."""
-        return {
-            self._name(number, space.model): (number, space)
-            for number, one in enumerate(self.experiments)
-            for space in one.spaces
-        }
+        return {self._name(n, each.model): (n, each) for n, one in enumerate(self.experiments) for each in one.spaces}
 
     def overview(self) -> Json:
         """What the page must know first: the systems with their scores, the retrieval models, the columns."""
@@ -92,15 +84,15 @@ class Contents:
 
     @cached_property
     def columns(self) -> list[Column]:
-        found: list[Column] = []
+        columns: list[Column] = []
         for name, (number, system) in self.systems.items():
-            found += system_columns(name, system, self._base(number, system), self._numbers)
+            columns += system_columns(name, system, self._base(number, system), self.gallery.numbers)
         for name, (number, space) in self.spaces.items():
             images = self.gallery.image_of_row[number][space.embedded.image_row]
-            found += space_columns(name, space, len(self.gallery.images), images)
+            columns += space_columns(name, space, len(self.gallery.images), images)
             for writer, written in self.written[name].items():
-                found.append(written_column(writer, name, written, len(self.gallery.images), images))
-        return [column for column in found if not np.isnan(column.values).all()]
+                columns.append(written_column(writer, name, written, len(self.gallery.images), images))
+        return [column for column in columns if not np.isnan(column.values).all()]
 
     def images(self) -> Json:
         """All images, their captions and references, and the values of the columns."""
@@ -133,9 +125,9 @@ class Contents:
     def neighbours(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model and part: the neighbours of its images and of their references."""
         for place, (number, space) in enumerate(self.spaces.values()):
-            found = Neighbours.of(space, self.gallery, number)
+            neighbours = Neighbours.of(space, self.gallery, number)
             for part, images in self._parts():
-                yield f"neighbours-{place}-{part}", found.part(images)
+                yield f"neighbours-{place}-{part}", neighbours.part(images)
 
     def written_neighbours(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model, system and part: what the captions of the system are near to."""
@@ -158,26 +150,21 @@ class Contents:
     @cached_property
     def written(self) -> dict[str, dict[str, Written]]:
         """For each retrieval model, by their names, the systems of its experiment whose captions it embeds."""
-        found = {}
+        spaces = {}
         for name, (number, space) in self.spaces.items():
             systems = {other: system for other, (place, system) in self.systems.items() if place == number}
             data = self.experiments[number].data.images
             ids = data["image_id"].iloc[space.embedded.image_row].tolist()
             embedded = written_in(space, ids, list(systems.values()), partial(self.embed, number, space.model))
-            found[name] = {other: each for other, each in zip(systems, embedded, strict=True) if each is not None}
-        return found
+            spaces[name] = {other: each for other, each in zip(systems, embedded, strict=True) if each is not None}
+        return spaces
 
     def maps(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model: the places of its images on a map, or none."""
         for place, (number, space) in enumerate(self.spaces.values()):
             places = map_of(space.embedded.images)
             images = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
-            on_map = None if places is None else places.round(4).tolist()
-            yield f"map-{place}", {"images": images, "places": on_map}
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return self.gallery.numbers
+            yield f"map-{place}", {"images": images, "places": None if places is None else places.round(4).tolist()}
 
     def _parts(self) -> Iterator[tuple[int, range]]:
         count = len(self.gallery.images)
@@ -193,10 +180,8 @@ class Contents:
         return f"{names[number]}{f' ({same + 1})' if same else ''} {name}"
 
     def _base(self, number: int, system: System) -> System | None:
-        if not system.base:
-            return None
-        found = self.systems.get(self._name(number, f"{system.model}/{system.base}"))
-        return found[1] if found else None
+        _, base = self.systems.get(self._name(number, f"{system.model}/{system.base}"), (number, None))
+        return base
 
     def _details(self, number: int, system: System, image: int, row: int | None) -> Json | None:
         caption = system.captions.get(self.gallery.images[image].image_id)

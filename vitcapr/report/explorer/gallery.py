@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ class Gallery:
     image_of_row: list[Numbers]
     reference_of_row: list[Numbers]
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """The number of each image id."""
         return {image.image_id: number for number, image in enumerate(self.images)}
@@ -61,19 +62,19 @@ def gallery_of(experiments: Sequence[Results], split: str) -> Gallery:
         UserError: an image id is that of another picture in another experiment.
     """
     images: list[GalleryImage] = []
-    found: dict[str, tuple[int, str, str]] = {}  # Of an image id: number, digest, experiment.
+    known: dict[str, tuple[int, str, str]] = {}  # Of an image id: number, digest, experiment.
     image_of_row = []
     for one in experiments:
         rows, table = one.data.rows(split), one.data.images
         numbers = np.full(len(table), ABSENT, np.int64)
         for row, record in zip(rows, table.iloc[rows].to_dict("records"), strict=True):
             image_id, digest = str(record["image_id"]), str(record["sha256"])
-            if image_id not in found:
-                found[image_id] = len(images), digest, one.name
+            if image_id not in known:
+                known[image_id] = len(images), digest, one.name
                 path, size = str(record["path"]), (int(record["width"]), int(record["height"]))
                 images.append(GalleryImage(image_id, one.data.image_root, path, *size))
-            number, known, first = found[image_id]
-            if known != digest:
+            number, first_digest, first = known[image_id]
+            if first_digest != digest:
                 what = f"image '{image_id}' of {one.name} is another picture than that of {first}"
                 raise UserError(what, remedy="explore experiments of one data set")
             numbers[row] = number
@@ -96,10 +97,8 @@ def _references(
     ]
     references = sorted(dict.fromkeys(each for rows in listed for _, each in rows), key=lambda each: each.image)
     numbered = {each: number for number, each in enumerate(references)}
-    found = []
-    for one, rows in zip(experiments, listed, strict=True):
-        numbers = np.full(len(one.data.captions), ABSENT, np.int64)
+    reference_of_row = [np.full(len(one.data.captions), ABSENT, np.int64) for one in experiments]
+    for numbers, rows in zip(reference_of_row, listed, strict=True):
         for row, each in rows:
             numbers[row] = numbered[each]
-        found.append(numbers)
-    return references, found
+    return references, reference_of_row

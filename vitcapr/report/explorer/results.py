@@ -39,10 +39,9 @@ class System:
     Attributes:
         base: the decoding whose captions a reranking reorders; empty for a decoding.
         oracle: whether the references chose the captions.
-        captions: by image id.
+        captions, claims: by image id; no claims where they cannot be checked.
         scores: of the whole split, by metric.
         per_image: a row for each scored image, the index is the image id; None if the captions are not scored.
-        claims: the claims of each caption by image id; empty where they cannot be checked.
         attention: of the best captions, where the experiment stored it.
     """
 

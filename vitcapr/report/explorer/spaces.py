@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,8 @@ _LEAST = 5
 """Images of the smallest map."""
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """The K nearest of a pool to each of Q queries, the nearest first.
-
-    Attributes:
-        place: (Q, K), in the pool.
-        cosine: (Q, K).
-    """
+class Nearest(NamedTuple):
+    """The places (Q, K) and cosines of the K nearest of a pool to each of Q queries, the nearest first."""
 
     place: Near
     cosine: Cosines
@@ -51,10 +45,10 @@ def nearest(queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself:
             own = np.arange(len(block))
             block[own, first + own] = -np.inf
         best = np.argpartition(-block, max(count - 1, 0), axis=1)[:, :count]
-        found = np.take_along_axis(block, best, axis=1)
-        order = np.argsort(-found, axis=1, kind="stable")
+        cosine = np.take_along_axis(block, best, axis=1)
+        order = np.argsort(-cosine, axis=1, kind="stable")
         places.append(np.take_along_axis(best, order, axis=1))
-        cosines.append(np.take_along_axis(found, order, axis=1))
+        cosines.append(np.take_along_axis(cosine, order, axis=1))
     return Nearest(np.concatenate(places), np.concatenate(cosines))
 
 
@@ -84,7 +78,7 @@ class Neighbours:
         reference_of = gallery.reference_of_row[number][embedded.caption_row].tolist()
         captions = nearest(embedded.images, embedded.captions)
         others = nearest(embedded.images, embedded.images, without_itself=True)
-        found = nearest(embedded.captions, embedded.images)
+        described = nearest(embedded.captions, embedded.images)
         own, own_cosine = nearest_own(embedded)
         images = {}
         for place, image in enumerate(image_of):
@@ -100,7 +94,7 @@ class Neighbours:
         for place, reference in enumerate(reference_of):
             image = image_of[embedded.caption_image[place]]
             references[reference] = {
-                "images": pairs(found.place[place], found.cosine[place], image_of),
+                "images": pairs(described.place[place], described.cosine[place], image_of),
                 "own": [image, short(own_cosine[place])],
                 "rank": int(ranks.t2i[place]),
             }
@@ -160,17 +154,13 @@ def written_in(
     vectors = embed(list(place)) if place else None
     if vectors is None:
         return [None] * len(systems)
-    found: list[Written | None] = []
-    for each in texts:
-        if not each:
-            found.append(None)
-            continue
-        captions = vectors[[place[text] for text in each]]
-        images = space.embedded.images
+    images = space.embedded.images
+
+    def locate(captions: Cosines) -> Written:
         cosine = np.einsum("ne,ne->n", captions, images)
-        ranks = rank_matches(images, captions, np.arange(len(images))).t2i
-        found.append(Written(nearest(captions, images), cosine, ranks))
-    return found
+        return Written(nearest(captions, images), cosine, rank_matches(images, captions, np.arange(len(images))).t2i)
+
+    return [locate(vectors[[place[text] for text in each]]) if each else None for each in texts]
 
 
 def map_of(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:

@@ -90,18 +90,18 @@ def _write_pictures(folder: Path, images: list[GalleryImage], report: Reporter) 
 
         pool = stack.enter_context(ThreadPoolExecutor(len(os.sched_getaffinity(0))))
         stack.callback(partial(pool.shutdown, cancel_futures=True))
-        found = []
+        readable = []
         with report.track("explore: pictures", len(images), "pictures") as tracker:
             for written in pool.map(write, range(len(images))):
-                found.append(written)
+                readable.append(written)
                 tracker.advance()
-    return found
+    return readable
 
 
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
     """A new folder beside ``folder`` that takes its place when the block ends without an error."""
-    if folder.exists() and not (folder / MARK).is_file() and not _is_empty(folder):
+    if folder.exists() and not (folder / MARK).is_file() and (folder.is_file() or any(folder.iterdir())):
         remedy = "name another folder with --output"
         raise UserError("there is something that is no explorer", where=folder, remedy=remedy)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,3 @@ def _replaced(folder: Path) -> Iterator[Path]:
             old.rename(folder)
         for rest in (new, old):
             shutil.rmtree(rest, ignore_errors=True)
-
-
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
