@@ -44,7 +44,7 @@ def draw_pixels(
     from vitcapr.batches.augment import Augmentation, single_changes
     from vitcapr.data.images import ImageSource
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.augmented import augmentation_sheet, encoded, encoding_sheet
+    from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
     from vitcapr.report.figures.style import save_pictures
     from vitcapr.store.layout import PIXELS
     from vitcapr.store.reader import open_features
@@ -55,5 +55,5 @@ def draw_pixels(
     sheet = augmentation_sheet(list(zip(*changed.values(), strict=True)), list(changed))
     first = data.images.iloc[int(rows[0])]
     with ImageSource(data.image_root) as source:
-        example = encoded(source.read(first["path"]), int(first["width"]) * int(first["height"]))
-    save_pictures({"augmentations": sheet, "encoding": encoding_sheet(example)}, pictures, report)
+        encoding = encoding_sheet(source.read(first["path"]), int(first["width"]) * int(first["height"]))
+    save_pictures({"augmentations": sheet, "encoding": encoding}, pictures, report)

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from vitcapr.batches.augment import Augmentation, single_changes
-from vitcapr.report.figures.augmented import Encoded, augmentation_sheet, encoded, encoding_sheet
+from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
 
 
 def test_a_column_a_change_and_a_row_a_picture() -> None:
@@ -17,21 +17,18 @@ def test_a_column_a_change_and_a_row_a_picture() -> None:
     assert [ax.get_title() for ax in axes] == ["original", "flip", "blur", "", "", ""]
 
 
-def test_the_size_of_base64_is_logged() -> None:
-    figure = encoding_sheet(Encoded(np.zeros((10, 20, 3), np.uint8), "A" * 130, 300, 400))
-    text, cost = (found.get_text() for found in figure.texts)
-    assert text.split("\n") == ["A" * 64, "A" * 64, "AA", "..."]
-    assert cost == "file 300 bytes; Base64 400 characters, +33.3%; raw RGB 600 bytes"
-
-
-def test_a_file_in_base64_and_its_picture() -> None:
+def test_a_file_in_base64_beside_its_image() -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
-    example = encoded(file.getvalue(), pixels.size)
-    assert np.array_equal(example.picture, pixels)
-    assert base64.b64decode(example.beginning) == file.getvalue()[:480]
-    assert (example.file_bytes, example.characters) == (len(file.getvalue()), 4 * -(-len(file.getvalue()) // 3))
+    content = file.getvalue()
+    figure = encoding_sheet(content, pixels.size)
+    assert np.array_equal(figure.axes[0].images[0].get_array(), pixels)
+    text, cost = (each.get_text() for each in figure.texts)
+    assert base64.b64decode(text.removesuffix("...")) == content[:480]
+    characters = 4 * -(-len(content) // 3)
+    share = f"{characters / len(content) - 1:+.1%}"
+    assert cost == f"file {len(content):,} bytes; Base64 {characters:,} characters, {share}; raw RGB 3,600 bytes"
 
 
 def test_each_change_is_alone() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,13 +47,9 @@ class Looked:
 
 
 def upsample(weights: NDArray[np.floating], width: int, height: int) -> NDArray[np.float32]:
-    """Attention of each patch as attention of each pixel, bilinear between the centres of the patches.
+    """Attention (h, w) of each patch as attention (height, width) of each pixel of the image that the patches tile.
 
-    Args:
-        weights: (h, w), a value a patch, the patches tiling the whole image.
-
-    Returns:
-        (height, width) float32; beyond the outermost centres the value of the patch.
+    Bilinear between the centres of the patches; beyond the outermost centres the value of the patch.
     """
     patches = Image.fromarray(np.ascontiguousarray(weights, dtype=np.float32))
     return np.asarray(patches.resize((width, height), Image.Resampling.BILINEAR), dtype=np.float32)
@@ -74,9 +70,7 @@ def concentrated(attended: NDArray[np.floating], count: int) -> list[int]:
 
 
 def check_grid(grid: tuple[int, int], table: AttentionTable, where: Path) -> None:
-    """Raises:
-    UserError: the captioner attends to another grid of patches than the backbone's.
-    """
+    """Refuse a captioner that attends to another grid of patches than the backbone's."""
     if grid != table.grid:
         backbone, captioner = (f"{height} x {width}" for height, width in (grid, table.grid))
         raise UserError(
@@ -157,8 +151,7 @@ def rolled_out_and_attended(cases: Sequence[Looked]) -> Figure:
     return figure
 
 
-@dataclass(frozen=True, eq=False)
-class _Map:
+class _Map(NamedTuple):
     """A panel: attention over the patches, or None for the image itself."""
 
     title: str

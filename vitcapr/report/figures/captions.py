@@ -33,13 +33,7 @@ _STRIKE, _UNDERLINE = 0.56, 1.14
 
 @dataclass(frozen=True)
 class Captioned:
-    """An image with its captions.
-
-    Attributes:
-        picture: RGB, any size.
-        captions: the caption by each model, in the order of the models' names.
-        reference: one caption of the data set.
-    """
+    """An image, the caption by each model, and one reference."""
 
     picture: Image.Image
     captions: Sequence[str]
@@ -48,15 +42,7 @@ class Captioned:
 
 @dataclass(frozen=True)
 class Reranked:
-    """An image whose caption reranking changed.
-
-    Attributes:
-        picture: RGB, any size.
-        before: the words of the caption as decoded.
-        after: the words of the caption that reranking put first.
-        scores: CIDEr of this image for both, 1.0 being 100.
-        reference: one caption of the data set.
-    """
+    """An image whose caption reranking changed: the words of both captions, their CIDEr (1.0 is 100), a reference."""
 
     picture: Image.Image
     before: tuple[str, ...]
@@ -194,12 +180,10 @@ def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[bool], li
 
 
 def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:
-    """The note on the selection of the examples and on the number of captions with higher and lower CIDEr after
-    reranking.
+    """The note on the choice of the examples, and how often CIDEr rose and fell.
 
     Args:
         images: of the split.
-        shown: as examples.
         differences: CIDEr after reranking less CIDEr before, of each image whose caption changed.
     """
     if not len(differences):

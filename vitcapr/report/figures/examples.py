@@ -55,9 +55,6 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
 
     Args:
         captions: by the model's name, then by image id.
-
-    Raises:
-        UserError: there is no such split or no such image.
     """
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
@@ -105,9 +102,6 @@ def choose_attended(
 
     Args:
         images: ids or file names; images of other splits are left out.
-
-    Raises:
-        UserError: an image is not in the data set, or the captions and the attention are not of the same decoding.
     """
     written = read_captions(captions)
     image_ids = manifest.images["image_id"].tolist()
@@ -125,9 +119,7 @@ def choose_attended(
 
 
 def match_attention(row: int, caption: DecodedCaption, table: AttentionTable, where: Path) -> Attended:
-    """Raises:
-    UserError: the table has no attention for the words of the caption.
-    """
+    """The attention behind the words of a caption; a table of another decoding is an error of the user."""
     weights = table.of_row(row)
     if weights is None or len(weights) != len(caption.tokens):
         what = "no attention" if weights is None else f"attention for {len(weights)} words"
@@ -155,9 +147,7 @@ def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
 
 
 def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
-    """Raises:
-    UserError: a word is not in the vocabulary.
-    """
+    """Refuse words that are not in the vocabulary."""
     for word in words:
         if word not in vocabulary:
             what = f"figures.attention_words: the vocabulary has no word '{word}'"

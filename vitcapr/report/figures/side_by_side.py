@@ -64,9 +64,7 @@ def first_matches(directions: Mapping[str, Direction], query: int, show: Show[Sh
 
 
 def check_same_rows(systems: Mapping[str, Embeddings]) -> None:
-    """Raises:
-    UserError: two systems embed other images or captions.
-    """
+    """Refuse systems that embed other images or captions than the first."""
     first = next(iter(systems.values()))
     for name, other in systems.items():
         same = (np.array_equal(getattr(other, rows), getattr(first, rows)) for rows in ("image_row", "caption_row"))

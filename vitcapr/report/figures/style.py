@@ -1,6 +1,7 @@
 """The style of all figures: print sizes, embedded fonts, colour-blind safe colours, reproducible bytes."""
 
 import functools
+import io
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, ParamSpec
@@ -110,29 +111,25 @@ def series(number: int) -> dict[str, Any]:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure in the format of the path's ending, png, pdf or svg: the same figure gives the same bytes."""
-    format_ = path.suffix[1:]
-    with mpl.rc_context():
-        _set_style()
-        with atomic_path(path) as temporary:
-            figure.savefig(temporary, format=format_, metadata=_METADATA[format_])
+    with atomic_path(path) as temporary:
+        _save(figure, temporary, path.suffix[1:])
 
 
-def save_png(figure: Figure, stream: IO[bytes], dpi: int) -> None:
-    """Write a figure as PNG with ``dpi`` pixels an inch: the same figure gives the same bytes."""
+def png_bytes(figure: Figure, dpi: int) -> bytes:
+    """A figure as PNG with ``dpi`` pixels an inch: the same figure gives the same bytes."""
+    stream = io.BytesIO()
+    _save(figure, stream, "png", dpi=dpi)
+    return stream.getvalue()
+
+
+def _save(figure: Figure, target: Path | IO[bytes], format_: str, **options: Any) -> None:
     with mpl.rc_context():
         _set_style()
-        figure.savefig(stream, format="png", dpi=dpi, metadata=_METADATA["png"])
+        figure.savefig(target, format=format_, metadata=_METADATA[format_], **options)
 
 
 def save_pictures(figures: Mapping[str, Figure], paths: Iterable[Path], report: Reporter) -> None:
-    """Write every path with the figure of its name, in the format of its ending.
-
-    Args:
-        figures: by the name of the file, without its ending.
-
-    Raises:
-        UserError: a path has the name of no figure, or another ending than png, pdf or svg.
-    """
+    """Write every path with the figure of its name, without the ending, in the format of its ending."""
     for path in paths:
         if path.stem not in figures or path.suffix[1:] not in _METADATA:
             raise UserError(

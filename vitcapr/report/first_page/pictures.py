@@ -1,6 +1,5 @@
 """Pictures with what each system wrote, and the training curves, for the first page."""
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -11,7 +10,7 @@ from vitcapr.formats.captions import DecodedCaption, read_captions
 from vitcapr.formats.manifest import Manifest
 from vitcapr.report.figures.curves import draw_histories
 from vitcapr.report.figures.examples import choose, first_references, rows_of_split
-from vitcapr.report.figures.style import save_png
+from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.first_page.content import Captioned, Noted, Picture, Words
 from vitcapr.retrieval.page import thumbnail
 
@@ -38,12 +37,10 @@ def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
     Args:
         histories: by the kind and the name of the model, such as ``captioners/plain``.
     """
-    pictures = []
-    for kind, figure in draw_histories(histories).items():
-        stream = io.BytesIO()
-        save_png(figure, stream, _CURVE_DPI)
-        pictures.append(Picture(stream.getvalue(), f"Training curves of the {_KINDS.get(kind, kind)}", "png"))
-    return pictures
+    return [
+        Picture(png_bytes(figure, _CURVE_DPI), f"Training curves of the {_KINDS.get(kind, kind)}", "png")
+        for kind, figure in draw_histories(histories).items()
+    ]
 
 
 def changed_rows(
@@ -52,7 +49,6 @@ def changed_rows(
     """The rows whose caption at least one reranking changed.
 
     Args:
-        rows: rows of images.
         ids: the id of every image of the data set.
         written: the captions by system.
         bases: for each reranking, the system whose captions it reorders.

@@ -109,9 +109,5 @@ def highest_recall(summary: pd.DataFrame, names: list[str], split: str) -> str:
 
 
 def _different(queries: list[int], asked: Direction) -> list[int]:
-    chosen: dict[int, int] = {}
-    for one in queries:
-        chosen.setdefault(int(asked.query_owner[one]), one)
-        if len(chosen) == QUERIES:
-            break
-    return list(chosen.values())
+    first = {int(asked.query_owner[query]): query for query in reversed(queries)}
+    return [query for query in queries if first[int(asked.query_owner[query])] == query][:QUERIES]
