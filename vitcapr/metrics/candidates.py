@@ -51,11 +51,7 @@ class CandidateScores:
 def tokenize_candidates(
     candidates: Mapping[str, Sequence[str]], references: Mapping[str, Sequence[str]], timeout: float
 ) -> tuple[list[list[str]], dict[str, list[str]]]:
-    """The tokens of each image's candidates and references.
-
-    Args:
-        candidates, references: by image.
-    """
+    """The tokens of each image's candidates and references."""
     flat = [Caption(image, text) for image, texts in candidates.items() for text in texts]
     words, reference_words = tokenize_all(flat, references, timeout)
     rest = iter(words)
@@ -77,12 +73,10 @@ def system_ciders(
     systems: Sequence[Mapping[str, str]],
     timeout: float,
 ) -> list[Array]:
-    """CIDEr of each image for each system, (B,) each, as the stage ``score`` gives it for the same images.
+    """CIDEr of each of B images for each system, (B,) each, as the stage ``score`` gives it for the same images.
 
     Args:
-        images: the ids of B images of the split.
         systems: each one's caption by image id.
-        timeout: seconds that the tokenizer may take.
     """
     references = references_of(data, split, language)
     flat = [Caption(image, system[image]) for system in systems for image in images]

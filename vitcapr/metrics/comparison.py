@@ -1,9 +1,8 @@
 """Compares two scored systems on the same images: the differences of all scores, with intervals and tests."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,25 +19,18 @@ _SAME = ("tok", "refs", "images", "split", "lang")
 """Parts of the protocol that both systems must share."""
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """The output of ``score`` for a system.
 
     Attributes:
         report: its metrics.json.
-        images: the image ids, (N,).
-        captions: the caption of each.
+        captions: the caption of each image, by id.
         measures: the scores that are made of statistics of each image, by name.
     """
 
-    report: dict[str, Any]
-    images: list[str]
-    captions: list[str]
+    report: Mapping[str, Any]
+    captions: dict[str, str]
     measures: dict[str, Measure]
-
-    @property
-    def name(self) -> str:
-        return ", ".join(filter(None, (self.report["model"], self.report["decoding"])))
 
 
 def read_scored(metrics: Path, per_image: Path) -> Scored:
@@ -46,12 +38,7 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
     UserError: a file is missing, or the two are not of one run of ``score``.
     """
     report = read_metrics(metrics)
-    try:
-        scored = scored_system(report, read_per_image(per_image))
-    except (KeyError, ValueError, TypeError) as error:
-        raise UserError(
-            f"not a table of scores by image: {error}", where=per_image, remedy="score the captions again"
-        ) from error
+    scored = scored_system(report, read_per_image(per_image))
     for name, measure in scored.measures.items():
         value = report["metrics"][name]["value"]
         if value is None or not abs(measure.value - value) <= 1e-6:
@@ -61,8 +48,15 @@ def read_scored(metrics: Path, per_image: Path) -> Scored:
 
 def scored_system(report: Mapping[str, Any], table: pd.DataFrame) -> Scored:
     """A scored system from the content of its metrics.json and its scores by image."""
-    measures = {name: _measure(table, name) for name in report["metrics"] if name in table.columns}
-    return Scored(dict(report), table["image_id"].tolist(), table["caption"].tolist(), measures)
+    corpus = {score: how for metric in caption_metrics().values() for score, how in metric.corpus.items()}
+    measures = {}
+    for name in (name for name in report["metrics"] if name in table.columns):
+        if name in corpus:
+            column, aggregate = corpus[name]
+            measures[name] = Measure(np.stack(table[column].tolist()), aggregate)
+        else:
+            measures[name] = mean_measure(table[name].to_numpy())
+    return Scored(report, dict(zip(table["image_id"], table["caption"], strict=True)), measures)
 
 
 def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> dict[str, Any]:
@@ -89,38 +83,29 @@ def compare_systems(before: Scored, after: Scored, samples: int, seed: int) -> d
     return {
         "dataset": before.report["dataset"],
         "split": before.report["split"],
-        "images": len(before.images),
-        "changed": sum(a != b for a, b in zip(before.captions, after.captions, strict=True)),
-        "before": _identity(before),
-        "after": _identity(after),
+        "images": len(before.captions),
+        "changed": sum(before.captions[image] != text for image, text in after.captions.items()),
+        **{
+            side: {key: system.report[key] for key in ("model", "decoding", "protocol")}
+            for side, system in (("before", before), ("after", after))
+        },
         "metrics": rows,
         "protocol": "|".join(["paired", *interval_protocol(samples, seed), *([_P_VALUE] if samples else [])]),
     }
 
 
-def _measure(table: pd.DataFrame, name: str) -> Measure:
-    corpus = {score: how for metric in caption_metrics().values() for score, how in metric.corpus.items()}
-    if name not in corpus:
-        return mean_measure(table[name].to_numpy())
-    column, aggregate = corpus[name]
-    return Measure(np.stack(table[column].tolist()), aggregate)
-
-
 def _check_comparable(before: Scored, after: Scored) -> None:
+    datasets, protocols = ([system.report[key] for system in (before, after)] for key in ("dataset", "protocol"))
+    shared = [
+        "|".join(part for part in protocol.split("|") if part.partition(":")[0] in _SAME) for protocol in protocols
+    ]
     what = None
-    if before.report["dataset"] != after.report["dataset"]:
-        what = f"one system was scored on {before.report['dataset']} and the other on {after.report['dataset']}"
-    elif _shared(before) != _shared(after):
-        what = f"one system was scored as {'|'.join(_shared(before))} and the other as {'|'.join(_shared(after))}"
-    elif before.images != after.images:
+    if datasets[0] != datasets[1]:
+        what = f"one system was scored on {datasets[0]} and the other on {datasets[1]}"
+    elif shared[0] != shared[1]:
+        what = f"one system was scored as {shared[0]} and the other as {shared[1]}"
+    elif list(before.captions) != list(after.captions):
         what = "the systems were scored on different images"
     if what is not None:
-        raise UserError(what, where=f"{before.name}; {after.name}", remedy="score both on one split of one data set")
-
-
-def _shared(system: Scored) -> list[str]:
-    return [part for part in system.report["protocol"].split("|") if part.partition(":")[0] in _SAME]
-
-
-def _identity(system: Scored) -> dict[str, str]:
-    return {key: system.report[key] for key in ("model", "decoding", "protocol")}
+        names = (", ".join(filter(None, (one.report["model"], one.report["decoding"]))) for one in (before, after))
+        raise UserError(what, where="; ".join(names), remedy="score both on one split of one data set")

@@ -77,10 +77,6 @@ class Correction(NamedTuple):
     bank: Embeddings
     weight: QueryBankWeight
 
-    def applied(self, found: Embeddings) -> Embeddings:
-        """See :func:`corrected`."""
-        return corrected(found, self.bank, self.weight)
-
 
 def read_correction(query_bank: Path | None, weight: Path | None) -> Correction | None:
     """Raises:

@@ -13,7 +13,7 @@ from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.scores import RankFile, Ranks, Score
 from vitcapr.metrics import retrieval
 from vitcapr.metrics.bootstrap import interval_protocol, plain_score, score_of
-from vitcapr.metrics.query_bank import Correction
+from vitcapr.metrics.query_bank import Correction, corrected
 from vitcapr.metrics.ranks import Truth, rank_matches
 
 Folds = Sequence[tuple[Ranks, Truth]]
@@ -49,7 +49,7 @@ def score_embeddings(
         samples, seed: of the intervals.
         advance: is told how many scores are done.
     """
-    found = embedded if correction is None else correction.applied(embedded)
+    found = embedded if correction is None else corrected(embedded, *correction)
     truth = Truth.of(found.caption_image, len(found.images))
     ranked = rank_matches(found.images, found.captions, truth.caption_image, advance)
     folds = retrieval.rank_folds(found.images, found.captions, truth)

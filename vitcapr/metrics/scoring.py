@@ -90,14 +90,11 @@ def score_captions(
     for metric in metrics:
         for name, (column, _) in metric.corpus.items():
             rows[column] = list(measures[name].statistics)
+    least, most = min(map(len, references.values())), max(map(len, references.values()))
     protocol = [
-        *("tok:ptb", f"refs:{_range([len(texts) for texts in references.values()])}", f"images:{len(references)}"),
+        *("tok:ptb", f"refs:{least}" + (f"-{most}" if most > least else ""), f"images:{len(references)}"),
         *(f"split:{split}", f"lang:{language}"),
         *(metric.protocol for metric in metrics if metric.protocol),
         *interval_protocol(samples, seed),
     ]
     return ScoredCaptions(scores, rows, "|".join(protocol))
-
-
-def _range(counts: Sequence[int]) -> str:
-    return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)}-{max(counts)}"

@@ -40,7 +40,7 @@ def score_pools(
     from vitcapr.formats.scores import Score, write_metrics
     from vitcapr.metrics.bootstrap import interval_protocol
     from vitcapr.metrics.pools import joined, origin, pools_protocol, rank_pools
-    from vitcapr.metrics.query_bank import read_correction
+    from vitcapr.metrics.query_bank import corrected, read_correction
     from vitcapr.metrics.retrieval_scoring import check_pool
 
     samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
@@ -63,7 +63,7 @@ def score_pools(
             raise UserError(
                 "the query bank has distractors of the pools", remedy="set data.pairs.distractors otherwise"
             )
-        found = correction.applied(found)
+        found = corrected(found, *correction)
     ranked = rank_pools(found, wanted)
     scores: dict[str, Score] = {}
     for direction, each in ranked.items():
