@@ -9,7 +9,7 @@ import pytest
 from tests.data_sets import write_data_set
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.pairs import Pools, read_pools
+from vitcapr.formats.pairs import Pools
 from vitcapr.metrics.pools import joined, origin, rank_languages, rank_pools, rank_queries
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_pools import score_pools
@@ -63,21 +63,13 @@ def test_of_one_language_only_its_part_of_the_pools_is_ranked() -> None:
     assert (len(t2i.ranks), t2i.pool) == (2, 7)
 
 
-def test_pools_of_other_data_are_refused(tmp_path: Path) -> None:
+def test_pools_of_other_data_are_refused() -> None:
     found = embeddings()
     for name in ("image_queries", "text_queries"):
         with pytest.raises(UserError, match="not of the images and captions that were embedded"):
             rank_pools(found, POOLS._replace(**{name: np.array([900], "i4")}))
     with pytest.raises(UserError, match="not of the images"):
         rank_pools(found, POOLS._replace(image_candidates=np.array([3], "i4")))
-    with pytest.raises(UserError, match="no such file"):
-        read_pools(tmp_path / "pools.npz")
-    (tmp_path / "pools.npz").write_bytes(b"PK\x03\x04 half a file")
-    with pytest.raises(UserError, match="not a table of pools"):
-        read_pools(tmp_path / "pools.npz")
-    np.savez(tmp_path / "pools.npz", **{name: np.zeros(0, "i4") for name in Pools._fields})
-    with pytest.raises(UserError, match="no queries set apart"):
-        read_pools(tmp_path / "pools.npz")
 
 
 def test_embeddings_of_two_splits_are_ranked_like_those_of_one() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +9,8 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from vitcapr.formats.scores import tidy, write_summary
-from vitcapr.formats.tables import to_page
 from vitcapr.metrics.spread import Seeded, paired, spread
 from vitcapr.pipeline.run import run_stage
-from vitcapr.report.score_tables import spread_tables
 from vitcapr.stages.spread import spread as spread_stage
 
 LINEAR, MLP = [0.20, 0.22, 0.21], [0.30, 0.31, 0.33]
@@ -78,21 +75,16 @@ def test_one_seed_has_no_spread_and_a_missing_score_does_not_count() -> None:
     assert paired(summary(scores), BOTH).empty
 
 
-def test_as_people_read_it() -> None:
-    text = to_page(spread_tables(spread(SCORES, BOTH), paired(SCORES, BOTH)))
+def test_as_people_read_it(tmp_path: Path) -> None:
+    write_summary(tmp_path / "summary.csv", SCORES)
+    files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
+    settings = json.dumps({"models": {name: model._asdict() for name, model in BOTH.items()}})
+    run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
+    assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
+    assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
+    text = files["table"].read_text()
     assert "| score | linear | mlp |" in text
     assert "| I→T R@1 | 21.00 ± 1.00 (20.00-22.00) | 31.33 ± 1.53 (30.00-33.00) |" in text
     assert "| seeds | 3 | 3 |" in text
     assert "| linear | mlp | +10.33 |" in text
     assert "| 3 of 3 | mlp higher beyond the spread of the seeds |" in text
-
-
-def test_the_command(tmp_path: Path) -> None:
-    write_summary(tmp_path / "summary.csv", SCORES)
-    seeded: dict[str, Any] = {name: model._asdict() for name, model in BOTH.items()}
-    files = {"spread": tmp_path / "spread.csv", "pairs": tmp_path / "pairs.csv", "table": tmp_path / "spread.md"}
-    settings = json.dumps({"models": seeded})
-    run_stage(spread_stage, summary=tmp_path / "summary.csv", settings=settings, **files)
-    assert pd.read_csv(files["spread"])["model"].tolist() == ["linear", "mlp"]
-    assert pd.read_csv(files["pairs"])["verdict"].tolist() == ["higher"]
-    assert files["table"].read_text().startswith("## Over seeds")

@@ -16,7 +16,6 @@ from vitcapr.formats.scores import (
     write_metrics,
     write_summary,
 )
-from vitcapr.formats.tables import Cell
 from vitcapr.metrics.bootstrap import plain_score
 from vitcapr.report.score_tables import new_scores, score_tables, scores_page
 
@@ -99,25 +98,6 @@ def test_sections_keep_models_apart_and_leave_holes() -> None:
     ]
     assert [row[0].text for row in second.rows] == ["attention, beam"]
     assert "a\\|b, beam" in scores_page(tidy([report("a|b", cider=0.1)], "demo"))
-
-
-def test_retrieval_has_a_section_a_direction() -> None:
-    recalls = {f"{way}_recall_{k}": 0.1 * k for way in ("i2t", "t2i") for k in (1, 5, 10)}
-    others = {"i2t_median_rank": 3.5, "t2i_median_rank": 7.0, "i2t_map_r": 0.25, "t2i_map_r": 0.5, "rsum": 3.2}
-    table = tidy([report("paper", "", **recalls, **others, i2t_mean_rank=9.0), report(cider=0.5)], "demo")
-    captions, image_to_text, text_to_image = score_tables(table)
-    assert [row[0].text for row in captions.rows] == ["attention, beam"]
-    assert image_to_text.title == "Image to text, percent and ranks: scenes, test split, 7 images"
-    assert [row[0].text for row in (*image_to_text.rows, *text_to_image.rows)] == ["paper", "paper"]
-    assert dict(zip(image_to_text.columns[1:], image_to_text.rows[0][1:], strict=True)) == {
-        "R@1": Cell("10.0", "9.0", "12.0"),
-        "R@5": Cell("50.0", "49.0", "52.0"),
-        "R@10": Cell("100.0", "99.0", "102.0"),
-        "median rank": Cell("3.5", "3.5", "3.5"),
-        "mAP@R": Cell("25.0", "24.0", "27.0"),
-    }
-    assert text_to_image.rows[0][-1] == Cell("320.0", "319.0", "322.0")
-    assert "| paper | 10.0 (9.0-12.0) |" in scores_page(table)
 
 
 def test_metrics_are_written_and_read(tmp_path: Path) -> None:
