@@ -145,18 +145,6 @@ def test_the_papers_reading_is_one_caption_an_image(tmp_path: Path, pictures: di
     assert manifest.captions["caption_id"].tolist() == ["9.jpg#0", "10.jpg#1", "2.jpg#0", "3.jpg#0", "4.jpg#0"]
 
 
-def test_without_splits_the_papers_reading_is_refused(tmp_path: Path, pictures: dict[str, bytes]) -> None:
-    """Rows in the order of the file are no split of the literature."""
-    one = tmp_path / "test-00000-of-00001.parquet"
-    pq.write_table(release(pictures), one)
-    with pytest.raises(UserError, match=r"nothing here names the splits .*lists to dataset_flickr30k\.json") as error:
-        run(tmp_path / "out", one, splits="paper")
-    assert "\n" not in str(error.value)
-    manifest = run(tmp_path / "out", one, splits="paper", lists=karpathy(tmp_path / "dataset_flickr30k.json"))
-    assert split_of(manifest) == CLEAN
-    assert len(manifest.captions) == len(CLEAN)
-
-
 def test_random_splits_are_drawn_by_the_seed(tmp_path: Path, pictures: dict[str, bytes]) -> None:
     many = {f"{number}.jpg": pictures["2.jpg"] + bytes([number]) for number in range(24)}
     pq.write_table(release(many), tmp_path / "t.parquet")
@@ -196,13 +184,6 @@ def test_the_token_file_with_a_folder(tmp_path: Path, pictures: dict[str, bytes]
     assert "results_20130124.token:13,not a line 'image#number<tab>caption'" in rejected
 
 
-def test_a_limit_keeps_the_first_of_each_split(tmp_path: Path, pictures: dict[str, bytes]) -> None:
-    pq.write_table(release(pictures, split=SPLITS), tmp_path / "t.parquet")
-    assert split_of(run(tmp_path / "out", tmp_path / "t.parquet", limit=1)) == {
-        name: CLEAN[name] for name in ("9.jpg", "2.jpg", "3.jpg")
-    }
-
-
 def test_a_repeated_image_is_left_out(tmp_path: Path, pictures: dict[str, bytes]) -> None:
     pq.write_table(release(pictures, filename=["9.jpg", "2.jpg", "9.jpg"], split=["train"] * 3), tmp_path / "t.parquet")
     manifest = run(tmp_path / "out", tmp_path / "t.parquet")
@@ -231,8 +212,6 @@ def test_what_leaks_or_is_unknown_is_refused(
 @pytest.mark.parametrize(
     ("images", "options", "message"),
     [
-        ("", {}, r"data\.flickr30k\.images is not set"),
-        ("gone", {}, r"data\.flickr30k\.images: no such folder or file"),
         ("bare", {}, r"data\.flickr30k\.images: no Parquet files found"),
         ("bare", {"text": "gone.token"}, r"data\.flickr30k\.text: no such file .*results_20130124\.token"),
         ("bare", {"text": "bare/readme.txt"}, r"data\.flickr30k\.text: its first line is not"),

@@ -65,14 +65,6 @@ def test_the_language_and_the_recipe_are_obeyed_and_kept(make):
     }
 
 
-def test_the_stage_writes_the_same_bytes_twice(make, tmp_path):
-    def written():
-        make(vocabulary={"min_count": 1})
-        return [(tmp_path / name).read_bytes() for name in ("vocabulary.json", "tokens.npz")]
-
-    assert written() == written()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -1,6 +1,5 @@
 """The whole stage, on pictures of a few pixels."""
 
-import base64
 import io
 import json
 from pathlib import Path
@@ -112,21 +111,6 @@ def test_the_same_bytes_for_the_same_seed(tmp_path: Path, table: Path) -> None:
     assert {name: (tmp_path / "data" / name).read_bytes() for name in names} == first
     run(tmp_path, table=str(table), seed=4)
     assert (tmp_path / "data" / "images.parquet").read_bytes() != first["images.parquet"]
-
-
-def test_pictures_in_base64_are_the_same_data_set(tmp_path: Path, table: Path) -> None:
-    rows = pd.read_csv(table)
-    rows["image"] = [
-        base64.b64encode(file.read_bytes()).decode() if (file := tmp_path / name).is_file() else ""
-        for name in rows["image"]
-    ]
-    rows.to_csv(tmp_path / "encoded.csv", index=False)
-    data = run(tmp_path, table=str(tmp_path / "encoded.csv"), encoding="base64")
-    assert data.image_root == tmp_path / "data"
-    assert len(data.images) == 12
-    assert (data.image_root / data.images["path"].iloc[4]).read_bytes() == (tmp_path / "pictures/04.png").read_bytes()
-    texts = data.captions["text"][data.captions["image_id"] == data.images["image_id"].iloc[3]].tolist()
-    assert texts == ["dog number 3", "第3只狗", "a copy of the fourth"]
 
 
 def test_a_damaged_picture_can_stop_the_stage(tmp_path: Path, table: Path) -> None:

@@ -11,7 +11,6 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vitcapr.commands import pairs
-from vitcapr.data.pairs.claims import text_length
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.pairs import read_pair_table
@@ -102,7 +101,3 @@ def test_lengths_are_drawn_by_language_to_the_same_bytes(manifest: Path, tmp_pat
     for path in drawn:
         run_stage(draw_pair_lengths, manifest=manifest, pairs=manifest.parent / "pairs.parquet", pictures=[path])
     assert drawn[0].read_bytes() == drawn[1].read_bytes()
-
-
-def test_length_in_words_and_of_chinese_in_characters() -> None:
-    assert (text_length("a dog  runs .", "en"), text_length("一 只狗。", "zh")) == (4, 4)
