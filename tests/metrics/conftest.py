@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from vitcapr.metrics import java
-from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.base import Caption
 
 CANDIDATES = [
     "a black dog runs through the snow",

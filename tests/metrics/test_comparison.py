@@ -5,6 +5,7 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
+from vitcapr.metrics.base import ORACLE
 from vitcapr.metrics.bootstrap import compare as compare_measures
 from vitcapr.metrics.bootstrap import plain_score, score_of
 from vitcapr.metrics.captions.bleu import METRIC as BLEU
@@ -12,7 +13,6 @@ from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import length_mean
 from vitcapr.metrics.comparison import compare_systems, read_scored
-from vitcapr.metrics.inputs import ORACLE
 from vitcapr.pipeline.run import run_stage
 from vitcapr.report.score_tables import comparison_page
 from vitcapr.stages.compare import compare

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from vitcapr.metrics import java
+from vitcapr.metrics.base import Caption
 from vitcapr.metrics.bootstrap import interval
 from vitcapr.metrics.captions.bleu import bleu
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.diversity import dangling_share
 from vitcapr.metrics.captions.meteor import find_paraphrases, measure_of, write_paraphrases
 from vitcapr.metrics.captions.rouge_l import rouge_l
-from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import tokenize
 
 

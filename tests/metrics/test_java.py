@@ -8,7 +8,7 @@ from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
-from vitcapr.metrics.inputs import Caption
+from vitcapr.metrics.base import Caption
 from vitcapr.metrics.java import meteor_statistics, tokenize
 
 AWKWARD = [

@@ -9,8 +9,8 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
+from vitcapr.metrics.base import Caption
 from vitcapr.metrics.captions.meteor import find_paraphrases, write_paraphrases
-from vitcapr.metrics.inputs import Caption
 
 REFERENCES = {"1": ["a dog runs", "the dog"], "2": ["two cats"]}
 ENTRY = "0.5\na dog\nthe hound\n"

@@ -6,8 +6,8 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.metrics import java
+from vitcapr.metrics.base import Caption
 from vitcapr.metrics.captions import spice
-from vitcapr.metrics.inputs import Caption
 
 CAPTIONS = [Caption("7.jpg", "a dog"), Caption("8.jpg", "a cat")]
 REFERENCES = [["the dog"], ["the cat", "a kitten"]]

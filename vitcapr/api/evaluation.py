@@ -13,8 +13,8 @@ from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.scores import Score
+from vitcapr.metrics.base import ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
-from vitcapr.metrics.inputs import ORACLE, is_oracle, one_line
 from vitcapr.metrics.retrieval_scoring import score_embeddings
 from vitcapr.metrics.scoring import score_captions, wanted_metrics
 

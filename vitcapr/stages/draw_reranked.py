@@ -57,8 +57,8 @@ def draw_reranked(
     """
     from vitcapr.formats.captions import read_captions, read_results
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.metrics.base import is_oracle
     from vitcapr.metrics.candidates import system_ciders
-    from vitcapr.metrics.inputs import is_oracle
     from vitcapr.report.figures.captions import Reranked, note_on_choice, reranked_sheet
     from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
     from vitcapr.report.figures.style import save_pictures

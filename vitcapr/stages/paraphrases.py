@@ -16,8 +16,8 @@ def paraphrases(
 ) -> None:
     """Cut METEOR's table of paraphrases down to the references of a split."""
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.metrics.base import references_of
     from vitcapr.metrics.captions.meteor import write_paraphrases
-    from vitcapr.metrics.inputs import references_of
     from vitcapr.metrics.java import tokenize_all
 
     timeout = settings.metrics.scorer_timeout

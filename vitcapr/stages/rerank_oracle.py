@@ -26,8 +26,8 @@ def rerank_oracle(
 
     from vitcapr.decoding.rerank import read_n_best, write_reordered
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.metrics.base import references_of
     from vitcapr.metrics.candidates import CHOSEN_BY, CandidateScores, scorer_of, tokenize_candidates
-    from vitcapr.metrics.inputs import references_of
 
     timeout = settings.metrics.scorer_timeout
     references = references_of(read_manifest(manifest), split, settings.language)

@@ -37,7 +37,7 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.inputs import ORACLE, captions_to_score, check_oracle_name, is_oracle
+    from vitcapr.metrics.base import ORACLE, captions_to_score, check_oracle_name, is_oracle
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics

@@ -25,8 +25,8 @@ def score_grounding(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.formats.vocabulary import Vocabulary
+    from vitcapr.metrics.base import check_candidates
     from vitcapr.metrics.bootstrap import interval_protocol, score_of
-    from vitcapr.metrics.inputs import check_candidates
     from vitcapr.report.figures.examples import match_attention
 
     data = read_manifest(manifest)

@@ -56,8 +56,8 @@ def score_similarity(
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
+    from vitcapr.metrics.base import captions_to_score
     from vitcapr.metrics.bootstrap import Measure, interval_protocol, score_of
-    from vitcapr.metrics.inputs import captions_to_score
     from vitcapr.metrics.similarity import WEIGHT, clip_scores, sentence_similarity
 
     options = settings.metrics

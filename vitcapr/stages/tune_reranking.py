@@ -54,8 +54,8 @@ def tune_reranking(
     from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
     from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.metrics.base import references_of
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
-    from vitcapr.metrics.inputs import references_of
 
     weighing, timeout = settings.weighing, settings.metrics.scorer_timeout
     data = read_manifest(manifest)

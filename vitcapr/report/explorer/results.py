@@ -12,7 +12,7 @@ from vitcapr.formats.captions import AttentionTable, DecodedCaption, read_attent
 from vitcapr.formats.embeddings import Embeddings, read_embeddings
 from vitcapr.formats.manifest import SPLITS, Manifest, read_manifest
 from vitcapr.formats.scores import Ranks, Score, read_comparison, read_metrics, read_per_image
-from vitcapr.metrics.inputs import is_oracle
+from vitcapr.metrics.base import is_oracle
 from vitcapr.metrics.rank_files import read_ranks_of
 
 _RECALL = ("i2t_recall_1", "t2i_recall_1")

@@ -6,13 +6,13 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics import inputs, java
-from vitcapr.metrics.inputs import Caption, references_of
+from vitcapr.metrics import base, java
+from vitcapr.metrics.base import Caption, references_of
 from vitcapr.metrics.java import tokenize_all
 
 
 def test_candidates_are_put_in_the_order_of_the_images() -> None:
-    assert inputs.check_candidates({"b": "two", "a": "one"}, ["a", "b"]) == ["one", "two"]
+    assert base.check_candidates({"b": "two", "a": "one"}, ["a", "b"]) == ["one", "two"]
 
 
 @pytest.mark.parametrize(
@@ -28,15 +28,15 @@ def test_candidates_are_put_in_the_order_of_the_images() -> None:
 )
 def test_captions_that_cannot_be_scored(results: list[tuple[str, str]], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        inputs.check_candidates(dict(results), ["a", "b"])
+        base.check_candidates(dict(results), ["a", "b"])
 
 
 def test_a_caption_of_punctuation_alone_is_named() -> None:
     with pytest.raises(UserError, match=r"no word in it \(image b, caption '...'\)"):
-        inputs.check_tokens([Caption("a", "x"), Caption("b", "...")], [["y"], ["z"]], ["x", ""])
+        base.check_tokens([Caption("a", "x"), Caption("b", "...")], [["y"], ["z"]], ["x", ""])
     with pytest.raises(UserError, match=r"no reference of an image has a word in it \(image a\)"):
-        inputs.check_tokens([Caption("a", "x")], [["", ""]], ["x"])
-    inputs.check_tokens([Caption("a", "x")], [["", "y"]], ["x"])
+        base.check_tokens([Caption("a", "x")], [["", ""]], ["x"])
+    base.check_tokens([Caption("a", "x")], [["", "y"]], ["x"])
 
 
 @pytest.fixture
