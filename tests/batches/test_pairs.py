@@ -14,6 +14,7 @@ from vitcapr.batches.pairs import (
     draw_pairs,
 )
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.errors import UserError
 
 CAPTIONS_OF = [3, 1, 0, 2, 5, 2, 4]
 OWNER = np.repeat(np.arange(7), CAPTIONS_OF)
@@ -126,7 +127,7 @@ def test_pairs_are_sampled_from_the_given_images_and_larger_samples_contain_smal
         before = kept
     assert draw_pairs(OWNER, rows, None, seed=3).all()
     assert (draw_pairs(OWNER, rows, 5, seed=3) != draw_pairs(OWNER, rows, 5, seed=4)).any()
-    with pytest.raises(ValueError, match="15 pairs of 14 captions"):
+    with pytest.raises(UserError, match="15 pairs of 14 captions"):
         draw_pairs(OWNER, rows, 15, seed=0)
 
 

@@ -9,6 +9,7 @@ import torch
 
 from vitcapr.batches.loader import CaptionBatch, CaptionBatches
 from vitcapr.batches.sources import FeatureSource, GatheredArray
+from vitcapr.errors import UserError
 
 PairTexts = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 
@@ -194,12 +195,12 @@ def draw_pairs(image_row: np.ndarray, rows: np.ndarray, pairs: int | None, seed:
         (M,) bool.
 
     Raises:
-        ValueError: there are fewer captions than pairs.
+        UserError: there are fewer captions than pairs.
     """
     drawn_from = np.isin(image_row, rows)
     kept = ~drawn_from
     captions = np.flatnonzero(drawn_from)
     if pairs is not None and pairs > len(captions):
-        raise ValueError(f"{pairs} pairs of {len(captions)} captions")
+        raise UserError(f"{pairs:,} pairs of {len(captions):,} captions", remedy="sample fewer pairs")
     kept[np.random.default_rng(seed).permutation(captions)[:pairs]] = True
     return kept

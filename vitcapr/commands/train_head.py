@@ -48,7 +48,6 @@ def main(
         epochs, batch_images, learning_rate, embedding_dim, head=head, hidden_dim=hidden_dim, dropout=dropout
     )
     import numpy as np
-    import torch
 
     from vitcapr.batches.pairing import pair_stores
     from vitcapr.batches.pairs import FeatureTexts
@@ -61,7 +60,6 @@ def main(
         pairing = pair_stores(pairs, store.ids, sentences.ids, seed)
         sizes = ", ".join(f"{len(rows)} {name}" for name, rows in sorted(pairing.splits.items()))
         reporter.line(f"{len(pairing.caption_row)} captions of {len(np.unique(pairing.image_row))} images: {sizes}")
-        device = resolve_device(retriever.training.device)
         architecture = architecture_of(retriever, store["cls"].shape[-1], text_dim=sentences["text"].shape[-1])
         train_dual_encoder(
             output,
@@ -73,7 +71,6 @@ def main(
             validation=pairing.splits["validation"],
             seed=seed,
             card={
-                "architecture": architecture,
                 "backbone": store.attributes.get("backbone"),
                 "code": "",
                 "inputs": {
@@ -84,11 +81,9 @@ def main(
                 "settings": {"retriever": retriever.canonical(), "seed": seed},
                 "text_encoder": {"source": sentences.attributes.get("backbone")},
             },
-            device=device,
-            dtype=torch.float32,
             reporter=reporter,
         )
-        _print_recalls(output, store, sentences, pairing, device)
+        _print_recalls(output, store, sentences, pairing, resolve_device(retriever.training.device))
 
 
 def _config(epochs: int, batch_images: int, learning_rate: float, embedding_dim: int, **head: Any) -> "RetrieverConfig":
@@ -106,7 +101,7 @@ def _config(epochs: int, batch_images: int, learning_rate: float, embedding_dim:
         "learn_temperature": True,
         "image": {"pool": "cls", **side},
         "text": {"kind": "features", "encoder": "texts", **side},
-        "training": {"phases": [] if head["head"] == "none" else [phase], "select_by": "rsum"},
+        "training": {"phases": [] if head["head"] == "none" else [phase], "select_by": "rsum", "precision": "float32"},
     }
     return parse(RetrieverConfig, values, "the options")
 

@@ -30,7 +30,12 @@ class ScenesConfig(DatasetConfig):
     texture, the place or a side (dataset scenes only)."""
 
 
-class Flickr8kConfig(DatasetConfig):
+class PhotographsConfig(DatasetConfig):
+    limit: int | None = Field(None, ge=1)
+    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
+
+
+class Flickr8kConfig(PhotographsConfig):
     """Flickr8k: a folder of photographs (or the official zip) and its caption files."""
 
     paths: ClassVar = ("images", "text")
@@ -43,8 +48,6 @@ class Flickr8kConfig(DatasetConfig):
     """official: 6,000 / 1,000 / 1,000 by the lists in the text folder; random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
-    limit: int | None = Field(None, ge=1)
-    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and self.text:
@@ -59,7 +62,7 @@ class Flickr8kConfig(DatasetConfig):
             yield from ((f"text/{path.name}", path) for path in sorted(text.parent.glob("Flickr_8k.*Images.txt")))
 
 
-class Flickr30kConfig(DatasetConfig):
+class Flickr30kConfig(PhotographsConfig):
     """Flickr30k: Parquet files that hold pictures and captions, or photographs and a caption file."""
 
     paths: ClassVar = ("images", "text", "lists")
@@ -75,14 +78,12 @@ class Flickr30kConfig(DatasetConfig):
     BLIP-2 report); random: the same sizes, drawn with seed."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
-    limit: int | None = Field(None, ge=1)
-    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         return None if self.images else "data.flickr30k.images must name the Parquet files or the photographs"
 
 
-class CocoConfig(DatasetConfig):
+class CocoConfig(PhotographsConfig):
     """MS COCO captions: 2014 or 2017 annotation files, with their own splits or Karpathy's."""
 
     paths: ClassVar = ("images", "annotations", "karpathy")
@@ -95,8 +96,6 @@ class CocoConfig(DatasetConfig):
     """dataset_coco.json, which holds captions and the Karpathy split; annotations are then not needed."""
     restval: bool = True
     """Count the restval images as training images, as the literature does (karpathy only)."""
-    limit: int | None = Field(None, ge=1)
-    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: "DataConfig") -> str | None:  # noqa: ARG002
         if self.images and (self.annotations or self.karpathy):
@@ -122,7 +121,7 @@ class TableColumns(Section):
     """train, validation, test or none; null: split, if there is such a column."""
 
 
-class TableConfig(DatasetConfig):
+class TableConfig(PhotographsConfig):
     """Photographs and captions of the user."""
 
     paths: ClassVar = ("images", "captions")
@@ -145,8 +144,6 @@ class TableConfig(DatasetConfig):
     """Share of the test split (hash and seeded)."""
     seed: int = Field(0, ge=0)
     """Seed of the hash and of the random sample."""
-    limit: int | None = Field(None, ge=1)
-    """Number of images to keep in all, for a trial run: the first of each split, in proportion; null: all."""
 
     def missing(self, data: Any) -> str | None:  # noqa: ARG002
         return None if self.images else "data.table.images must name the folder of the images"

@@ -109,11 +109,7 @@ class Retriever:
 
     @cached_property
     def text_embedder(self) -> Embedder[Any]:
-        """For new sentences; a retriever over text features loads its text encoder here.
-
-        Raises:
-            UserError: the text encoder is not found, or is not the one whose features it was trained on.
-        """
+        """For new sentences; a retriever over text features loads its text encoder here."""
         prepare: Callable[[Sequence[str]], TextBatch] = self._words
         if self.model.reads != "tokens":
             encode = prepare = self._text_encoder()

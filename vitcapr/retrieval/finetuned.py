@@ -94,9 +94,7 @@ class FinetunedEmbedder:
 def open_finetuned(
     folder: Path, store: FeatureStore, device: torch.device, tags: WordTags | None = None
 ) -> FinetunedEmbedder:
-    """Raises:
-    UserError: the folder holds no fine-tuned dual encoder, or it was trained on pixels of another preprocessing.
-    """
+    """The fine-tuned dual encoder in ``folder``, for pixels of the preprocessing that it was trained on."""
     weights, card = read_model(folder)
     architecture: Any = card.get("architecture", {})
     if "texts" not in architecture:
@@ -117,9 +115,7 @@ def open_finetuned(
 
 
 def check_tags(finetuned: FinetunedDualEncoder, tags: WordTags | None) -> None:
-    """Raises:
-    UserError: a text tower adds parts of speech, and there are none.
-    """
+    """A text tower that adds parts of speech needs them."""
     if tags is None and any(
         isinstance(tower, FinetunedTextTower) and tower.tags is not None for tower in finetuned.towers
     ):
@@ -134,9 +130,7 @@ def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: 
 
 
 def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
-    """Raises:
-    UserError: the store has no pixels, or those of another data set.
-    """
+    """The store must hold the pixels of this data set."""
     if PIXELS not in store or store.image_ids != data.images["image_id"].tolist():
         raise UserError(
             f"these are not the pixels of the data set {data.dataset}",
@@ -146,11 +140,7 @@ def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
 
 
 def captions_to_read(data: Manifest, languages: Sequence[str], pairs: Path | None, split: str | None) -> pd.DataFrame:
-    """The captions of a split, or of all, in some languages; with their texts before cleaning where ``pairs`` is given.
-
-    Raises:
-        UserError: ``pairs`` belongs to another manifest.
-    """
+    """The captions of a split, or of all, in some languages; with ``pairs``, also their texts before cleaning."""
     captions = data.captions_of(split)
     captions = captions[captions["language"].isin(languages)].reset_index(drop=True)
     if pairs is None:

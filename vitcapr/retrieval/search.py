@@ -45,11 +45,7 @@ def nearest(
 
 
 def write_faiss(path: Path, points: np.ndarray) -> None:
-    """Build the index of the points, (N, E) float32 of unit length, and write it.
-
-    Raises:
-        UserError: faiss is not installed.
-    """
+    """Build the index of the points, (N, E) float32 of unit length, and write it."""
     faiss = _faiss()
     index = faiss.IndexHNSWFlat(points.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = BUILD_BREADTH
@@ -61,11 +57,7 @@ def write_faiss(path: Path, points: np.ndarray) -> None:
 def nearest_by_faiss(
     path: Path, queries: np.ndarray, k: int, rows: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As :func:`nearest`, from an index that :func:`write_faiss` wrote; may miss a point.
-
-    Raises:
-        UserError: faiss is not installed.
-    """
+    """As :func:`nearest`, from an index that :func:`write_faiss` wrote; may miss a point."""
     faiss = _faiss()
     index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
     k = min(k, index.ntotal if rows is None else len(rows))

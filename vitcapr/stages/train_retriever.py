@@ -51,7 +51,7 @@ def train_retriever(
     word_vectors: In[WordVectorsFile] | None = None,
 ) -> None:
     """Train a retriever. After an interruption by a signal, the same command continues with bit-identical results."""
-    from vitcapr.encoders.precision import resolve_device, resolve_dtype
+    from vitcapr.batches.pairs import draw_pairs
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TokenTable
@@ -61,7 +61,6 @@ def train_retriever(
     from vitcapr.training.retriever import (
         architecture_of,
         describe_text_encoder,
-        drawn_captions,
         open_text_features,
         texts_of,
         train_dual_encoder,
@@ -69,8 +68,6 @@ def train_retriever(
     from vitcapr.training.word_vectors import start_embedding
 
     wanted, training = settings.retriever, settings.retriever.training
-    device = resolve_device(training.device)
-    dtype = resolve_dtype(training.precision, device)
     data = read_manifest(manifest)
     stores = open_augmented_views(data, wanted.augmented_views, features, augmented_views, wanted.layer)
     store = stores[0]
@@ -86,9 +83,8 @@ def train_retriever(
         "word_vectors": None if word_vectors is None else sha256_file(word_vectors),
         "images": sha256_bytes("\n".join(data.images["split"]).encode()),
     }
-    trained_on = drawn_captions(table.image_row, data.rows("train"), training.pairs, training.pairs_seed)
-    if trained_on is not None:
-        table = table.select(trained_on)
+    if training.pairs is not None:
+        table = table.select(draw_pairs(table.image_row, data.rows("train"), training.pairs, training.pairs_seed))
     text_dim = None if sentences is None else sentences["text"].shape[-1]
     architecture = architecture_of(wanted, store["cls"].shape[-1], text_dim=text_dim, vocabulary=len(words))
 
@@ -109,15 +105,12 @@ def train_retriever(
         validation=data.rows("validation"),
         seed=wanted.seed_in(settings.seed),
         card={
-            "architecture": architecture,
             "backbone": wanted.backbone,
             "code": code,
             "inputs": inputs,
             "settings": settings.canonical(),
             "text_encoder": None if sentences is None else describe_text_encoder(sentences),
         },
-        device=device,
-        dtype=dtype,
         reporter=report,
         begin=begin,
     )

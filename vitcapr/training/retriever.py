@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
+from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts
 from vitcapr.batches.sources import FeatureSource, with_mean_patch
 from vitcapr.config.retriever import (
     AnyTextConfig,
@@ -16,7 +16,7 @@ from vitcapr.config.retriever import (
     LstmTextConfig,
     RetrieverConfig,
 )
-from vitcapr.encoders.precision import dtype_name
+from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.tokens import TokenTable
@@ -72,8 +72,6 @@ def train_dual_encoder(
     validation: np.ndarray,
     seed: int,
     card: Mapping[str, Any],
-    device: torch.device,
-    dtype: torch.dtype,
     reporter: Reporter,
     begin: Callable[[DualEncoder], None] = lambda _: None,
 ) -> None:
@@ -83,10 +81,12 @@ def train_dual_encoder(
         augmented_views: stores of the same images.
         texts: all captions to train on and to validate with.
         train, validation: rows of the images of each split.
-        card: as for ``train_into``.
+        card: as for ``train_into``, but for the architecture.
         begin: what is done to every untrained dual encoder before its first step.
     """
     training = retriever.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
     if retriever.image.pool == "cls_mean":
         augmented_views = [with_mean_patch(view) for view in augmented_views]
 
@@ -120,7 +120,7 @@ def train_dual_encoder(
         output_dir,
         make_task,
         training,
-        card=card,
+        card={**card, "architecture": architecture},
         device=device,
         dtype=dtype,
         reporter=reporter,
@@ -149,26 +149,8 @@ def _blocks(rows: np.ndarray) -> Iterator[np.ndarray]:
         yield rows[first : first + _BLOCK]
 
 
-def drawn_captions(image_row: np.ndarray, train: np.ndarray, pairs: int | None, seed: int) -> np.ndarray | None:
-    """Which captions are used, where not all are.
-
-    Raises:
-        UserError: the training split has fewer captions than are to be drawn.
-    """
-    if pairs is None:
-        return None
-    try:
-        return draw_pairs(image_row, train, pairs, seed)
-    except ValueError as error:
-        raise UserError(str(error), where="training.pairs", remedy="ask for fewer, or null for all") from error
-
-
 def open_text_features(path: Path | None, data: Manifest, retriever: RetrieverConfig) -> FeatureStore | None:
-    """The store of text features, if the text tower reads one.
-
-    Raises:
-        UserError: one is given and not read, or read and not given, or it is of other captions.
-    """
+    """The store of text features, if the text tower reads one."""
     kind = retriever.text.kind
     if not retriever.text.reads_features:
         if path is not None:

@@ -168,9 +168,7 @@ def _trained(recipe: HeadSettings, train: Pairs, validation: Pairs, seed: int) -
             train=np.arange(len(train.images)),
             validation=np.arange(len(train.images), len(images)),
             seed=seed,
-            card={"architecture": architecture, "settings": {}, "inputs": {}, "code": ""},
-            device=_CPU,
-            dtype=torch.float32,
+            card={"settings": {}, "inputs": {}, "code": ""},
             reporter=Reporter(stream=io.StringIO()),
             begin=partial(start_from_cca, train) if recipe.from_cca else lambda _: None,
         )
@@ -211,7 +209,13 @@ def configured(recipe: HeadSettings, images: int) -> RetrieverConfig:
     values = {
         "backbone": "images",
         **recipe.model,
-        "training": {**recipe.training, "phases": [phase], "select_by": "rsum"},
+        "training": {
+            **recipe.training,
+            "phases": [phase],
+            "select_by": "rsum",
+            "device": "cpu",
+            "precision": "float32",
+        },
     }
     return parse(RetrieverConfig, values, "the recipe")
 

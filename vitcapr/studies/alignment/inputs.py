@@ -91,11 +91,7 @@ def pairs_of(images: Float32s, texts: Float32s, pairing: Pairing, split: str, dr
     """
     rows = pairing.splits[split]
     inside = np.isin(pairing.image_row, rows)
-    try:
-        kept = inside & draw_pairs(pairing.image_row, rows, drawn, seed)
-    except ValueError as error:
-        remedy = "give smaller sizes"
-        raise UserError(f"{drawn:,} pairs of {int(inside.sum()):,} captions", where=split, remedy=remedy) from error
+    kept = inside & draw_pairs(pairing.image_row, rows, drawn, seed)
     owners, caption_image = np.unique(pairing.image_row[kept], return_inverse=True)
     return Pairs(images[owners], texts[pairing.caption_row[kept]], caption_image.astype(np.int64))
 
