@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 from PIL import Image
-from transformers import PreTrainedModel, ViTConfig, ViTModel
+from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
 
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
@@ -46,6 +46,18 @@ def _tiny_vit(**changes: object) -> ViTModel:
         "initializer_range": 0.5,
     }
     return ViTModel(ViTConfig(**{**settings, **changes}), add_pooling_layer=False).eval()
+
+
+def save_bert(folder: Path, words: list[str], width: int = 8, **changes: object) -> Path:
+    """A random BERT that knows some words, with its tokenizer."""
+    torch.manual_seed(0)
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    BertTokenizer(vocab={word: number for number, word in enumerate(vocabulary)}).save_pretrained(folder)
+    shape = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 1, "num_attention_heads": 2}
+    BertModel(BertConfig(vocab_size=len(vocabulary), initializer_range=0.5, **{**shape, **changes})).save_pretrained(
+        folder
+    )
+    return folder
 
 
 def make_dataset(folder: Path, images: int) -> Path:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertModel, BertTokenizer
+from transformers import AutoTokenizer, BertModel
 
+from tests.checkpoints import save_bert
 from vitcapr.encoders.text_encoders import TextEncoder, load_text_encoder, text_encoder_digest
 from vitcapr.errors import UserError
 
@@ -17,20 +18,7 @@ ROOM = 24
 
 
 def checkpoint(folder: Path) -> Path:
-    torch.manual_seed(0)
-    vocabulary = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
-    BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=ROOM,
-        initializer_range=0.5,
-    )
-    BertModel(config).eval().save_pretrained(folder)
-    return folder
+    return save_bert(folder, WORDS, num_hidden_layers=2, max_position_embeddings=ROOM)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-import torch
 import typer
-from transformers import BertConfig, BertModel, BertTokenizer
 from typer.testing import CliRunner
 
+from tests.checkpoints import save_bert
 from vitcapr.commands import features, gc
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
@@ -30,12 +29,7 @@ def run(*arguments: object) -> str:
 
 def extract_captions(experiment: Any) -> FeatureStore:
     """The captions of the experiment's data set through a random text model, in chunks of four."""
-    torch.manual_seed(0)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "noise"]
-    model = experiment.root / "tiny-bert"
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(model)
-    shape = {"hidden_size": 6, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 6}
-    BertModel(BertConfig(vocab_size=len(words), **shape)).save_pretrained(model)
+    model = save_bert(experiment.root / "tiny-bert", ["noise"], width=6)
     output = experiment.root / "results" / "a" / "text_features" / "bert" / "manifest.json"
     encoder = {"source": str(model), "device": "cpu", "max_length": 8}
     with pytest.MonkeyPatch.context() as patch:

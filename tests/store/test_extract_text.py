@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
-from transformers import BertConfig, BertModel, BertTokenizer
 
 import vitcapr
+from tests.checkpoints import save_bert
+from tests.data_sets import write_data_set
 from vitcapr.encoders.text_encoders import load_text_encoder
 from vitcapr.formats.manifest import read_manifest, write_manifest
 from vitcapr.pipeline.run import run_stage
@@ -27,27 +27,10 @@ def caption(number: int) -> str:
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """A data set of five images with two captions each, and a random text model among the backbones."""
-    names = [f"ä{number}" for number in range(IMAGES)]
-    splits = ["train", "train", "train", "validation", "test"]
-    images = pd.DataFrame({"image_id": names, "path": names, "split": splits, "width": 8, "height": 8})
-    captions = images.loc[images.index.repeat(2), ["image_id", "split"]].reset_index(drop=True)
-    captions["caption_id"] = [f"{image}#{number % 2}" for number, image in enumerate(captions["image_id"])]
-    captions["language"] = "en"
-    captions["text"] = [caption(number) for number in range(2 * IMAGES)]
-    manifest = write_manifest(
-        tmp_path / "data",
-        dataset="toy",
-        image_root=tmp_path,
-        images=images.assign(sha256="0" * 64),
-        captions=captions,
-        rejected=[],
-    )
-    torch.manual_seed(0)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "dog", "runs", "."]
-    backbones = tmp_path / "backbones" / "tiny-bert"
-    BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained(backbones)
-    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    BertModel(BertConfig(vocab_size=len(words), initializer_range=0.5, **shape)).save_pretrained(backbones)
+    splits = dict(zip((f"ä{number}" for number in range(IMAGES)), ["train"] * 3 + ["validation", "test"], strict=True))
+    captions = [(f"ä{number // 2}", "en", caption(number)) for number in range(2 * IMAGES)]
+    manifest = write_data_set(tmp_path / "data", splits, captions)
+    backbones = save_bert(tmp_path / "backbones" / "tiny-bert", ["a", "red", "dog", "runs", "."])
     monkeypatch.setenv("VITCAPR_BACKBONES", str(backbones.parent))
     monkeypatch.setattr("vitcapr.store.caption_rows.CHUNK", 4)
     return {"manifest": manifest, "root": tmp_path}

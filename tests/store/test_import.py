@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
 from vitcapr.store.foreign_files import open_foreign
@@ -30,14 +30,7 @@ VECTORS = GRIDS[:, 0, 0]
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data set of the same images in another order."""
     monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "stores"))
-    ids = sorted(IDS)
-    images = pd.DataFrame({"image_id": ids, "path": ids, "split": "train", "width": 1, "height": 1, "sha256": "0" * 64})
-    captions = pd.DataFrame(
-        {"caption_id": [f"{i}#0" for i in ids], "image_id": ids, "language": "en", "text": "a", "split": "train"}
-    )
-    return write_manifest(
-        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
-    )
+    return write_data_set(tmp_path / "data", dict.fromkeys(sorted(IDS), "train"), [(i, "en", "a") for i in sorted(IDS)])
 
 
 def run(*arguments: object) -> str:

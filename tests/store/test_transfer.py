@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from fsspec.registry import _registry
 from typer.testing import CliRunner
 
+from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.store.layout import ArrayLayout
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -85,12 +84,8 @@ def sealed(tmp_path: Path) -> Path:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The data set of the store: rows 0-4 train, 5-7 test, 8-10 validation."""
-    ids = [f"{row}_ä" for row in range(ROWS)]
-    images = pd.DataFrame({"image_id": ids, "path": ids, "split": SPLIT, "width": 1, "height": 1, "sha256": "0" * 64})
-    captions = pd.DataFrame({"caption_id": ids, "image_id": ids, "language": "en", "text": "a", "split": SPLIT})
-    return write_manifest(
-        tmp_path / "data", dataset="noise", image_root=tmp_path, images=images, captions=captions, rejected=[]
-    )
+    splits = {f"{row}_ä": split for row, split in enumerate(SPLIT)}
+    return write_data_set(tmp_path / "data", splits, [(image, "en", "a") for image in splits])
 
 
 def same(pulled: Path, sealed: Path) -> None:

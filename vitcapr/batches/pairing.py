@@ -91,15 +91,12 @@ def _paired(
     else:
         if wrong := set(table["split"]) - set(_SPLITS):
             raise UserError(f"no split is called '{min(map(str, wrong))}'", where=where, remedy=f"use {_SPLITS}")
-        splits = {str(name): np.unique(image_row[part.to_numpy()]) for name, part in _by_split(table)}
+        parts = {name: (table["split"] == name).to_numpy() for name in _SPLITS}
+        splits = {name: np.unique(image_row[part]) for name, part in parts.items() if part.any()}
         if sum(map(len, splits.values())) > len(np.unique(image_row)):
             raise UserError("an image is in two splits", where=where, remedy="give an image one split")
     captions = table["text"].fillna("").iloc[order].tolist() if "text" in table.columns else None
     return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where), captions)
-
-
-def _by_split(table: pd.DataFrame) -> list[tuple[str, "pd.Series[bool]"]]:
-    return [(name, table["split"] == name) for name in _SPLITS if (table["split"] == name).any()]
 
 
 def _rows(wanted: "pd.Series[str]", ids: list[str], what: str, where: Path | None) -> np.ndarray:

@@ -72,7 +72,7 @@ def verify(
         if problem is None:
             continue
         damaged += 1
-        typer.echo(f"bad: chunk {file.index} of {file.array}: {problem}: {file.path}", err=True)
+        typer.echo(f"bad: chunk {file.index} of {file.array} {problem}: {file.path}", err=True)
         if delete:
             file.path.unlink(missing_ok=True)
             if record is not None:

@@ -27,13 +27,14 @@ class SealedFile:
     size: int
     checksum: str
 
-    def problem(self) -> str | None:
-        """What is wrong with the file, which is read whole; None if it is sound."""
+    def problem(self, content: bool = True) -> str | None:
+        """What is wrong with the file, which is read whole or, without ``content``, not at all; None if it is sound."""
         if not self.path.is_file():
-            return "missing"
+            return "is missing"
         if self.path.stat().st_size != self.size:
-            return f"{self.path.stat().st_size} bytes instead of {self.size}"
-        return None if sha256_file(self.path) == self.checksum else "its content is not what was sealed"
+            return f"has {self.path.stat().st_size} bytes instead of {self.size}"
+        sound = not content or sha256_file(self.path) == self.checksum
+        return None if sound else "is damaged: its content is not what was sealed"
 
 
 def sealed_chunks(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
@@ -60,24 +61,13 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
     """
     _check_metadata(manifest, group, where)
     files = sealed_chunks(manifest, group)
-    for file in files:
-        try:
-            size = file.path.stat().st_size
-        except FileNotFoundError as error:
-            what = f"chunk {file.index} of '{file.array}' is missing from the feature store"
-            raise UserError(what, where=file.path, remedy=repair(file.array)) from error
-        if size != file.size:
-            what = f"chunk {file.index} of '{file.array}' has {size} bytes instead of {file.size}"
-            raise UserError(what, where=file.path, remedy=repair(file.array))
     random.Random().shuffle(files)
     left = MOST_BYTES
     for file in files:
-        if sha256_file(file.path) != file.checksum:
-            what = f"chunk {file.index} of '{file.array}' is damaged: its content is not what was sealed"
+        if problem := file.problem(content=left > 0):
+            what = f"chunk {file.index} of '{file.array}' {problem}"
             raise UserError(what, where=file.path, remedy=repair(file.array))
         left -= file.size
-        if left <= 0:
-            return
 
 
 def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> None:

@@ -175,7 +175,7 @@ def fill(
             report.line(f"the features of {copied} {kind}s are copied from other stores ({names})")
         for index in pending:
             if not len(known.missing(index)):
-                writer.write(index, known.fill(index, writer.layouts), known.copied(index))
+                writer.write(index, known.fill(index, writer.layouts), known.copied(index), known.twins(index))
         pending = [index for index in pending if len(known.missing(index))]
         # Check at the start, so that a long extraction does not fail at its end.
         if warning := writer.space_warning(len(pending)):

@@ -150,6 +150,14 @@ class KnownRows:
                     buffers[name][here] = other.chunk(name, int(part))[row[here] - part * size]
         return buffers
 
+    def twins(self, index: int) -> dict[str, Path]:
+        """The chunk of another store that begins with the same row as chunk ``index``, all rows of which are known."""
+        other, row = self.sources[self.source[index * self.chunk]], int(self.row[index * self.chunk])
+        return {
+            name: chunk_path(other.folder / GROUP / name, row // layout.chunk, len(layout.shape))
+            for name, layout in other.layouts.items()
+        }
+
     def _rows(self, index: int) -> slice:
         return slice(index * self.chunk, (index + 1) * self.chunk)
 

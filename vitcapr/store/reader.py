@@ -196,7 +196,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         ids: the id of each row.
         fingerprint: sha256 of everything that decides the numbers.
         partial: some of the chunks or arrays are elsewhere; ``rows_here`` of an array says which rows it has.
-        checksums: array name -> sha256 of each chunk file.
         path: the Zarr group.
         manifest_path: the sealed manifest.
     """
@@ -210,7 +209,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
         self.partial: bool = manifest.get("partial", False)
-        self.checksums: dict[str, list[str | None]] = {name: a["checksums"] for name, a in manifest["arrays"].items()}
         arrays = {
             name: FeatureArray(
                 self.path / name,

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, read_json, readable_json, sha256_bytes, write_bytes, write_json
+from vitcapr.files import (
+    atomic_path,
+    canonical_json,
+    read_json,
+    readable_json,
+    sha256_bytes,
+    sha256_file,
+    write_bytes,
+    write_json,
+)
 from vitcapr.formats.store_manifest import IDENTITIES
 from vitcapr.store.layout import (
     GROUP,
@@ -107,20 +116,32 @@ class StoreWriter:
         checksum_path(self.folder, index).unlink(missing_ok=True)
 
     def write(
-        self, index: int, arrays: Mapping[str, np.ndarray], copied: Mapping[str, list[list[int]]] | None = None
+        self,
+        index: int,
+        arrays: Mapping[str, np.ndarray],
+        copied: Mapping[str, list[list[int]]] | None = None,
+        twins: Mapping[str, Path] | None = None,
     ) -> None:
         """Write chunk ``index`` of every array, each ``(chunk, ...)`` of the layout's dtype.
 
         Args:
             copied: the rows that come from other stores, by the name of the store.
+            twins: files of other stores; one that has the same bytes is linked, where links are possible.
         """
         checksums = {}
         for name, layout in self.layouts.items():
             content = arrays[name].astype(np.dtype(layout.dtype).newbyteorder("<"), copy=False).tobytes()
             if len(content) != layout.chunk_bytes:
                 raise ValueError(f"chunk of '{name}': {len(content)} bytes instead of {layout.chunk_bytes}")
-            write_bytes(chunk_path(self.group / name, index, len(layout.shape)), content)
-            checksums[name] = sha256_bytes(content)
+            checksums[name], path = sha256_bytes(content), chunk_path(self.group / name, index, len(layout.shape))
+            if twins and sha256_file(twins[name]) == checksums[name]:
+                with atomic_path(path) as temporary:
+                    try:
+                        temporary.hardlink_to(twins[name])
+                    except OSError:
+                        temporary.write_bytes(content)
+            else:
+                write_bytes(path, content)
         write_json(checksum_path(self.folder, index), {**checksums, COPIED: copied} if copied else checksums)
 
     def space_warning(self, chunks: int) -> str | None:
