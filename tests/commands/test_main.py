@@ -1,7 +1,11 @@
-"""The program: every command and stage explains itself, and nothing heavy is loaded to say so."""
+"""The program: help, mistakes, what it loads, its memory, and its temporary files."""
 
+import ctypes
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,7 +13,16 @@ import pytest
 import torch
 
 import vitcapr
-from vitcapr.commands.main import COMMANDS, main, run_program
+from vitcapr.commands.main import (
+    COMMANDS,
+    SPIN_COUNT,
+    TEMPORARY,
+    main,
+    prepare_process,
+    remove_abandoned,
+    run_program,
+    temporary_files,
+)
 from vitcapr.errors import UserError
 from vitcapr.pipeline.stage import stage_names
 
@@ -167,3 +180,78 @@ def test_a_mistake_of_the_program_keeps_its_traceback() -> None:
 def test_debugging_shows_the_traceback_of_all() -> None:
     with pytest.raises(RuntimeError, match="can't allocate memory"):
         run_program(ask_torch_for_too_much, debug=True)
+
+
+HOLDING = """
+import sys, tempfile
+from vitcapr.commands.main import temporary_files
+with temporary_files():
+    print(tempfile.mkdtemp(), flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path
+
+
+def test_temporary_files_lie_in_one_folder_and_go_with_it(system: Path) -> None:
+    with temporary_files():
+        inner = Path(tempfile.mkdtemp())
+        assert inner.parent.parent == system
+        assert os.environ["TMPDIR"] == str(inner.parent)
+    assert list(system.iterdir()) == []
+    assert tempfile.gettempdir() == str(system)
+
+
+def test_only_the_folders_of_killed_commands_are_removed(system: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed, living = (
+        subprocess.Popen([sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    )
+    folders = [Path(process.stdout.readline().strip()) for process in (killed, living) if process.stdout]
+    foreign = system / f"{TEMPORARY}of-a-person"
+    foreign.mkdir()
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    remove_abandoned()
+    assert [folder.exists() for folder in folders] == [True, True]  # Within a moment, a new folder may have no lock.
+    monkeypatch.setattr(vitcapr.commands.main, "_MOMENT", 0)
+    remove_abandoned()
+    assert [folder.exists() for folder in folders] == [False, True]
+    assert foreign.exists()
+    living.communicate("")
+    assert not folders[1].parent.exists()
+
+
+MEMORY_PAGES_OF_THE_SECOND_BLOCK = """
+import resource
+if {prepared}:
+    from vitcapr.commands.main import prepare_process
+    prepare_process()
+for _ in range(2):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    bytearray(b"x") * 2**26
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_threads_that_wait_soon_sleep_unless_the_user_decides(monkeypatch):
+    for given, expected in ((None, SPIN_COUNT), ("7", "7")):
+        monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+        if given is not None:
+            monkeypatch.setenv("GOMP_SPINCOUNT", given)
+        prepare_process()
+        assert os.environ["GOMP_SPINCOUNT"] == expected
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
+def test_large_blocks_are_used_again():
+    def new_pages(prepared: bool) -> int:
+        code = MEMORY_PAGES_OF_THE_SECOND_BLOCK.format(prepared=prepared)
+        return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+    assert new_pages(prepared=True) < new_pages(prepared=False) / 10

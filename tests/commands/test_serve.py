@@ -6,12 +6,10 @@ import os
 import re
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -67,25 +65,14 @@ def ask(
     return response, json.loads(content) if is_json else content.decode()
 
 
-def talk(server: PageServer, *pieces: bytes) -> int:
-    """The status with which the server answers these bytes, sent as they are."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as connection:
-        for piece in pieces:
-            connection.sendall(piece)
-        return int(connection.recv(10_000).split()[1])
+def upload(*headers: str) -> bytes:
+    return "\r\n".join(["POST /caption HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
-def upload(*headers: str, path: str = "/caption") -> bytes:
-    return "\r\n".join([f"POST {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
-
-
-def png_that_claims(width: int, height: int) -> bytes:
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    packed = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + packed
+def png(width: int, height: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (width, height)).save(file, "PNG")
+    return file.getvalue()
 
 
 def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server: PageServer, project: Path) -> None:
@@ -115,37 +102,19 @@ def test_a_captioner_without_attention_and_no_retriever(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "status", "reason"),
     [
-        (b"", "empty file"),
-        (b"<html><script>alert(1)</script>", "a web page, not an image"),
-        (b"\x00\xff" * 400, "not an image in a known format"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n", "not an image in a known format"),
-        (png_that_claims(60_000, 60_000), "claims more pixels than Pillow opens"),
-        (png_that_claims(101, 100), "claims 101 x 100 pixels, more than 10000"),
-        (png_that_claims(90, 90), "damaged"),
+        (b"", 422, "this image cannot be used: empty file"),
+        (b"<html><script>alert(1)</script>", 422, "this image cannot be used: a web page, not an image"),
+        (png(101, 100), 422, "this image cannot be used: claims 101 x 100 pixels, more than 10000"),
+        (b"x" * 20_001, 413, "the file has more than 20000 bytes"),
     ],
 )
-def test_what_is_no_photograph_is_refused_in_one_line(server: PageServer, content: bytes, reason: str) -> None:
+def test_what_is_no_photograph_is_refused_in_one_line(
+    server: PageServer, content: bytes, status: int, reason: str
+) -> None:
     response, answer = ask(server, "/caption", content)
-    assert response.status == 422
-    assert answer["error"].startswith(f"this image cannot be used: {reason}")
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        ([upload("Content-Length: 20001"), b"x" * 20_001], 413),
-        ([upload("Transfer-Encoding: chunked"), b"4e21\r\n" + b"x" * 20_001 + b"\r\n0\r\n\r\n"], 413),
-        ([upload("Content-Length: 3", "Content-Length: 4"), b"abc"], 400),
-        ([upload("Content-Length: -3")], 400),
-        ([b"nonsense\r\n\r\n"], 400),
-        ([b"GET / HTTP/1.1\r\nX: " + b"y" * 70_000 + b"\r\n\r\n"], 400),
-        ([b"DELETE /caption HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], 405),
-    ],
-)
-def test_what_is_no_sound_request_is_refused(server: PageServer, sent: list[bytes], status: int) -> None:
-    assert talk(server, *sent) == status
+    assert (response.status, answer["error"]) == (status, reason)
 
 
 def test_a_file_that_dribbles_in_is_cut_off(
@@ -261,17 +230,17 @@ def test_a_mistake_of_ours_is_an_error_and_the_server_goes_on(
     assert "ZeroDivisionError" in caplog.text
 
 
+@pytest.mark.usefixtures("project")
 def test_a_picture_on_which_the_decoder_hangs_or_crashes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    good = io.BytesIO()
-    Image.new("RGB", (3, 2), (10, 20, 30)).save(good, "PNG")
-    assert decode_apart(good.getvalue(), 10_000, 60.0).tobytes() == decode(good.getvalue(), 100).tobytes()
+    good = Path(PHOTOGRAPH).read_bytes()
+    assert decode_apart(good, 10_000, 60.0).tobytes() == decode(good, 10_000).tobytes()
     for program, reason in (("sleep 60", "not decoded in 0.2 s"), ("kill -9 $$", "the decoder crashed on it")):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{program}\n")
         python.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(python))
         with pytest.raises(BadImage, match=reason):
-            decode_apart(good.getvalue(), 10_000, 0.2)
+            decode_apart(good, 10_000, 0.2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
