@@ -116,7 +116,7 @@ def test_a_file_still_warm_is_not_remembered(tmp_path, folder, hashed, monkeypat
 
 
 def test_a_missing_source_names_its_key(tmp_path):
-    with pytest.raises(UserError, match=r"data\.flickr8k\.images: no such file or folder .*gone"):
+    with pytest.raises(UserError, match=r"data\.flickr8k\.images: No such file or directory .*gone"):
         content_digest(tmp_path / "gone", tmp_path / "digests.json", key="data.flickr8k.images")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_file
+from vitcapr.files import check_is_file, read_file
 
 TAR = ".tar"
 MOST_BYTES = 2**30
@@ -71,15 +71,12 @@ class Archive:
             if root.is_dir():
                 os.scandir(root).close()
             else:
-                if root.exists() and not root.is_file():
-                    raise UserError("neither a folder nor a zip", where=root)
+                check_is_file(root)
                 self._zip = zipfile.ZipFile(root)
         except FileNotFoundError as error:
             raise UserError("no such folder or zip", where=root) from error
         except PermissionError as error:
             raise UserError("permission denied", where=root) from error
-        except UserError:
-            raise
         except Exception as error:  # A damaged directory makes zipfile raise almost anything.
             raise UserError("neither a folder nor a whole zip", where=root, remedy="fetch or copy it again") from error
 

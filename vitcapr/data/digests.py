@@ -6,6 +6,7 @@ file replaced by an older one; here any difference in size or times leads to a n
 digest, so touching a file changes nothing.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -46,63 +47,52 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
     """
     remembered = _load(cache)
     digest = hashlib.sha256()
-    changed = False
+    before = canonical_json(remembered)
     for source in [sources] if isinstance(sources, Path) else sources:
-        hashes, folder_changed = _hashes(source, remembered, key)
-        changed |= folder_changed
-        digest.update(_encoded(hashes))
-    if changed:
+        try:
+            digest.update(_encoded(_hashes(source, remembered)))
+        except OSError as error:
+            where, what = error.filename or source, error.strerror or error
+            raise UserError(f"{key}: {what}" if key else str(what), where=where) from error
+    if canonical_json(remembered) != before:
         # The cache only saves time: a read-only or full disk must not stop the run.
         with suppress(OSError, UserError):
             write_bytes(cache, _encoded({"format": FORMAT, "folders": remembered}))
     return digest.hexdigest()
 
 
-def _hashes(source: Path, remembered: dict[str, Remembered], key: str | None) -> tuple[list[tuple[str, str]], bool]:
-    """The sorted (relative name, sha256) of the files of one source, and whether ``remembered`` was changed."""
-    prefix = f"{key}: " if key else ""
-    try:
-        if source.is_dir():
-            found = {name: _regular(entry) for name, entry in scan(source)}
-            base = source
-        else:
-            found = {source.name: source.stat()}
-            base = source.parent
-            if not source.is_file():
-                raise UserError(f"{prefix}neither a file nor a folder", where=source)
-    except FileNotFoundError as error:
-        raise UserError(f"{prefix}no such file or folder", where=error.filename) from error
-    except PermissionError as error:
-        raise UserError(f"{prefix}permission denied", where=error.filename) from error
-
+def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, str]]:
+    """The sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
+    if source.is_dir():
+        base, found = source, {name: _regular(entry) for name, entry in scan(source)}
+    else:
+        base, found = source.parent, {source.name: source.stat()}
+        if not source.is_file():
+            raise OSError(errno.EINVAL, "neither a file nor a folder", str(source))
     # A file given by name must not push the rest of its folder out of the cache.
-    entry = str(base.absolute() if source.is_dir() else source.absolute())
+    entry = str(source.absolute())
     known = remembered.get(entry, {})
-    fresh: Remembered = {}
-    hashes = {name: NO_FILE for name, status in found.items() if status is None}
     stats = {name: status for name, status in found.items() if status is not None}
-    unknown = []
-    for name, status in stats.items():
-        seen = known.get(name)
-        if seen is not None and seen[:3] == [status.st_size, status.st_mtime_ns, status.st_ctime_ns]:
-            fresh[name] = seen
-            hashes[name] = str(seen[3])
-        else:
-            unknown.append(name)
-    _announce(source, [stats[name].st_size for name in unknown])
+    unknown = [name for name, status in stats.items() if known.get(name, [])[:3] != _times(status)]
+    total = sum(stats[name].st_size for name in unknown)
+    if total >= ANNOUNCED_BYTES:
+        size = f"{total / 1e6:,.0f} MB in {len(unknown):,} files"
+        print(f"hashing {source}, {size}: once, later runs remember", file=sys.stderr)
     settled = time.time_ns() - AT_REST_NS
-    try:
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            computed = pool.map(sha256_file, [base / name for name in unknown])
-            for name, value in zip(unknown, computed, strict=True):
-                hashes[name] = value
-                status = stats[name]
-                if max(status.st_mtime_ns, status.st_ctime_ns) < settled:
-                    fresh[name] = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, value]
-    except OSError as error:
-        raise UserError(f"{prefix}cannot be read: {error.strerror}", where=error.filename) from error
+    fresh = {name: known[name] for name in stats.keys() - set(unknown)}
+    hashes = {name: NO_FILE for name, status in found.items() if status is None}
+    hashes |= {name: str(seen[3]) for name, seen in fresh.items()}
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for name, value in zip(unknown, pool.map(sha256_file, [base / name for name in unknown]), strict=True):
+            hashes[name] = value
+            if max(_times(stats[name])[1:]) < settled:
+                fresh[name] = [*_times(stats[name]), value]
     remembered[entry] = fresh
-    return sorted(hashes.items()), fresh != known
+    return sorted(hashes.items())
+
+
+def _times(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
@@ -119,24 +109,12 @@ def _encoded(value: object) -> bytes:
     return canonical_json(value).encode("utf-8", "surrogatepass")
 
 
-def _announce(source: Path, sizes: list[int]) -> None:
-    if sum(sizes) >= ANNOUNCED_BYTES:
-        size = f"{sum(sizes) / 1e6:,.0f} MB in {len(sizes):,} files"
-        print(f"hashing {source}, {size}: once, later runs remember", file=sys.stderr)
-
-
 def _load(cache: Path) -> dict[str, Remembered]:
     """The content of the cache; empty if the file is missing, damaged or in another format."""
     try:
         content = json.loads(cache.read_bytes())
-        if content["format"] != FORMAT:
-            return {}
-        folders: dict[str, Remembered] = content["folders"]
-        whole = all(
-            isinstance(name, str) and isinstance(seen, list) and len(seen) == 4
-            for files in folders.values()
-            for name, seen in files.items()
-        )
+        folders: dict[str, Remembered] = content["folders"] if content["format"] == FORMAT else {}
+        whole = all(len(seen) == 4 for files in folders.values() for seen in files.values())
         return folders if whole else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

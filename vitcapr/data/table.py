@@ -6,7 +6,6 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -29,21 +28,8 @@ USUAL = {
 _KEY = "data.table.columns"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Names of the columns; None: one of the usual names. Only image and caption have to be there."""
-
-    image: str | None = None
-    caption: str | None = None
-    language: str | None = None
-    split: str | None = None
-
-    def resolve(self, names: Sequence[str], where: Path) -> dict[str, str]:
-        """The name of each column in a table with the columns ``names``; empty for one that it does not have."""
-        return {field.name: _resolve(field.name, getattr(self, field.name), names, where) for field in fields(self)}
-
-
 def _resolve(column: str, given: str | None, names: Sequence[str], where: Path) -> str:
+    """The name of a column in a table with the columns ``names``; empty where it has none."""
     candidates = USUAL[column] if given is None else (given,)
     if present := [name for name in candidates if name in names]:
         return present[0]
@@ -77,12 +63,13 @@ def list_images(
     Args:
         files: the paths that exist below the image root. An image that no row names is listed without a caption.
         captions: the file of the captions; None: they are beside the images.
-        columns: the fields of :class:`Columns`.
+        columns: the names of ``image``, ``caption``, ``language`` and ``split``; None: one of the usual names. Only
+            image and caption have to be there.
     """
     rejected: Rejected = []
     root, where = source.root, Path(captions) if captions else source.root
     records = read_captions(where, rejected) if captions else read_beside(root, files, rejected)
-    listed, path_of, given = _list_records(records, Columns(**columns), where, root, set(files), rejected)
+    listed, path_of, given = _list_records(records, columns, where, root, set(files), rejected)
     present = [path for path, file in path_of.items() if file]
     if not present:
         raise UserError(
@@ -101,10 +88,16 @@ def list_images(
 
 
 def _list_records(
-    records: Sequence[Record], columns: Columns, where: Path, root: Path, existing: set[str], rejected: Rejected
+    records: Sequence[Record],
+    columns: Mapping[str, str | None],
+    where: Path,
+    root: Path,
+    existing: set[str],
+    rejected: Rejected,
 ) -> tuple[list[ListedCaption], dict[str, str | None], dict[str, str]]:
     """The captions; image -> its path, None if it is not there; image -> its split, where a row gives it."""
-    names = columns.resolve(list(dict.fromkeys(name for record in records for name in record.cells)), where)
+    present = list(dict.fromkeys(name for record in records for name in record.cells))
+    names = {column: _resolve(column, given_name, present, where) for column, given_name in columns.items()}
     captions: list[ListedCaption] = []
     given: dict[str, str] = {}
     path_of: dict[str, str | None] = {}

@@ -1,10 +1,10 @@
 """Pairs in two languages from a table, and from data sets that have captions in both."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcapr.data.collect import Listing, Rejected
+from vitcapr.data.collect import Rejected
 from vitcapr.data.flickr8k import list_flickr8k
 from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.table import ColumnNames, Pair, list_table
@@ -65,61 +65,45 @@ def pairs_of_table(
 
 
 def pairs_of_flickr8k(images: Path, text: Path, chinese: Path, *, splits: str, seed: int) -> ListedPairs:
-    """Flickr8k with its English captions and Chinese ones."""
-    with ImageSource(images) as source:
-        listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
-    return ListedPairs(*flickr8k_pairs(listing, chinese), images)
+    """Flickr8k with its English captions and the Chinese ones that people wrote for the same photographs (Flickr8k-CN):
+    English before Chinese, each in the order of its file. The official test photographs are set apart.
 
-
-def flickr8k_pairs(listing: Listing, chinese: Path) -> tuple[list[Pair], Rejected]:
-    """Flickr8k with its English captions and the Chinese ones that people wrote for the same photographs (Flickr8k-CN).
-
-    X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016. The official test photographs are
-    set apart.
+    X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
 
     Args:
         chinese: lines ``image#zhc#number<space>caption``.
-
-    Returns:
-        The pairs, English before Chinese, each in the order of its file, and (item, reason) of what is none.
     """
-    path_of = {image.image_id: image.path for image in listing.images}
-    tested = {image.image_id for image in listing.images if image.split == "test"}
+    with ImageSource(images) as source:
+        listing = list_flickr8k(source.files(), text, splits=splits, seed=seed)
+    image_of = {image.image_id: image for image in listing.images}
     rejected = list(listing.rejected)
-    pairs = []
-    for caption in listing.captions:
-        if caption.image_id in path_of:
-            image_id = caption.image_id
-            pairs.append(_pair(caption.caption_id, image_id, path_of[image_id], "en", caption.text, image_id in tested))
-        else:
-            rejected.append((caption.caption_id, "caption without an image"))
+    written = [(caption.caption_id, caption.image_id, "en", caption.text) for caption in listing.captions]
     try:
         lines = chinese.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=chinese) from error
     for number, line in enumerate(lines, start=1):
-        caption_id, _, text = line.partition(" ")
+        caption_id, _, caption = line.partition(" ")
         image_id, hash_sign, _ = caption_id.partition("#")
-        if not hash_sign:
-            if line.strip():
-                rejected.append((f"{chinese.name}:{number}", "not a line 'image#zhc#number caption'"))
-        elif image_id not in path_of:
-            rejected.append((caption_id, "caption without an image"))
+        if hash_sign:
+            written.append((caption_id, image_id, "zh", caption))
+        elif line.strip():
+            rejected.append((f"{chinese.name}:{number}", "not a line 'image#zhc#number caption'"))
+    pairs = []
+    for caption_id, image_id, language, caption in written:
+        if image_id in image_of:
+            image = image_of[image_id]
+            pairs.append(Pair(caption_id, image_id, image.path, language, caption, None, image.split == "test"))
         else:
-            pairs.append(_pair(caption_id, image_id, path_of[image_id], "zh", text, image_id in tested))
-    return pairs, rejected
+            rejected.append((caption_id, "caption without an image"))
+    return ListedPairs(pairs, rejected, images)
 
 
 def manifest_pairs(data: Manifest) -> list[Pair]:
     """The captions of a manifest in both languages; its test split is set apart."""
     path_of: dict[str, str] = dict(zip(data.images["image_id"], data.images["path"], strict=True))
     columns = data.captions[["caption_id", "image_id", "language", "text", "split"]]
-    rows: Iterable[Sequence[str]] = columns.itertuples(index=False, name=None)
     return [
-        _pair(caption_id, image_id, path_of[image_id], language, text, split == "test")
-        for caption_id, image_id, language, text, split in rows
+        Pair(caption_id, image_id, path_of[image_id], language, text, None, split == "test")
+        for caption_id, image_id, language, text, split in columns.itertuples(index=False, name=None)
     ]
-
-
-def _pair(caption_id: str, image_id: str, path: str | None, language: str, text: str, test: bool) -> Pair:
-    return Pair(caption_id, image_id, path, language, text, None, test)
