@@ -94,12 +94,12 @@ def test_captions_that_the_references_chose_are_no_result(tmp_path: Path) -> Non
         ([{"image_id": 139}], REFERENCES, "not a results file of COCO.*0.caption"),
         ([{"image_id": 139, "caption": "a"}] * 2, REFERENCES, "an image has two captions .*image 139"),
         ({1: "a cat"}, REFERENCES, "no reference .*image 1"),
-        ({139: " "}, REFERENCES, "a caption is empty .*image 139"),
+        ({139: " "}, REFERENCES, "an empty caption cannot be scored .*image 139"),
         ({139: "..."}, REFERENCES, "no word in it .*image 139"),
         ({}, REFERENCES, "no caption to score"),
         ({139: "a", "139": "b"}, REFERENCES, "two captions"),
-        ({139: "a"}, {139: []}, "a reference is empty .*image 139"),
-        ({139: "a"}, {139: ["b", ""]}, "a reference is empty .*image 139"),
+        ({139: "a"}, {139: []}, "no reference of an image has a word .*image 139"),
+        ({139: "a"}, {139: ["b", ""]}, "an empty caption cannot be scored .*image 139"),
     ],
 )
 def test_a_mistake_is_one_line(captions: Any, references: Any, said: str, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption, read_coco_references, read_instances, read_results
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.records import reading
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.base import ORACLE, is_oracle, one_line
 from vitcapr.metrics.comparison import compare_systems, scored_system
@@ -174,29 +175,19 @@ def _captions(captions: Captions, references: Mapping[str, Sequence[str]], what:
             raise UserError("an image has two captions", where=where, remedy="keep one")
     if not by_image:
         raise UserError("there is no caption to score", where=where)
-    for image, one in by_image.items():
-        if image not in references:
-            raise UserError(
-                "a caption is of an image that has no reference",
-                where=f"{where}, image {image}",
-                remedy="give the references of these images, or leave the caption out",
-            )
-        if not one.caption.strip():
-            raise UserError("a caption is empty", where=f"{where}, image {image}", remedy="write a caption with words")
+    if unknown := by_image.keys() - references.keys():
+        raise UserError(
+            "a caption is of an image that has no reference",
+            where=f"{where}, image {min(unknown)}",
+            remedy="give the references of these images, or leave the caption out",
+        )
     return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in by_image.items()}
 
 
 def _references(references: References) -> dict[str, list[str]]:
     """By image id, without line breaks."""
-    where = str(references) if isinstance(references, str | Path) else "the references"
-    if isinstance(references, str | Path):
-        found = read_coco_references(Path(references))
-    else:
-        found = {str(image): list(texts) for image, texts in references.items()}
-    for image, texts in found.items():
-        if not texts or not all(text.strip() for text in texts):
-            raise UserError("a reference is empty", where=f"{where}, image {image}", remedy="leave it out")
-    return {image: [one_line(text) for text in texts] for image, texts in found.items()}
+    by_image = read_coco_references(Path(references)) if isinstance(references, str | Path) else references
+    return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}
 
 
 def _vectors(values: str | Path | ArrayLike, what: str) -> np.ndarray:
@@ -247,17 +238,11 @@ def _owners(
 def _array(values: str | Path | ArrayLike, what: str) -> np.ndarray:
     if not isinstance(values, str | Path):
         return np.asarray(values)
-    try:
-        found = np.load(values, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError as error:
-        raise UserError("no such file", where=values, remedy=f"give {what} as a .npy file") from error
-    except (OSError, ValueError, EOFError) as error:
-        raise UserError(
-            f"not a .npy file of numbers: {error}", where=values, remedy="write it with numpy.save"
-        ) from error
-    if not isinstance(found, np.ndarray):
-        raise UserError("an .npz file holds several arrays", where=values, remedy="give a .npy file")
-    return found
+    with reading(Path(values), "a .npy file of numbers", f"write {what} with numpy.save"):
+        array = np.load(values, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("an .npz file holds several arrays")
+        return array
 
 
 def _frame(scores: Mapping[str, Score | Mapping[str, Any]]) -> pd.DataFrame:

@@ -110,9 +110,7 @@ def bert_score(
     def weights(tokens: Sequence[int]) -> np.ndarray:
         return np.array([0.0 if token in special else frequencies.get(token, unseen) for token in tokens])
 
-    own: list[list[int]] = [[] for _ in captions]
-    for row, image in enumerate(image_of.tolist()):
-        own[image].append(row)
+    own = [np.flatnonzero(image_of == image).tolist() for image in range(len(captions))]
     scores = np.empty((len(captions), 3))
     for first in range(0, len(captions), _BLOCK):
         images = range(first, min(first + _BLOCK, len(captions)))
