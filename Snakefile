@@ -14,7 +14,7 @@ from vitcapr.pipeline.paths import (
     results_of,
     use_this_python,
 )
-from vitcapr.pipeline.rule import check_rules, one_of
+from vitcapr.pipeline.rule import check_rules, in_report, one_of
 
 min_version("9.19")
 

@@ -11,11 +11,12 @@ use rule gpu_job as align with:
         scores="results/{experiment}/alignments/{alignment}/scores.csv",
         differences="results/{experiment}/alignments/{alignment}/differences.csv",
         seconds="results/{experiment}/alignments/{alignment}/seconds.csv",
-        table=report(
+        table=in_report(
             "results/{experiment}/alignments/{alignment}/tables.md",
-            caption="../workflow/report/alignment.rst",
-            category="Retrieval",
-            labels={"table": "alignments", "alignment": "{alignment}"},
+            "alignment",
+            "Retrieval",
+            table="alignments",
+            alignment="{alignment}",
         ),
     log:
         "results/{experiment}/logs/align/{alignment}.log",

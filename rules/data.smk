@@ -6,9 +6,7 @@ dataset = getattr(stages, experiment.data_stage)
 
 use rule cpu_job as data with:
     output:
-        folder=multiext(
-            "results/{experiment}/data/", *dataset.stage.parameters["folder"].files
-        ),
+        folder=dataset.folder("folder", "results/{experiment}/data"),
     log:
         "results/{experiment}/logs/data.log",
     threads: 4

@@ -6,10 +6,8 @@ use rule gpu_job as decode with:
         features=experiment.features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        captioner=multiext(
-            "results/{experiment}/captioners/{captioner}/",
-            "best.safetensors",
-            "card.json",
+        captioner=stages.decode.folder(
+            "captioner", "results/{experiment}/captioners/{captioner}"
         ),
     output:
         captions="results/{experiment}/captions/{captioner}/{decoding}/{split}/captions.json",
@@ -19,9 +17,7 @@ use rule gpu_job as decode with:
         decoding=one_of(experiment.needed_decodings),
     priority: 20
     resources:
-        gpu=stages.decode.gpus,
-        mem_mb=8000,
-        runtime=120,
+        **stages.decode.on_gpu(runtime=120),
     params:
         **stages.decode(),
 

@@ -6,12 +6,8 @@ use rule gpu_job as train_backbone with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        backbone=multiext(
-            "results/{experiment}/backbones/trained/",
-            "config.json",
-            "model.safetensors",
-            "preprocessor_config.json",
-            "history.csv",
+        backbone=stages.train_backbone.folder(
+            "backbone", "results/{experiment}/backbones/trained"
         ),
     log:
         "results/{experiment}/logs/train_backbone.log",
@@ -34,9 +30,7 @@ use rule gpu_job as extract with:
         "results/{experiment}/logs/extract/{backbone}.{task}.log",
     priority: 20
     resources:
-        gpu=stages.extract.gpus,
-        mem_mb=8000,
-        runtime=480,
+        **stages.extract.on_gpu(runtime=480),
     params:
         **stages.extract(
             tasks=experiment.config.features.tasks,
@@ -78,11 +72,11 @@ use rule cpu_job as feature_statistics with:
         sealed=list(experiment.sealed_stores.values()),
     output:
         statistics="results/{experiment}/features/statistics.json",
-        table=report(
+        table=in_report(
             "results/{experiment}/tables/feature_statistics.md",
-            caption="../workflow/report/feature_statistics.rst",
-            category="Data",
-            labels={"table": "statistics of the feature stores"},
+            "feature_statistics",
+            "Data",
+            table="statistics of the feature stores",
         ),
     log:
         "results/{experiment}/logs/feature_statistics.log",

@@ -22,21 +22,13 @@ use rule gpu_job as finetune with:
         tags=experiment.tags,
         pairs=experiment.pairs,
     output:
-        finetuned=multiext(
-            "results/{experiment}/finetuned_dual_encoders/{finetuned}/",
-            "best.safetensors",
-            "card.json",
-            "readers.json",
-            "history.csv",
-            "gpu.csv",
-            "sweep.csv",
+        finetuned=stages.finetune.folder(
+            "finetuned", "results/{experiment}/finetuned_dual_encoders/{finetuned}"
         ),
     log:
         "results/{experiment}/logs/finetune/{finetuned}.log",
     resources:
-        gpu=stages.finetune.gpus,
-        mem_mb=16000,
-        runtime=1440,
+        **stages.finetune.on_gpu(runtime=1440, mem_mb=16000),
     params:
         **stages.finetune(
             source=experiment.backbone_source,
@@ -49,11 +41,8 @@ use rule gpu_job as embed_finetuned with:
     input:
         pixels=experiment.pixels,
         manifest="results/{experiment}/data/manifest.json",
-        finetuned=multiext(
-            "results/{experiment}/finetuned_dual_encoders/{finetuned}/",
-            "best.safetensors",
-            "card.json",
-            "readers.json",
+        finetuned=stages.embed_finetuned.folder(
+            "finetuned", "results/{experiment}/finetuned_dual_encoders/{finetuned}"
         ),
         tags=experiment.tags,
         pairs=experiment.pairs,
@@ -62,9 +51,7 @@ use rule gpu_job as embed_finetuned with:
     log:
         "results/{experiment}/logs/embed_finetuned/{finetuned}.{split}.log",
     resources:
-        gpu=stages.embed_finetuned.gpus,
-        mem_mb=8000,
-        runtime=120,
+        **stages.embed_finetuned.on_gpu(runtime=120),
     params:
         **stages.embed_finetuned(sources=experiment.checkpoints),
 
@@ -82,9 +69,7 @@ use rule gpu_job as embed_untrained with:
     log:
         "results/{experiment}/logs/embed_untrained/{finetuned}.{split}.log",
     resources:
-        gpu=stages.embed_finetuned.gpus,
-        mem_mb=8000,
-        runtime=120,
+        **stages.embed_finetuned.on_gpu(runtime=120),
     params:
         **stages.embed_finetuned(
             source=experiment.backbone_source,

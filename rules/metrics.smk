@@ -5,10 +5,8 @@ use rule cpu_job as paraphrases with:
     input:
         manifest="results/{experiment}/data/manifest.json",
     output:
-        paraphrases=multiext(
-            "results/{experiment}/text/paraphrases/{split}/",
-            "card.json",
-            "table.gz",
+        paraphrases=stages.paraphrases.folder(
+            "paraphrases", "results/{experiment}/text/paraphrases/{split}"
         ),
     log:
         "results/{experiment}/logs/paraphrases/{split}.log",
@@ -46,9 +44,7 @@ use rule gpu_job as score_similarity with:
         "results/{experiment}/logs/score_similarity/{captioner}.{decoding}.{split}.log",
     threads: 4
     resources:
-        gpu=stages.score_similarity.gpus,
-        mem_mb=8000,
-        runtime=60,
+        **stages.score_similarity.on_gpu(runtime=60),
     params:
         **stages.score_similarity(
             model=lambda wildcards: wildcards.captioner,
@@ -86,17 +82,14 @@ use rule cpu_job as summary with:
     input:
         metrics=experiment.metrics,
     output:
-        summary=report(
+        summary=in_report(
             "results/{experiment}/summary.csv",
-            caption="../workflow/report/summary.rst",
-            category="Scores",
-            labels={"table": "all scores, tidy"},
+            "summary",
+            "Scores",
+            table="all scores, tidy",
         ),
-        table=report(
-            "results/{experiment}/tables/scores.md",
-            caption="../workflow/report/scores.rst",
-            category="Scores",
-            labels={"table": "scores"},
+        table=in_report(
+            "results/{experiment}/tables/scores.md", "scores", "Scores", table="scores"
         ),
     log:
         "results/{experiment}/logs/summary.log",
@@ -110,11 +103,11 @@ use rule cpu_job as spread with:
     output:
         spread="results/{experiment}/tables/spread.csv",
         pairs="results/{experiment}/tables/spread_pairs.csv",
-        table=report(
+        table=in_report(
             "results/{experiment}/tables/spread.md",
-            caption="../workflow/report/spread.rst",
-            category="Scores",
-            labels={"table": "over seeds"},
+            "spread",
+            "Scores",
+            table="over seeds",
         ),
     log:
         "results/{experiment}/logs/spread.log",
@@ -130,11 +123,12 @@ use rule cpu_job as compare with:
         after_images="results/{experiment}/metrics/{captioner}/{decoding}/{split}/per_image.parquet",
     output:
         comparison="results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.json",
-        table=report(
+        table=in_report(
             "results/{experiment}/comparisons/{captioner}/{decoding}/{split}/comparison.md",
-            caption="../workflow/report/comparison.rst",
-            category="Scores",
-            labels={"table": "before and after", "system": "{captioner} {decoding}"},
+            "comparison",
+            "Scores",
+            table="before and after",
+            system="{captioner} {decoding}",
         ),
     log:
         "results/{experiment}/logs/compare/{captioner}.{decoding}.{split}.log",
@@ -147,11 +141,11 @@ use rule cpu_job as ablate with:
         ranks=experiment.ablated_ranks,
     output:
         numbers="results/{experiment}/tables/ablations.csv",
-        table=report(
+        table=in_report(
             "results/{experiment}/tables/ablations.md",
-            caption="../workflow/report/ablations.rst",
-            category="Scores",
-            labels={"table": "ablations"},
+            "ablations",
+            "Scores",
+            table="ablations",
         ),
     log:
         "results/{experiment}/logs/ablate.log",
@@ -181,23 +175,23 @@ use rule cpu_job as paper_tables with:
         cards=experiment.cards,
         ranks=experiment.ranks,
     output:
-        page=report(
+        page=in_report(
             "results/{experiment}/tables/{paper}/{paper}.md",
-            caption="../workflow/report/paper_page.rst",
-            category="Beside the paper",
-            labels={"table": "paper, this build, literature"},
+            "paper_page",
+            "Beside the paper",
+            table="paper, this build, literature",
         ),
-        latex=report(
+        latex=in_report(
             "results/{experiment}/tables/{paper}/{paper}.tex",
-            caption="../workflow/report/paper_latex.rst",
-            category="Beside the paper",
-            labels={"table": "the same for LaTeX"},
+            "paper_latex",
+            "Beside the paper",
+            table="the same for LaTeX",
         ),
-        numbers=report(
+        numbers=in_report(
             "results/{experiment}/tables/{paper}/{paper}.csv",
-            caption="../workflow/report/paper_numbers.rst",
-            category="Beside the paper",
-            labels={"table": "the published numbers"},
+            "paper_numbers",
+            "Beside the paper",
+            table="the published numbers",
         ),
     log:
         "results/{experiment}/logs/paper_tables/{paper}.log",

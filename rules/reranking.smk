@@ -16,9 +16,7 @@ use rule gpu_job as tune_reranking with:
     priority: 20
     threads: 4
     resources:
-        gpu=stages.tune_reranking.gpus,
-        mem_mb=8000,
-        runtime=60,
+        **stages.tune_reranking.on_gpu(runtime=60),
     params:
         **stages.tune_reranking(),
 
@@ -41,9 +39,7 @@ use rule gpu_job as rerank with:
     priority: 20
     threads: 4
     resources:
-        gpu=stages.rerank.gpus,
-        mem_mb=8000,
-        runtime=60,
+        **stages.rerank.on_gpu(runtime=60),
     params:
         **stages.rerank(),
 

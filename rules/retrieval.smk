@@ -9,9 +9,7 @@ use rule gpu_job as extract_text with:
     log:
         "results/{experiment}/logs/extract_text/{encoder}.log",
     resources:
-        gpu=stages.extract_text.gpus,
-        mem_mb=8000,
-        runtime=240,
+        **stages.extract_text.on_gpu(runtime=240),
     params:
         **stages.extract_text(
             stores=experiment.stores,
@@ -29,21 +27,14 @@ use rule gpu_job as train_retriever with:
         tokens="results/{experiment}/text/tokens.npz",
         word_vectors=experiment.initial_vectors,
     output:
-        retriever=multiext(
-            "results/{experiment}/retrievers/{retriever}/",
-            "best.safetensors",
-            "card.json",
-            "history.csv",
-            "gpu.csv",
-            "sweep.csv",
+        retriever=stages.train_retriever.folder(
+            "retriever", "results/{experiment}/retrievers/{retriever}"
         ),
     log:
         "results/{experiment}/logs/train_retriever/{retriever}.log",
     priority: 7
     resources:
-        gpu=stages.train_retriever.gpus,
-        mem_mb=8000,
-        runtime=720,
+        **stages.train_retriever.on_gpu(runtime=720),
     params:
         **stages.train_retriever(),
 
@@ -55,10 +46,8 @@ use rule gpu_job as embed with:
         text_features=experiment.text_features,
         manifest="results/{experiment}/data/manifest.json",
         vocabulary="results/{experiment}/text/vocabulary.json",
-        retriever=multiext(
-            "results/{experiment}/retrievers/{retriever}/",
-            "best.safetensors",
-            "card.json",
+        retriever=stages.embed.folder(
+            "retriever", "results/{experiment}/retrievers/{retriever}"
         ),
     output:
         embeddings="results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
@@ -66,9 +55,7 @@ use rule gpu_job as embed with:
         "results/{experiment}/logs/embed/{retriever}.{split}.log",
     priority: 8
     resources:
-        gpu=stages.embed.gpus,
-        mem_mb=8000,
-        runtime=60,
+        **stages.embed.on_gpu(runtime=60),
     params:
         **stages.embed(),
 

@@ -11,19 +11,13 @@ use rule gpu_job as train_captioner with:
         word_vectors=experiment.initial_vectors,
         start=experiment.start,
     output:
-        captioner=multiext(
-            "results/{experiment}/captioners/{captioner}/",
-            "best.safetensors",
-            "card.json",
-            "history.csv",
-            "gpu.csv",
+        captioner=stages.train_captioner.folder(
+            "captioner", "results/{experiment}/captioners/{captioner}"
         ),
     log:
         "results/{experiment}/logs/train_captioner/{captioner}.log",
     priority: 10
     resources:
-        gpu=stages.train_captioner.gpus,
-        mem_mb=8000,
-        runtime=720,
+        **stages.train_captioner.on_gpu(runtime=720),
     params:
         **stages.train_captioner(),

@@ -10,11 +10,11 @@ import pytest
 from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
-from vitcapr.experiment.comparison import of_artefacts
-from vitcapr.experiment.orphans import orphans
 from vitcapr.formats.kinds import Artefact
 from vitcapr.formats.scores import COLUMNS
+from vitcapr.pipeline.comparison import of_artefacts
 from vitcapr.pipeline.lineage import Lineage
+from vitcapr.pipeline.orphans import orphans
 from vitcapr.pipeline.records import read_run, read_runs, record_of_log
 from vitcapr.pipeline.run import run_stage
 from vitcapr.pipeline.stage import In, Out, stage

@@ -179,7 +179,7 @@ def gpu_rules() -> set[str]:
         blocks = re.split(r"^(?=(?:rule|use rule) )", text, flags=re.MULTILINE)
         for block in blocks:
             name = re.match(r"(?:use )?rule (?:\w+ as )?(\w+)", block)
-            if name and re.search(r"^    resources:\n(?:        .*\n)*?        gpu=", block, re.MULTILINE):
+            if name and re.search(r"^        (?:gpu=|\*\*stages\.\w+\.on_gpu\()", block, re.MULTILINE):
                 found.add(name[1])
         for parent, name in re.findall(r"^use rule (\w+) as (\w+) with", text, re.MULTILINE):
             if parent in found:
@@ -199,7 +199,7 @@ def test_long_gpu_rules_have_the_papers_cores() -> None:
     runtimes = {
         name: int(minutes)
         for name, minutes in re.findall(
-            r"^use rule \w+ as (\w+) with:(?:(?!^rule |^use rule )[\s\S])*?runtime=(\d+),", text, re.MULTILINE
+            r"^use rule \w+ as (\w+) with:(?:(?!^rule |^use rule )[\s\S])*?runtime=(\d+)", text, re.MULTILINE
         )
         if name in gpu_rules()
     }

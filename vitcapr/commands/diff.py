@@ -7,9 +7,9 @@ import typer
 
 from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
-from vitcapr.experiment.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.files import sha256_file
 from vitcapr.formats.scores import read_summary
+from vitcapr.pipeline.comparison import Scores, of_artefacts, of_experiments, of_scores
 from vitcapr.pipeline.lineage import Lineage
 
 SUMMARY = "summary.csv"

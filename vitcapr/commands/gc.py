@@ -15,8 +15,8 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.experiment.experiment import read_yaml
-from vitcapr.experiment.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.dry_run import dry_run
+from vitcapr.pipeline.orphans import made_by, orphans, recorded_experiments, unused_entries
 from vitcapr.pipeline.records import Run, read_runs
 from vitcapr.pipeline.result_cache import result_cache_of
 from vitcapr.progress import format_bytes

@@ -13,7 +13,7 @@ import typer
 
 from vitcapr.commands.main import Configfiles, typed
 from vitcapr.experiment.experiment import Experiment, load_experiment
-from vitcapr.pipeline.changes import code_changes, differences
+from vitcapr.pipeline.comparison import code_changes, differences
 from vitcapr.pipeline.dry_run import dry_run
 
 

@@ -9,8 +9,8 @@ import typer
 from vitcapr.commands.main import typed
 from vitcapr.errors import UserError
 from vitcapr.files import canonical_json, sha256_bytes
-from vitcapr.pipeline.changes import code_changes, leaves
 from vitcapr.pipeline.code import stage_code
+from vitcapr.pipeline.comparison import code_changes, leaves
 from vitcapr.pipeline.lineage import Lineage
 from vitcapr.pipeline.records import CODE_DIGESTS, Run
 from vitcapr.pipeline.stage import STAGES

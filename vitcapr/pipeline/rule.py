@@ -61,8 +61,15 @@ class RuleStage:
         command = RuleCommand(self.stage, self.config, bound)
         return {"command": command, "fingerprint": Fingerprint(command, sources, self.results)}
 
-    def gpus(self, wildcards: Wildcards) -> int:
-        """The number of GPUs: the number of training processes, or 0 with ``device: cpu``."""
+    def folder(self, parameter: str, path: str) -> list[str]:
+        """The files of a folder that the stage reads or writes."""
+        return [f"{path}/{file}" for file in self.stage.parameters[parameter].files]
+
+    def on_gpu(self, runtime: int, mem_mb: int = 8000) -> dict[str, Any]:
+        """The resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
+        return {"gpu": self._gpus, "mem_mb": mem_mb, "runtime": runtime}
+
+    def _gpus(self, wildcards: Wildcards) -> int:
         settings = _settings(self.stage, self.config, wildcards)
         if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
             return 0
@@ -136,6 +143,13 @@ class Fingerprint:
 def one_of(names: Sequence[str]) -> str:
     """A wildcard constraint that matches any of ``names``; it matches nothing if there are no names."""
     return "|".join(map(re.escape, names)) if names else "(?!)"
+
+
+def in_report(path: str, caption: str, category: str, **labels: str) -> Any:
+    """A file of Snakemake's report, with the caption ``workflow/report/CAPTION.rst``."""
+    from snakemake.io import report
+
+    return report(path, caption=f"../workflow/report/{caption}.rst", category=category, labels=labels)
 
 
 def check_rules(rules: Iterable[Any]) -> None:
