@@ -25,7 +25,7 @@ import torch
 from benchmarks.loader import make, make_eight_bits
 from vitcapr.batches.loader import PAD, CaptionBatch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.config.captioner import PatchAttentionConfig
+from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig, PatchAttentionConfig
 from vitcapr.encoders.precision import autocast, resolve_device, resolve_dtype
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models import lstm_captioners
@@ -62,11 +62,11 @@ def task_of(
         model,
         MemoryFeatures(patches=patches),  # type: ignore[arg-type]
         captions(len(patches)),
+        CaptionerTrainingConfig(
+            phases=[CaptionerPhaseConfig(epochs=1, batch_images=batch_images)], label_smoothing=smoothing
+        ),
         train=np.arange(len(patches)),
         validation=np.arange(0),
-        batch_images=[batch_images],
-        max_length=[35],
-        label_smoothing=smoothing,
         seed=0,
         device=next(model.parameters()).device,
     )

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from vitcapr.training.average import WeightAverage
+from vitcapr.training.optimizer import WeightAverage
 
 
 def one_weight(value: float) -> nn.Module:

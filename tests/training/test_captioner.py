@@ -14,18 +14,17 @@ import torch
 from tests.models.untrained import untrained
 from vitcapr.batches.loader import CaptionBatch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
-from vitcapr.config.training import PhaseConfig, TrainingConfig
+from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
+from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.errors import Preempted
 from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.training import write_history
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
 from vitcapr.progress import Reporter
-from vitcapr.training.captioner import CaptionerTask, SelfCriticalBatch
+from vitcapr.training.captioner import CaptionerTask, GreedyCider, SelfCriticalBatch, history_with_rewards
 from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.loop import Position, Trainer
-from vitcapr.training.reward import CiderReward
-from vitcapr.training.self_critical import SelfCritical
-from vitcapr.training.validation import GreedyCider
 
 IMAGES = 5
 CAPTIONS = [["a", "red", "boat"], ["boats"], ["a", "dog"], ["two", "dogs", "a", "boat"], ["a", "red", "dog"], ["boat"]]
@@ -54,15 +53,14 @@ def store() -> MemoryFeatures:
 def task_of(
     model: Captioner, store: MemoryFeatures, tokens: TokenTable, max_length: int = 35, label_smoothing: float = 0.0
 ) -> CaptionerTask:
+    phase = CaptionerPhaseConfig(epochs=1, batch_images=2, max_length=max_length)
     return CaptionerTask(
         model,
         store,  # type: ignore[arg-type]
         tokens,
+        CaptionerTrainingConfig(phases=[phase], label_smoothing=label_smoothing),
         train=np.array([0, 1, 2]),
         validation=np.array([0, 2, 3]),
-        batch_images=[2],
-        max_length=[max_length],
-        label_smoothing=label_smoothing,
         seed=0,
         device=torch.device("cpu"),
     )
@@ -132,43 +130,37 @@ class Stopped(CaptionerTask):
             yield batch
 
 
+PHASE = {"learning_rate": 0.01, "schedule": "constant", "warmup_steps": 0}
+TWO_PHASES = CaptionerTrainingConfig.model_validate(
+    {
+        "phases": [
+            {**PHASE, "epochs": 1, "batch_images": 2},
+            {**PHASE, "epochs": 2, "batch_images": 1, "max_length": 6, "objective": "self_critical", "samples": 4},
+        ],
+        "select_by": "cider",
+        "ema_decay": 0,
+    }
+)
+
+
 def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> Stopped:
-    train = np.array([0, 1, 2])
     return Stopped(
         model_of("patch_attention", vocabulary),
         store,  # type: ignore[arg-type]
         tokens,
-        train=train,
-        validation=np.array([3]),
-        batch_images=[2, 1],
-        max_length=[35, 6],
-        label_smoothing=0.0,
+        TWO_PHASES,
+        train=np.array([0, 1, 2]),
+        validation=np.array([2, 3]),
         seed=0,
         device=torch.device("cpu"),
-        self_critical=[
-            None,
-            SelfCritical(
-                CiderReward(tokens, train, len(vocabulary)),
-                samples=4,
-                max_length=6,
-                start=vocabulary.start,
-                end=vocabulary.end,
-                pad=vocabulary.pad,
-                forbidden=[],
-            ),
-        ],
-        scorer=lambda _: {"validation_cider": 1.0},
+        vocabulary=vocabulary,
     )
 
 
 def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, torch.Tensor]]:
-    phases = (
-        PhaseConfig(epochs=1, learning_rate=0.01),
-        PhaseConfig(epochs=2, learning_rate=0.01),
-    )
     trainer = Trainer(
         task,
-        TrainingConfig(phases=phases, select_by="cider"),
+        TWO_PHASES,
         device=torch.device("cpu"),
         dtype=torch.float32,
         folder=folder,
@@ -176,9 +168,9 @@ def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, tor
         reporter=Reporter(stream=StringIO()),
     )
     position = trainer.run()
-    found = read_tensors(folder / "state.safetensors")
-    assert found is not None
-    return position, found[0]
+    state = read_tensors(folder / "state.safetensors")
+    assert state is not None
+    return position, state[0]
 
 
 def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures) -> None:
@@ -218,9 +210,6 @@ def test_greedy_cider_is_one_where_the_captions_are_the_references(
     vocabulary: Vocabulary, store: MemoryFeatures, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decoder that repeats the only reference of each image reaches CIDEr's maximum of 10."""
-    from vitcapr.decoding.hypotheses import Hypothesis
-    from vitcapr.training import validation
-
     words = [["a", "red", "dog", "boat"], ["two", "dogs", "a", "boats"], ["boat", "red", "two", "a"]]
     table = TokenTable.build([vocabulary.encode(caption) for caption in words], [0, 1, 2], range(3))
     written = iter(words)
@@ -229,14 +218,22 @@ def test_greedy_cider_is_one_where_the_captions_are_the_references(
         caption = vocabulary.encode(next(written))[1:-1]
         return [Hypothesis(tokens=caption, token_log_probs=[], log_prob=0.0, score=0.0, attention=None)]
 
-    monkeypatch.setattr(validation, "greedy", repeat)
-    scorer = GreedyCider(
-        store,  # type: ignore[arg-type]
-        table,
-        vocabulary,
-        np.array([2, 0, 1]),
-        max_length=9,
-        batch_images=1,
-        device=torch.device("cpu"),
-    )
-    assert scorer(model_of("baseline", vocabulary)) == {"validation_cider": pytest.approx(10.0)}
+    monkeypatch.setattr("vitcapr.training.captioner.greedy", repeat)
+    training = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=1, batch_images=1, max_length=9)])
+    scorer = GreedyCider(store, table, vocabulary, np.array([2, 0, 1]), training, torch.device("cpu"))  # type: ignore[arg-type]
+    assert scorer.score(model_of("baseline", vocabulary)) == pytest.approx(10.0)
+
+
+def test_a_reward_is_not_written_as_a_loss(tmp_path: Path) -> None:
+    phases = [CaptionerPhaseConfig(epochs=1), CaptionerPhaseConfig(epochs=1, objective="self_critical")]
+    history = [
+        {"epoch": 1, "phase": 1, "train_loss": 2.5, "validation_loss": 2.0},
+        {"epoch": 2, "phase": 2, "train_loss": -1.5, "validation_loss": 2.25},
+    ]
+    write_history(tmp_path / "history.csv", history_with_rewards(history, phases))
+    assert (tmp_path / "history.csv").read_text().splitlines() == [
+        "epoch,phase,train_loss,train_reward,validation_loss",
+        "1,1,2.5,,2.0",
+        "2,2,,1.5,2.25",
+    ]
+    assert "train_reward" not in history_with_rewards(history[:1], phases[:1])[0]

@@ -20,6 +20,7 @@ import torch._dynamo  # the optimiser's first step imports it, which every forke
 from tests.models.untrained import untrained
 from vitcapr.batches.pairs import FeatureTexts, WordTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
+from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.config.retriever import RetrieverPhaseConfig
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted
@@ -97,11 +98,12 @@ def captioner(dropout: float = 0.0) -> CaptionerTask:
         untrained("patch_attention", WORDS, WIDTH, embedding_dim=5, hidden_dim=5, dropout=dropout),
         store(),
         tokens(),
+        # The last batch has one image: an empty share for the second process.
+        CaptionerTrainingConfig(
+            phases=[CaptionerPhaseConfig(epochs=1, batch_images=4, max_length=20)], label_smoothing=0.1
+        ),
         train=TRAIN,
         validation=VALIDATION,
-        batch_images=[4],  # the last batch has one image: an empty share for the second process
-        max_length=[20],
-        label_smoothing=0.1,
         seed=0,
         device=CPU,
     )

@@ -8,7 +8,7 @@ import pytest
 from pycocoevalcap.cider.cider_scorer import CiderScorer
 
 from vitcapr.formats.tokens import TokenTable
-from vitcapr.training.reward import CiderReward
+from vitcapr.training.self_critical import CiderReward
 
 START, END = 1, 2
 WORDS = 9

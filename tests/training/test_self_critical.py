@@ -14,8 +14,7 @@ from vitcapr.encoders.precision import autocast
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.models.captioners import CAPTIONERS
 from vitcapr.models.interface import Captioner, Step
-from vitcapr.training.reward import CiderReward
-from vitcapr.training.self_critical import SelfCritical
+from vitcapr.training.self_critical import CiderReward, SelfCritical
 
 PAD, START, END, UNKNOWN = range(4)
 WORDS = 8

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vitcapr.training.signals import stop_on_signal
+from vitcapr.training.processes import stop_on_signal
 
 
 def send(number: int) -> None:

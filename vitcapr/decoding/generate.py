@@ -123,10 +123,7 @@ def generate(
         images: (B,), the number of each image (sampling only).
     """
     common: Limits = {
-        "start": words.start,
-        "end": words.end,
-        "pad": words.pad,
-        "forbidden": [] if words.unknown is None else [words.unknown],
+        **words.special_tokens(),  # type: ignore[typeddict-item]
         "max_length": max_length,
         "min_length": min_length,
         "block_ngram": block_ngram,

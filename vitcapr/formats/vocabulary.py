@@ -155,6 +155,11 @@ class Vocabulary:
         known = sum(self.counts[self.first_word :])
         return known / (known + sum(count * words for count, words in self.rare.items()))
 
+    def special_tokens(self) -> dict[str, Any]:
+        """The arguments ``start``, ``end``, ``pad`` and ``forbidden`` of decoding, which never writes ``<unk>``."""
+        forbidden = [] if self.unknown is None else [self.unknown]
+        return {"start": self.start, "end": self.end, "pad": self.pad, "forbidden": forbidden}
+
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """The numbers of a caption's words, ``<start>`` before and ``<end>`` after them.
 

@@ -51,7 +51,6 @@ def train_captioner(
     """Train a captioner. After an interruption by a signal, the same command continues with bit-identical results."""
     import torch
 
-    from vitcapr.building.captioner import history_with_rewards, self_critical, start_from
     from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
     from vitcapr.files import sha256_bytes, sha256_file
     from vitcapr.formats.manifest import read_manifest
@@ -60,9 +59,8 @@ def train_captioner(
     from vitcapr.formats.vocabulary import Vocabulary
     from vitcapr.models.captioners import build_captioner
     from vitcapr.store.reader import open_features
-    from vitcapr.training.captioner import CaptionerTask
+    from vitcapr.training.captioner import CaptionerTask, history_with_rewards, start_from
     from vitcapr.training.outcome import train_into
-    from vitcapr.training.validation import GreedyCider
     from vitcapr.training.word_vectors import start_embedding
 
     wanted, training = settings.captioner, settings.captioner.training
@@ -92,31 +90,16 @@ def train_captioner(
         start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
     if start is not None:
         start_from(model, architecture, start)
-    longest = max(phase.max_length for phase in training.phases)
     task = CaptionerTask(
         model,
         store,
         table,
+        training,
         train=images.rows("train"),
         validation=images.rows("validation"),
-        batch_images=[phase.batch_images for phase in training.phases],
-        batch_pairs=[phase.batch_pairs for phase in training.phases],
-        max_length=[phase.max_length for phase in training.phases],
-        label_smoothing=training.label_smoothing,
         seed=seed,
         device=device,
-        self_critical=self_critical(training.phases, table, words, images.rows("train")),
-        scorer=GreedyCider(
-            store,
-            table,
-            words,
-            images.rows("validation"),
-            max_length=longest,
-            batch_images=training.phases[-1].batch_images,
-            device=device,
-        )
-        if training.select_by == "cider"
-        else None,
+        vocabulary=words,
     )
     report.line(
         f"{wanted.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "

@@ -1,7 +1,8 @@
 """Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,17 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.loader import PAD, CaptionBatch, CaptionBatches
+from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
+from vitcapr.decoding.stepwise import greedy
+from vitcapr.errors import UserError
+from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
+from vitcapr.formats.training import History
+from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.interface import Captioner
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
-from vitcapr.training.self_critical import SelfCritical
-
-Scorer = Callable[[Captioner], dict[str, float]]
-"""Further validation scores of a captioner in evaluation mode, by the name of their column in the history."""
+from vitcapr.training.self_critical import CiderReward, SelfCritical
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,7 @@ class CaptionerTask:
 
     Args:
         train, validation: rows of the images of each split.
-        batch_images, max_length: images in a batch and longest caption, a value for each phase.
-        batch_pairs: pairs in a batch of each phase, where an epoch is every pair once; None draws images.
-        label_smoothing: share of the target spread over the vocabulary, in training with cross-entropy only.
-        self_critical: the objective of each phase, None for cross-entropy; by default all are.
-        scorer: further validation scores; None for the loss alone.
+        vocabulary: of the tokens; for self-critical phases and for CIDEr as the validation score.
     """
 
     def __init__(
@@ -43,48 +43,45 @@ class CaptionerTask:
         model: Captioner,
         store: FeatureStore,
         tokens: TokenTable,
+        training: CaptionerTrainingConfig,
         *,
         train: np.ndarray,
         validation: np.ndarray,
-        batch_images: list[int],
-        max_length: list[int],
-        label_smoothing: float,
         seed: int,
         device: torch.device,
-        batch_pairs: Sequence[int | None] | None = None,
-        self_critical: Sequence[SelfCritical | None] | None = None,
-        scorer: Scorer | None = None,
+        vocabulary: Vocabulary | None = None,
     ) -> None:
         self.model: Captioner = model
-        self._store, self._tokens = store, tokens
+        self._store, self._tokens, self._training = store, tokens, training
         self._train, self._validation = train, validation
-        self._batch_images, self._max_length = batch_images, max_length
-        self._batch_pairs = batch_pairs or [None] * len(batch_images)
-        self._smoothing, self._seed, self._device, self._scorer = label_smoothing, seed, device, scorer
-        self._self_critical = self_critical or [None] * len(batch_images)
+        self._seed, self._device = seed, device
+        self._objectives = _objectives(training, tokens, vocabulary, train)
+        self._cider = None
+        if training.select_by == "cider" and vocabulary is not None:
+            self._cider = GreedyCider(store, tokens, vocabulary, validation, training, device)
 
-    def _open(self, rows: np.ndarray, phase: int, **options: Any) -> CaptionBatches:
+    def _open(self, rows: np.ndarray, phase: CaptionerPhaseConfig, **options: Any) -> CaptionBatches:
         return CaptionBatches(
             self._store,
             {"ids": self._tokens.ids, "offsets": self._tokens.offsets, "image_row": self._tokens.image_row},
             rows,
-            batch_images=self._batch_images[phase],
-            max_length=self._max_length[phase],
+            batch_images=phase.batch_images,
+            max_length=phase.max_length,
             arrays=self.model.arrays,
             **options,
         )
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[CaptionBatch]:
-        objective = self._self_critical[phase]
+        objective = self._objectives[phase]
         for batch in self._open_training(phase, epoch, start_batch=start, share=distributed.share()):
             yield batch if objective is None else SelfCriticalBatch(**vars(batch), objective=objective)
 
     def steps(self, phase: int) -> int:
         return len(self._open_training(phase, epoch=0))
 
-    def _open_training(self, phase: int, epoch: int, **options: Any) -> CaptionBatches:
-        pairs = self._batch_pairs[phase]
-        return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=pairs, **options)
+    def _open_training(self, number: int, epoch: int, **options: Any) -> CaptionBatches:
+        phase = self._training.phases[number]
+        return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=phase.batch_pairs, **options)
 
     def _features(self, batch: CaptionBatch) -> dict[str, Tensor]:
         return {name: array.to(self._device).float() for name, array in batch.features.items()}
@@ -107,13 +104,115 @@ class CaptionerTask:
         if isinstance(batch, SelfCriticalBatch):
             return batch.objective.loss(self.model, self._features(batch), batch.rows)
         logits, targets = self._logits(batch)
-        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._smoothing), len(targets)
+        return nn.functional.cross_entropy(logits, targets, label_smoothing=self._training.label_smoothing), len(
+            targets
+        )
 
     def validate(self) -> dict[str, float]:
-        """Mean cross-entropy a word in nats, without smoothing, and what the scorer adds."""
+        """Mean cross-entropy a word in nats, without smoothing; and CIDEr if it selects the epoch."""
         total, words = 0.0, 0
-        for batch in self._open(self._validation, len(self._max_length) - 1, seed=0, epoch=0, shuffle=False):
+        for batch in self._open(self._validation, self._training.phases[-1], seed=0, epoch=0, shuffle=False):
             logits, targets = self._logits(batch)
             total += float(nn.functional.cross_entropy(logits, targets, reduction="sum"))
             words += len(targets)
-        return {"validation_loss": total / words, **(self._scorer(self.model) if self._scorer else {})}
+        scores = {"validation_loss": total / words}
+        return scores if self._cider is None else scores | {"validation_cider": self._cider.score(self.model)}
+
+
+def _objectives(
+    training: CaptionerTrainingConfig, tokens: TokenTable, vocabulary: Vocabulary | None, train: np.ndarray
+) -> list[SelfCritical | None]:
+    """The objective of each phase; None is cross-entropy. The references are counted once, if at all."""
+    if vocabulary is None or all(phase.objective == "cross_entropy" for phase in training.phases):
+        return [None] * len(training.phases)
+    reward = CiderReward(tokens, train, len(vocabulary))
+    return [
+        None
+        if phase.objective == "cross_entropy"
+        else SelfCritical(
+            reward,
+            samples=phase.samples,
+            temperature=phase.temperature,
+            max_length=phase.max_length,
+            **vocabulary.special_tokens(),
+        )
+        for phase in training.phases
+    ]
+
+
+class GreedyCider:
+    """CIDEr of greedy captions of the images ``rows``; references are the captions as the vocabulary knows them.
+
+    The tokenizer is the training's own, not PTB, so the number ranks epochs and is not to be reported.
+    """
+
+    def __init__(
+        self,
+        store: FeatureStore,
+        tokens: TokenTable,
+        vocabulary: Vocabulary,
+        rows: np.ndarray,
+        training: CaptionerTrainingConfig,
+        device: torch.device,
+    ) -> None:
+        self._store, self._vocabulary, self._device = store, vocabulary, device
+        self._max_length = max(phase.max_length for phase in training.phases)
+        self._batch_images = training.phases[-1].batch_images
+        split = set(rows.tolist())
+        self._references: dict[int, list[str]] = {}
+        for caption, row in enumerate(tokens.image_row.tolist()):
+            if row in split:
+                self._references.setdefault(row, []).append(vocabulary.decode(tokens[caption].tolist()))
+        self._rows = np.array(sorted(self._references))
+
+    def score(self, model: Captioner) -> float:
+        from pycocoevalcap.cider.cider import Cider
+
+        captions: dict[int, list[str]] = {}
+        for first in range(0, len(self._rows), self._batch_images):
+            rows = self._rows[first : first + self._batch_images]
+            features = {
+                name: torch.from_numpy(self._store[name].gather(rows)).to(self._device).float() for name in model.arrays
+            }
+            limits = self._vocabulary.special_tokens()
+            hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)
+            for row, hypothesis in zip(rows.tolist(), hypotheses, strict=True):
+                captions[row] = [self._vocabulary.decode(hypothesis.tokens)]
+        return float(Cider().compute_score(self._references, captions)[0])
+
+
+def start_from(model: Captioner, architecture: dict[str, Any], folder: Path) -> None:
+    """Give ``model`` the weights of the captioner in ``folder``.
+
+    Raises:
+        UserError: that captioner has another architecture.
+    """
+    weights, card = read_model(folder)
+    there = {**card["architecture"], "dropout": architecture["dropout"]}
+    for key in sorted(architecture.keys() | there.keys()):
+        if architecture.get(key) != there.get(key):
+            raise UserError(
+                f"a captioner with {key} {architecture.get(key)} cannot start from one with {there.get(key)}",
+                where=folder,
+                remedy="give both captioners the same architecture",
+            )
+    rebuild(folder, lambda _: model, card, weights)
+
+
+def history_with_rewards(history: History, phases: list[CaptionerPhaseConfig]) -> History:
+    """A row an epoch; in a self-critical phase, minus the loss is the mean reward and stands in ``train_reward``."""
+    if all(phase.objective == "cross_entropy" for phase in phases):
+        return history
+    rows: list[dict[str, float | str]] = []
+    for row in history:
+        rest = dict(row)
+        loss = float(rest.pop("train_loss"))
+        rewarded = phases[int(row["phase"]) - 1].objective == "self_critical"
+        measured: dict[str, float | str] = {
+            "epoch": rest.pop("epoch"),
+            "phase": rest.pop("phase"),
+            "train_loss": "" if rewarded else loss,
+            "train_reward": -loss if rewarded else "",
+        }
+        rows.append(measured | rest)
+    return rows

@@ -16,10 +16,9 @@ from vitcapr.encoders.precision import autocast
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
-from vitcapr.training.average import WeightAverage
 from vitcapr.training.gpu_use import sample_gpu_use
-from vitcapr.training.optimizer import Optimizer, rate_at
-from vitcapr.training.signals import StopRequest, stop_on_signal
+from vitcapr.training.optimizer import Optimizer, WeightAverage, rate_at
+from vitcapr.training.processes import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
 

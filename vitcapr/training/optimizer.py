@@ -1,11 +1,12 @@
-"""Adam, AdamW and SGD by torch's functions, and their learning rate over a phase.
+"""Adam, AdamW and SGD by torch's functions, their learning rate over a phase, and the average of the weights.
 
 ``torch.optim.Adam`` and the other classes compute the same. They import ``torch._dynamo``, which nothing here compiles
 with and which takes as long as the rest of torch.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
@@ -102,3 +103,45 @@ def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
     done = (step - phase.warmup_steps) / max(1, steps - phase.warmup_steps - 1)
     left = 0.5 * (1 + math.cos(math.pi * done)) if phase.schedule == "cosine" else 1 - done
     return phase.learning_rate * (phase.final_fraction + (1 - phase.final_fraction) * left)
+
+
+class WeightAverage:
+    """Exponential moving average with a warm-up: the decay is at most (1 + n) / (10 + n) after n updates.
+
+    A decay of 0 makes the average the weights themselves.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        self._model, self._decay = model, decay
+        self.updates = 0
+        self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self) -> None:
+        if self._decay:
+            decay = min(self._decay, (1 + self.updates) / (10 + self.updates))
+            torch._foreach_lerp_(list(self._weights.values()), list(self._model.state_dict().values()), 1 - decay)
+        self.updates += 1
+
+    def state(self) -> dict[str, Tensor]:
+        """The averaged weights by the model's own names."""
+        return self._weights if self._decay else self._model.state_dict()
+
+    @torch.no_grad()
+    def restore(self, weights: dict[str, Tensor], updates: int) -> None:
+        self.updates = updates
+        for name, tensor in self._weights.items():
+            tensor.copy_(weights[name])
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Inside, the model has the averaged weights."""
+        if not self._decay:
+            yield
+            return
+        own = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
+        self._model.load_state_dict(self._weights)
+        try:
+            yield
+        finally:
+            self._model.load_state_dict(own)
