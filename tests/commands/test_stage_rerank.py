@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vitcapr.building import cosines
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
-from vitcapr.retrieval import augmented_views
+from vitcapr.retrieval import augmented_views, cosines
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle
 from vitcapr.stages.tune_reranking import tune_reranking
+from vitcapr.store.reader import FeatureStore
 
 SPLITS = {"v0": "validation", "v1": "validation", "v2": "validation", "t0": "test", "t1": "test"}
 TRUTH = {
@@ -62,6 +62,19 @@ class Images:
         return np.eye(len(TRUTH) + 1, dtype=np.float32)[1 + rows]
 
 
+class Store:
+    """Of these images, as far as reranking looks at it."""
+
+    identity, manifest_path = "image_id", None
+    check_rows = FeatureStore.check_rows
+
+    def __init__(self, ids):
+        self.ids = ids
+
+    def at_layer(self, _):
+        return self
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     names = list(SPLITS)
@@ -77,7 +90,7 @@ def files(tmp_path, monkeypatch):
         text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
     )
     monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
-    monkeypatch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=names))
+    monkeypatch.setattr(augmented_views, "open_features", lambda _: Store(names))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
     common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}
     return common | {"vocabulary": tmp_path / "vocabulary.json", "retriever": tmp_path}
@@ -175,7 +188,7 @@ def test_mistakes_are_errors(files, tmp_path, monkeypatch):
     with pytest.raises(UserError, match="no trained retriever there"):
         reranked(files, tmp_path, retriever=tmp_path / "elsewhere")
     with monkeypatch.context() as patch:
-        patch.setattr(augmented_views, "open_features", lambda _: SimpleNamespace(image_ids=["x"]))
+        patch.setattr(augmented_views, "open_features", lambda _: Store(["x"]))
         with pytest.raises(UserError, match="not those of the images of the data set toys"):
             reranked(files, tmp_path)
     with pytest.raises(UserError, match="uses 0 augmented views of an image, but 1 are given"):

@@ -9,13 +9,13 @@ from vitcapr.decoding.rerank import (
     NBest,
     Terms,
     choose_weight,
-    cosines_of,
     read_n_best,
     weights,
     write_reordered,
 )
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.retrieval.cosines import cosines_of
 
 
 def candidate(caption, log_probs):

@@ -1,6 +1,6 @@
 """Configuration of encoders, of the extraction of features, and of the small backbone that the workflow trains."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -136,6 +136,10 @@ class TextEncoderConfig(Section):
     batch: int = Field(64, ge=1)
     """Captions per forward pass."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments with which the encoder is loaded and called, but for the device."""
+        return self.model_dump(exclude={"store_dtype", "device"})
 
 
 class PixelsConfig(Section):

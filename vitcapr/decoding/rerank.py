@@ -51,19 +51,6 @@ def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
     return [found[image_id] for image_id in image_ids]
 
 
-def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
-    """The cosine of each image and each of its candidates.
-
-    Args:
-        images: (B, E), L2-normalised.
-        captions: (sum of counts, E), L2-normalised, grouped by image.
-        counts: candidates of each of B images.
-    """
-    of_image = np.repeat(np.arange(len(counts)), counts)
-    cosines = np.einsum("me,me->m", images[of_image].astype(np.float64), captions.astype(np.float64))
-    return np.split(cosines, np.cumsum(counts)[:-1])
-
-
 class Terms:
     """Both terms of the score, for B images with up to n candidates.
 

@@ -51,10 +51,10 @@ def rerank(
     """Reorder the candidates of every image of a split."""
     import numpy as np
 
-    from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, read_n_best, write_reordered
     from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.retrieval.cosines import digest_of, split_cosines
 
     if (weight is None) == (settings.weight is None):
         raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")
@@ -72,7 +72,8 @@ def rerank(
     data = read_manifest(manifest)
     found = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
     cosines = split_cosines(
-        found,
+        [n_best.image_id for n_best in found],
+        [n_best.captions for n_best in found],
         data,
         features=features,
         augmented_views=augmented_views,

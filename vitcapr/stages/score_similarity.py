@@ -52,13 +52,13 @@ def score_similarity(
     """Score the captions of a split by the vectors of text encoders and, with --features, of an image encoder."""
     import numpy as np
 
-    from vitcapr.building.similarity import SentenceVectors, bert_scores, image_vectors
+    from vitcapr.encoders.sentence_vectors import SentenceVectors, image_vectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics
     from vitcapr.metrics.base import captions_to_score
     from vitcapr.metrics.bootstrap import Measure, interval_protocol, score_of
-    from vitcapr.metrics.similarity import WEIGHT, clip_scores, sentence_similarity
+    from vitcapr.metrics.similarity import WEIGHT, bert_score, clip_scores, sentence_similarity
 
     options = settings.metrics
     data = read_manifest(manifest)
@@ -71,18 +71,22 @@ def score_similarity(
     protocol: list[str] = []
     if features is not None and settings.clip is not None and options.clip_score is not None:
         prompt = options.clip_score.prompt
-        encoder = SentenceVectors(settings.clip, settings.device, prompt)
+        encoder = SentenceVectors(**settings.clip.arguments(), device=settings.device, prompt=prompt)
         images = image_vectors(features, list(references), encoder)
         measures |= clip_scores(images, encoder(candidates), encoder(texts), image_of)
         protocol.append(f"clip:{encoder.name},w={WEIGHT},prompt={prompt.strip() or 'none'}")
     if settings.sentences is not None:
-        encoder = SentenceVectors(settings.sentences, settings.device)
+        encoder = SentenceVectors(**settings.sentences.arguments(), device=settings.device)
         measures |= sentence_similarity(encoder(candidates), encoder(texts), image_of)
         protocol.append(f"sentences:{encoder.name},pool={settings.sentences.pool},mean over references")
     if settings.bert is not None and options.bert_score is not None:
-        found, stated = bert_scores(settings.bert, options.bert_score, settings.device, candidates, texts, image_of)
-        measures |= found
-        protocol.append(stated)
+        bert = options.bert_score
+        encoder = SentenceVectors(**settings.bert.arguments(), device=settings.device)
+        reader, vectors = encoder.tokens(bert.layer)
+        tokens, others = reader.tokenize(candidates), reader.tokenize(texts)
+        measures |= bert_score(tokens, others, image_of, vectors, vectors.special, bert.idf)
+        stated = f"layer={'last' if bert.layer is None else bert.layer},idf={'references' if bert.idf else 'none'}"
+        protocol.append(f"bert_score:{encoder.name},{stated},maximum over references,baseline rescaling=none")
     samples, seed = options.bootstrap_samples, options.bootstrap_seed
     scores = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
     parts = [*protocol, f"images:{len(references)}", f"split:{split}", *sample, *interval_protocol(samples, seed)]

@@ -50,12 +50,12 @@ def tune_reranking(
     text_encoder: Annotated[str | None, "Hub id or folder of the retriever's text encoder; else its card's"] = None,
 ) -> None:
     """Choose the weight of a retriever in reranking, on the validation split."""
-    from vitcapr.building.cosines import digest_of, split_cosines
     from vitcapr.decoding.rerank import Terms, choose_weight, read_n_best, weights
     from vitcapr.formats.embeddings import RerankingWeight
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import references_of
     from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+    from vitcapr.retrieval.cosines import digest_of, split_cosines
 
     weighing, timeout = settings.weighing, settings.metrics.scorer_timeout
     data = read_manifest(manifest)
@@ -68,7 +68,8 @@ def tune_reranking(
     words, reference_words = tokenize_candidates(by_image, references, timeout)
     scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
     cosines = split_cosines(
-        found,
+        [n_best.image_id for n_best in found],
+        [n_best.captions for n_best in found],
         data,
         features=features,
         augmented_views=augmented_views,

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from vitcapr.decoding.rerank import Float64s, NBest, cosines_of
+import numpy as np
+from numpy.typing import NDArray
+
 from vitcapr.encoders.precision import resolve_device
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
@@ -12,6 +14,8 @@ from vitcapr.formats.model import WEIGHTS
 from vitcapr.progress import Reporter
 from vitcapr.retrieval.augmented_views import open_augmented_views
 from vitcapr.retrieval.embedder import open_retriever
+
+Float64s = NDArray[np.float64]
 
 
 def digest_of(retriever: Path) -> str:
@@ -27,7 +31,8 @@ def digest_of(retriever: Path) -> str:
 
 
 def split_cosines(
-    found: Sequence[NBest],
+    image_ids: Sequence[str],
+    candidates: Sequence[Sequence[str]],
     data: Manifest,
     *,
     features: Path,
@@ -38,21 +43,33 @@ def split_cosines(
     device: str,
     reporter: Reporter,
 ) -> list[Float64s]:
-    """The cosine of each image of ``found`` and each of its candidates.
+    """The cosine of each image and each of its candidate captions.
 
     Raises:
         UserError: the features or views are those of another data set, or the retriever cannot read them.
     """
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(device), text_encoder=text_encoder)
-    rows = data.rows_of([n_best.image_id for n_best in found])
-    captions = [caption for n_best in found for caption in n_best.captions]
+    rows = data.rows_of(image_ids)
     # Images share captions: each is embedded once.
-    different = sorted(set(captions))
+    different = sorted({caption for captions in candidates for caption in captions})
     place = {caption: number for number, caption in enumerate(different)}
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     embed_images = opened.image_embedder(*stores)
     with reporter.track("embed", len(rows) + len(different), "images and captions") as tracker:
         images = embed_images.embed(rows, advance=tracker.advance)
         texts = opened.text_embedder.embed(different, advance=tracker.advance)
-    of_captions = texts[[place[caption] for caption in captions]]
-    return cosines_of(images, of_captions, [len(n_best.candidates) for n_best in found])
+    of_captions = texts[[place[caption] for captions in candidates for caption in captions]]
+    return cosines_of(images, of_captions, [len(captions) for captions in candidates])
+
+
+def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
+    """The cosine of each image and each of its candidates.
+
+    Args:
+        images: (B, E), L2-normalised.
+        captions: (sum of counts, E), L2-normalised, grouped by image.
+        counts: candidates of each of B images.
+    """
+    of_image = np.repeat(np.arange(len(counts)), counts)
+    cosines = np.einsum("me,me->m", images[of_image].astype(np.float64), captions.astype(np.float64))
+    return np.split(cosines, np.cumsum(counts)[:-1])

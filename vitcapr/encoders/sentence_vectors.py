@@ -1,0 +1,85 @@
+"""The vectors of sentences, tokens and images by which captions are scored."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vitcapr.encoders.checkpoints import source_name, weights_digest
+from vitcapr.encoders.precision import resolve_device
+from vitcapr.encoders.text_encoders import (
+    TextEncoder,
+    TokenVectors,
+    WordVectorEncoder,
+    load_text_encoder,
+    locate_text_encoder,
+)
+from vitcapr.errors import UserError
+from vitcapr.store.reader import open_features
+
+
+class SentenceVectors:
+    """Gives the vectors of sentences.
+
+    Args:
+        prompt: precedes each sentence.
+        encoder: the other arguments of :func:`load_text_encoder`.
+
+    Attributes:
+        name: the encoder and the first digits of its weights' digest, for a protocol.
+        weights: SHA-256 of the weights.
+        encoder: loaded when it is first used; its ``dim`` is D, the length of a vector.
+    """
+
+    def __init__(self, source: str, *, batch: int, device: str, prompt: str = "", **encoder: Any) -> None:
+        self.weights = weights_digest(locate_text_encoder(source, encoder["revision"], encoder["output"]).folder)
+        self.name = f"{source_name(source)}@{self.weights[:12]}"
+        self._prompt, self._batch, self._output = prompt, batch, encoder["output"]
+        self._load = lambda: load_text_encoder(source, device=resolve_device(device), **encoder)
+
+    @cached_property
+    def encoder(self) -> TextEncoder | WordVectorEncoder:
+        return self._load()
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray:
+        """(n, D) float32."""
+        return self.encoder.encode([self._prompt + sentence for sentence in sentences], self._batch)
+
+    def tokens(self, layer: int | None) -> tuple[TextEncoder, TokenVectors]:
+        """The encoder, and the vectors of its tokens from a hidden layer, None for the last.
+
+        Raises:
+            UserError: it gives no vectors of tokens.
+        """
+        if self._output != "hidden" or not isinstance(self.encoder, TextEncoder):
+            what = f"BERTScore compares tokens, and the text encoder has output: {self._output}"
+            raise UserError(what, where=self.name, remedy="name a text encoder with output: hidden")
+        return self.encoder, TokenVectors(self.encoder, layer, self._batch)
+
+
+def image_vectors(features: Path, images: Sequence[str], encoder: SentenceVectors) -> np.ndarray:
+    """The vectors of ``images`` from a store, (n, D) float32.
+
+    Raises:
+        UserError: the store is not of the image half of the encoder's model, or an image is not in it.
+    """
+    with open_features(features) as store:
+        vectors = store.get("cls")
+        if vectors is None or store.attributes["output"] != "aligned" or vectors.shape[1] != encoder.encoder.dim:
+            raise UserError(
+                "CLIPScore needs the vectors of the space that images and texts share",
+                where=features,
+                remedy="set output: aligned for its backbone and its text encoder",
+            )
+        if store.attributes["weights_sha256"] != encoder.weights:
+            raise UserError(
+                f"the features are of {store.attributes['backbone']}, and {encoder.name} is another model",
+                where=features,
+                remedy="name the same checkpoint as backbone and as text encoder of metrics.clip_score",
+            )
+        rows = {image: row for row, image in enumerate(store.image_ids)}
+        if missing := [image for image in images if image not in rows]:
+            raise UserError(f"image '{missing[0]}' has no features", where=features, remedy="extract them again")
+        return vectors.gather(np.array([rows[image] for image in images])).astype(np.float32)
