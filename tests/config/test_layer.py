@@ -1,8 +1,10 @@
 """``layer`` of a captioner or a retriever: one of the layers of its backbone, and no setting where it is left out."""
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
@@ -21,30 +23,27 @@ def experiment(**models: Any) -> ExperimentConfig:
 
 
 @pytest.mark.parametrize(
-    ("models", "message"),
+    ("text", "message"),
     [
         (
-            {"captioners": {"a": {"backbone": "vit", "layer": 7}}},
-            r"captioners\.a\.layer reads layer 7; name it in backbones\.vit\.layers, which has \[6, 9\]",
+            "captioners: {a: {backbone: vit, layer: 7}}",
+            "name it in backbones.vit.layers, which has [6, 9]",
+        ),
+        ("retrievers: {a: {backbone: plain, layer: 6}}", "backbones.plain.layers, which has none"),
+        (
+            "retrievers: {a: {backbone: vit, layer: 6, augmented_views: [mirrored]}}",
+            "backbones.mirrored.layers",
         ),
         (
-            {"retrievers": {"a": {"backbone": "plain", "layer": 6}}},
-            r"retrievers\.a\.layer reads layer 6; name it in backbones\.plain\.layers, which has none",
+            "captioners: {a: {backbone: vit}, b: {backbone: vit, layer: 6, start_from: a}}",
+            "uses another layer",
         ),
-        (
-            {"retrievers": {"a": {"backbone": "vit", "layer": 6, "augmented_views": ["mirrored"]}}},
-            r"name it in backbones\.mirrored\.layers",
-        ),
-        (
-            {"captioners": {"a": {"backbone": "vit"}, "b": {"backbone": "vit", "layer": 6, "start_from": "a"}}},
-            r"captioners\.b starts from 'a', which uses another layer",
-        ),
-        ({"captioners": {"a": {"backbone": "vit", "layer": 0}}}, r"greater than or equal to 1"),
+        ("captioners: {a: {backbone: vit, layer: 0}}", "greater than or equal to 1"),
     ],
 )
-def test_a_layer_is_one_that_the_backbone_stores(models: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        experiment(**models)
+def test_a_layer_is_one_that_the_backbone_stores(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=re.escape(message)):
+        experiment(**yaml.safe_load(text))
 
 
 def test_layers_that_are_stored_or_will_be_looked_up() -> None:

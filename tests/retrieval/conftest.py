@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from transformers import BertConfig, BertModel, BertTokenizer
 
+from tests.data_sets import write_data_set
 from vitcapr.config.base import parse_settings
 from vitcapr.config.text import VocabularySettings
-from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.progress import Reporter
 from vitcapr.stages.extract_text import extract_text
@@ -66,25 +65,13 @@ class Files:
 
 
 def write_dataset(folder: Path) -> None:
-    names = [f"image{number}" for number in range(IMAGES)]
-    splits = ["test" if number % 4 == 3 else "validation" if number % 4 == 1 else "train" for number in range(IMAGES)]
-    images = pd.DataFrame({"image_id": names, "path": names, "split": splits, "width": 8, "height": 8})
-    captions = pd.DataFrame(
-        [
-            (f"{name}#{language}{number}", name, language, f"{text} {thing}.", split)
-            for name, thing, split in zip(names, THINGS, splits, strict=True)
-            for language, number, text in (("en", 0, "A"), ("zh", 0, "那"), ("en", 1, "The big"))
-        ],
-        columns=["caption_id", "image_id", "language", "text", "split"],
-    )
-    write_manifest(
-        folder,
-        dataset="toy",
-        image_root=folder,
-        images=images.assign(sha256="0" * 64),
-        captions=captions,
-        rejected=[],
-    )
+    splits = {f"image{n}": "test" if n % 4 == 3 else "validation" if n % 4 == 1 else "train" for n in range(IMAGES)}
+    captions = [
+        (name, language, f"{text} {thing}.")
+        for name, thing in zip(splits, THINGS, strict=True)
+        for language, text in (("en", "A"), ("zh", "那"), ("en", "The big"))
+    ]
+    write_data_set(folder, splits, captions, name="toy")
 
 
 def write_features(root: Path, name: str = "features", seed: int = 0) -> None:

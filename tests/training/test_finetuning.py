@@ -169,10 +169,12 @@ def test_chunks_and_layers_computed_again_change_nothing(folder: Path, tmp_path:
 
 
 def test_the_same_seed_gives_the_same_bytes_with_augmentation(folder: Path, tmp_path: Path) -> None:
-    values = settings(augmentation={}, layer_decay=0.8, optimizer="sgd", epoch_batches=2)
+    rates = {"learning_rate": [1e-12, 0.003]}
+    values = settings(augmentation={}, layer_decay=0.8, optimizer="sgd", epoch_batches=2, sweep=rates, select_by="loss")
     first, again = (train(folder, tmp_path / name, values) for name in ("first", "again"))
-    for name in ("best.safetensors", "card.json", "history.csv", "readers.json"):
+    for name in ("best.safetensors", "card.json", "history.csv", "readers.json", "sweep.csv"):
         assert (first / name).read_bytes() == (again / name).read_bytes(), name
+    assert [row.split(",")[0] for row in (first / "sweep.csv").read_text().splitlines()[1:]] == ["1e-12", "0.003"]
 
 
 def test_captions_go_to_the_tower_of_their_language() -> None:
@@ -220,17 +222,6 @@ def test_titles_are_known_by_their_tokens() -> None:
     table = pd.DataFrame([(0, "zh", "他在看《三体》吗")], columns=["caption_row", "language", "text"])
     (part,) = TowerCaptions(table, {"zh": TowerReader(tokenizer, ("zh",), 0, 12)}).of([0])
     assert part.titles.tolist() == [[0, 0, 0, 0, 1, 1, 1, 1, 0, 0]]
-
-
-def test_a_sweep_keeps_the_training_that_its_rate_alone_gives(folder: Path, tmp_path: Path) -> None:
-    rates = [1e-12, 0.003]
-    swept = train(folder, tmp_path / "swept", settings(sweep={"learning_rate": rates}, select_by="loss"))
-    with (swept / "sweep.csv").open(newline="") as stream:
-        rows = list(csv.DictReader(stream))
-    assert [float(row["learning_rate"]) for row in rows] == rates
-    assert [row["chosen"] for row in rows] == ["0", "1"]
-    alone = train(folder, tmp_path / "alone", settings(select_by="loss"))
-    assert (swept / "best.safetensors").read_bytes() == (alone / "best.safetensors").read_bytes()
 
 
 def test_the_papers_own_model_trains_on_tiny_encoders(folder: Path, tmp_path: Path) -> None:
@@ -286,18 +277,6 @@ def _tiny_bert(folder: Path) -> Path:
     )
     BertModel(shape, add_pooling_layer=False).save_pretrained(folder)
     return folder
-
-
-def test_tags_go_to_the_tokens_of_their_words() -> None:
-    tags = TagTable.of([[], [(2, 5, "NOUN"), (6, 10, "VERB")]])
-    readers = {"en": TowerReader(train_wordpiece(["a dog runs"], 50, 1), ("en",), 0, 8)}
-    rows = [(0, "en", "dog"), (1, "en", "a dog runs")]
-    tokens = TowerCaptions(pd.DataFrame(rows, columns=["caption_row", "language", "text"]), readers, tags)
-    (part,) = tokens.of([1, 0])
-    assert part.tags is not None
-    noun, verb = TAGS.index("NOUN") + 1, TAGS.index("VERB") + 1
-    kinds = [list(dict.fromkeys(row)) for row in part.tags.tolist()]
-    assert kinds == [[0, noun, verb], [0]]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from vitcapr.training.checkpoints import read_tensors
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions
 from vitcapr.training.hard_negatives import MomentumQueue, mined_loss
 from vitcapr.training.loop import Position, Trainer
-from vitcapr.training.retriever_task import Batch, RetrieverTask
+from vitcapr.training.recall import recalls
+from vitcapr.training.retriever_task import Batch, RetrieverTask, mix
 
 IMAGES, WIDTH, SPACE = 12, 6, 4
 OWNER = np.repeat(np.arange(IMAGES), 2)
@@ -274,3 +275,70 @@ def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
         before = task.validate()["validation_rsum"]
     history = train_in(tmp_path, task)[0].history
     assert history[-1]["validation_rsum"] > before + 30
+
+
+MIXED = torch.tensor([2, 1, 3])
+MIXED_OWNER = torch.repeat_interleave(torch.arange(3), MIXED)
+
+
+def mixed_batch() -> PairBatch:
+    """Image b is the b-th unit vector, as are its captions in the first axes; the others tell captions apart."""
+    texts = torch.cat([torch.eye(3)[MIXED_OWNER], torch.eye(6)], dim=1).half()
+    return PairBatch({"cls": torch.eye(3).half()}, texts, MIXED_OWNER, torch.arange(3))
+
+
+def test_captions_follow_their_image() -> None:
+    torch.manual_seed(0)
+    moved = 0
+    for _ in range(20):
+        mixed = mix(mixed_batch(), 0.5)
+        images = mixed.features["cls"]
+        assert images.dtype == mixed.texts.dtype == torch.float32
+        torch.testing.assert_close(mixed.texts[:, :3], images[MIXED_OWNER])
+        torch.testing.assert_close(images.sum(1), torch.ones(3))
+        torch.testing.assert_close(mixed.texts[:, 3:].sum(1), torch.ones(6))
+        assert (images.argmax(1) == torch.arange(3)).all(), "the larger share stays"
+        shares = {round(float(share), 5) for share in images.amax(1) if share < 1}
+        assert len(shares) <= 1, "one share a batch"
+        moved += len(shares)
+        assert torch.equal(mixed.image_index, MIXED_OWNER)
+    assert moved > 10
+
+
+def test_a_caption_meets_the_one_in_its_place_counted_round() -> None:
+    torch.manual_seed(0)
+    begin = [0, 2, 3]
+    for _ in range(30):
+        mixed = mix(mixed_batch(), 1.0)
+        for caption, row in enumerate(mixed.texts):
+            own = int(MIXED_OWNER[caption])
+            strange = row[:3].clone()
+            strange[own] = 0
+            if strange.max() > 0:
+                other = int(strange.argmax())
+                place = begin[other] + (caption - begin[own]) % int(MIXED[other])
+                assert row[3 + place] == strange.max()
+
+
+def test_the_same_random_state_mixes_the_same() -> None:
+    state = torch.get_rng_state()
+    first = mix(mixed_batch(), 0.3)
+    torch.set_rng_state(state)
+    again = mix(mixed_batch(), 0.3)
+    assert torch.equal(first.texts, again.texts)
+    assert torch.equal(first.features["cls"], again.features["cls"])
+
+
+def test_validation_recall_by_hand() -> None:
+    """Caption 1 belongs to image 1 and lies on image 0; image 1 still finds caption 2."""
+    axes = np.eye(2, dtype=np.float32)
+    found = recalls(axes, axes[[0, 0, 1]], np.array([0, 1, 1]))
+    assert found["validation_i2t_recall_1"] == 50.0  # image 0 ties with a wrong caption and is ranked behind it
+    assert found["validation_t2i_recall_1"] == pytest.approx(200 / 3)
+    assert found["validation_rsum"] == pytest.approx(50 + 200 / 3 + 4 * 100)
+
+
+def test_collapsed_embeddings_find_nothing() -> None:
+    one = np.full((1, 4), 0.5, np.float32)
+    found = recalls(one.repeat(20, 0), one.repeat(40, 0), np.arange(20).repeat(2))
+    assert found["validation_rsum"] == 0

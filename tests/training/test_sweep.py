@@ -120,20 +120,17 @@ def test_a_rate_that_diverges_is_not_chosen(tmp_path: Path, make_task: Any, numb
         assert (tmp_path / "some" / name).read_bytes() == (tmp_path / "others" / name).read_bytes()
 
 
-def test_where_every_rate_diverges_there_is_no_model(tmp_path: Path, make_task: Any) -> None:
-    with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
-        sweep(tmp_path, diverging(make_task, 1, 2, 3))
-    assert not (tmp_path / "best.safetensors").exists()
-
-
-def test_where_another_process_keeps_the_weights_a_rate_may_diverge(
+def test_without_a_trained_rate_there_is_no_model(
     tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every rate diverges, also where another process keeps the weights."""
+    with pytest.raises(Diverged, match="not a number at epoch 1; lower the learning rate"):
+        sweep(tmp_path, diverging(make_task, 1, 2, 3))
     monkeypatch.setattr(outcome, "train_from", lambda *args, **kwargs: train_from(*args, **kwargs) and None)
-    sweep(tmp_path, diverging(make_task, 3))
-    assert not (tmp_path / "best.safetensors").exists()
+    sweep(tmp_path / "another", diverging(make_task, 3))
     with pytest.raises(Diverged):
         sweep(tmp_path / "all", diverging(make_task, 1, 2, 3))
+    assert not list(tmp_path.rglob("card.json"))
 
 
 def test_a_stopped_sweep_continues_with_the_same_result(tmp_path: Path, make_task: Any) -> None:
