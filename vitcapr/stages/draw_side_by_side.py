@@ -1,15 +1,10 @@
 """Draw the first results of several models for one image and for one caption, side by side."""
 
-from typing import TYPE_CHECKING
-
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, TableFile
 from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 
 def _each(experiment: Experiment) -> list[dict[str, str]]:
@@ -59,39 +54,11 @@ def draw_side_by_side(
     from vitcapr.files import write_text
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.direction import image_to_text, text_to_image
-    from vitcapr.report.figures import side_by_side as figures
-    from vitcapr.report.figures.embeddings import spaces
-    from vitcapr.report.figures.examples import open_images
+    from vitcapr.report.figures.side_by_side import draw_systems
     from vitcapr.report.figures.style import save_pictures
 
-    data, seed = read_manifest(manifest), settings.figures.seed
+    data = read_manifest(manifest)
     systems = {name: read_embeddings(path, data, split) for name, path in embeddings.items()}
-    figures.check_same_rows(systems)
-    first = next(iter(systems.values()))
-    image, caption = figures.random_queries(first, seed)
-    of_image, of_caption = figures.notes_on_choice(data, first, split, seed)
-    text = data.captions["text"].iloc[first.caption_row].tolist()
-    ids = data.images["image_id"].iloc[first.image_row].tolist()
-    references = [each for each, owner in zip(text, first.caption_image, strict=True) if owner == image]
-    to_text = {name: image_to_text(embedded) for name, embedded in systems.items()}
-    to_image = {name: text_to_image(embedded) for name, embedded in systems.items()}
-    captions = figures.first_matches(to_text, image, text.__getitem__)
-    with open_images(data) as read:
-
-        def picture(position: int) -> "Image":
-            return read(int(first.image_row[position]))
-
-        images = figures.first_matches(to_image, caption, picture)
-        sheets = {
-            "top_captions": figures.captions_side_by_side(picture(image), references, captions, of_image),
-            "top_images": figures.images_side_by_side(text[caption], images, of_caption),
-            "spaces": spaces(systems),
-        }
-    named = figures.first_matches(to_image, caption, ids.__getitem__)
-    tables = (
-        figures.found_table(of_image, ids[image], captions),
-        figures.found_table(of_caption, text[caption], named),
-    )
-    write_text(found, "\n".join(tables))
-    save_pictures(sheets, pictures, report)
+    figures, table = draw_systems(data, systems, split, settings.figures.seed)
+    write_text(found, table)
+    save_pictures(figures, pictures, report)

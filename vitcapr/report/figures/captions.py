@@ -1,7 +1,7 @@
 """Sheets of images with captions: of several systems with a reference, or before and after reranking."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -11,6 +11,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.formats.captions import DecodedCaption
+from vitcapr.formats.manifest import Manifest
+from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
 from vitcapr.report.figures.layout import LINE, MARGIN, fit, place_picture, text_width, wrap, write
 from vitcapr.report.figures.style import (
     BLUE,
@@ -177,6 +180,36 @@ def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[bool], li
     for start, other, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
         gone[start : start + size] = new[other : other + size] = [False] * size
     return gone, new
+
+
+def compare_captions(
+    data: Manifest,
+    split: str,
+    language: str,
+    before: Mapping[str, DecodedCaption],
+    after: Mapping[str, DecodedCaption],
+    score: Callable[[Sequence[str], Sequence[Mapping[str, str]]], Sequence[NDArray[np.floating]]],
+    count: int,
+    seed: int,
+) -> tuple[list[Reranked], str]:
+    """``count`` random images whose caption changed, and the note on them.
+
+    Args:
+        score: from image ids and the captions of two systems to the CIDEr of each caption.
+    """
+    rows = rows_of_split(data, split, {"the decoding": before, "the reranking": after})
+    images = data.images["image_id"].iloc[rows].tolist()
+    systems = [{image: captions[image].caption for image in images} for captions in (before, after)]
+    old, new = score(images, systems)
+    changed = [place for place, image in enumerate(images) if before[image].caption != after[image].caption]
+    references = first_references(data, split, language)
+    examples = []
+    with open_images(data) as read:
+        for place in choose(changed, count, seed):
+            tokens = before[images[place]].tokens, after[images[place]].tokens
+            scores = float(old[place]), float(new[place])
+            examples.append(Reranked(read(rows[place]), *tokens, scores, str(references[rows[place]])))
+    return examples, note_on_choice(len(rows), len(examples), (new - old)[changed], seed)
 
 
 def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:

@@ -11,7 +11,9 @@ from PIL import Image
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
-from vitcapr.report.direction import Direction, Show
+from vitcapr.report.direction import Direction, Show, image_to_text, text_to_image
+from vitcapr.report.figures.embeddings import spaces
+from vitcapr.report.figures.examples import open_images
 from vitcapr.report.figures.fonts import printable
 from vitcapr.report.figures.layout import LINE, MARGIN, TEXT_LINE, fit, place_picture, wrap, write
 from vitcapr.report.figures.style import (
@@ -53,6 +55,34 @@ class Found(Generic[Shown]):
     @property
     def color(self) -> str:
         return GREEN if self.positive else VERMILION
+
+
+def draw_systems(
+    data: Manifest, systems: Mapping[str, Embeddings], split: str, seed: int
+) -> tuple[dict[str, Figure], str]:
+    """The figures ``top_captions``, ``top_images`` and ``spaces``, and the matches of the first two in Markdown.
+
+    Args:
+        seed: selects the image and the caption.
+    """
+    check_same_rows(systems)
+    first = next(iter(systems.values()))
+    image, caption = random_queries(first, seed)
+    of_image, of_caption = notes_on_choice(data, first, split, seed)
+    text = data.captions["text"].iloc[first.caption_row].tolist()
+    ids = data.images["image_id"].iloc[first.image_row].tolist()
+    references = [each for each, owner in zip(text, first.caption_image, strict=True) if owner == image]
+    to_image = {name: text_to_image(embedded) for name, embedded in systems.items()}
+    captions = first_matches({name: image_to_text(each) for name, each in systems.items()}, image, text.__getitem__)
+    named = first_matches(to_image, caption, ids.__getitem__)
+    with open_images(data) as read:
+        images = first_matches(to_image, caption, lambda position: read(int(first.image_row[position])))
+        figures = {
+            "top_captions": captions_side_by_side(read(int(first.image_row[image])), references, captions, of_image),
+            "top_images": images_side_by_side(text[caption], images, of_caption),
+            "spaces": spaces(systems),
+        }
+    return figures, found_table(of_image, ids[image], captions) + "\n" + found_table(of_caption, text[caption], named)
 
 
 def first_matches(directions: Mapping[str, Direction], query: int, show: Show[Shown]) -> dict[str, list[Found[Shown]]]:
