@@ -92,14 +92,7 @@ class FeatureTexts(CaptionRows):
 
 
 class FeatureAndWordTexts:
-    """Captions as rows of a store of text features and as token ids.
-
-    Args:
-        array: (M, D), a row for each caption of the data set.
-        caption_row: (n,) rows of the captions of ``words`` in ``array``.
-        words: the arrays of ``tokens.npz``.
-        max_length: maximum number of tokens of a caption; longer captions are cut.
-    """
+    """Captions as rows ``caption_row: (n,)`` of a store of text features ``(M, D)`` and as token ids ``words``."""
 
     def __init__(
         self, array: GatheredArray, caption_row: np.ndarray, words: Mapping[str, np.ndarray], max_length: int

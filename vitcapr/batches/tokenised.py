@@ -17,10 +17,8 @@ from vitcapr.text.cleaning import second_clause, title_spans
 class TokenList:
     """The tokens of a caption, special tokens included.
 
-    Attributes:
-        ids: token ids.
-        types: token types, 0 in the first segment and 1 in the second.
-        starts: the position of each token's first character in the caption; -1 for special tokens.
+    ``types`` are 0 in the first segment and 1 in the second; ``starts`` is the position of each token's first character
+    in the caption, -1 for special tokens.
     """
 
     ids: list[int]
@@ -66,11 +64,7 @@ class TowerReader:
         )
 
     def read(self, texts: Sequence[str], raw: Sequence[str]) -> list[TokenList]:
-        """The tokens of each caption, cut to the maximum length.
-
-        Args:
-            raw: the captions with punctuation, which marks the segments.
-        """
+        """The tokens of each caption, cut to the maximum length; punctuation in ``raw`` marks the segments."""
         tokenizer = Tokenizer.from_str(self.tokenizer.to_str())
         tokenizer.no_padding()
         tokenizer.enable_truncation(self.max_length)

@@ -28,12 +28,7 @@ _WEIGHTS = ["model.safetensors", "model.safetensors.index.json", "model-*-of-*.s
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on disk.
-
-    Attributes:
-        folder: the folder of ``config.json``, the weights and usually ``preprocessor_config.json``.
-        revision: the commit of a hub id; None for a folder.
-    """
+    """A checkpoint on disk; ``revision`` is the commit of a hub id, None for a folder."""
 
     folder: Path
     revision: str | None

@@ -92,12 +92,7 @@ def image_recipe(
 
 
 class PhotographEncoder:
-    """Preprocessing, backbone and rounding of a store, for pictures in memory; made by :func:`open_like`.
-
-    Attributes:
-        grid: rows and columns of patches; (0, 0) if the features have no position in the image.
-        dim: D, the width of the features.
-    """
+    """Preprocessing, backbone and rounding of a store, for images in memory; made by :func:`open_like`."""
 
     def __init__(
         self, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str, layer: int | None = None
@@ -108,11 +103,7 @@ class PhotographEncoder:
     @torch.inference_mode()
     def encode(self, pictures: Sequence[Image.Image]) -> dict[str, Tensor]:
         """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
-        as in the store.
-
-        Args:
-            pictures: B RGB pictures of any sizes, in one forward pass.
-        """
+        as in the store. The B RGB images may have any sizes."""
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
         pixels = pixels.to(self._backbone.device)
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
@@ -136,7 +127,7 @@ def open_like(
     """An encoder that computes the features of a photograph like those of a store.
 
     Args:
-        attributes: attributes of the store: backbone, revision, weights digest, preprocessing and dtypes.
+        attributes: of the store.
         source: hub id or folder of the backbone; None: the name in ``attributes``.
         layer: the hidden layer that the encoder returns, counted from 1; None: the output of the backbone.
 

@@ -114,8 +114,6 @@ def read_preprocessing(
     Args:
         model_size: height and width in the model's configuration; used if the processor has no size.
         image_size: side in pixels instead of the checkpoint's; a resize before a crop changes in proportion.
-        interpolation: a key of ``INTERPOLATIONS`` instead of the checkpoint's.
-        mirror: flip every picture left to right.
 
     Returns:
         The preprocessing, and a line for the user if something is assumed.

@@ -29,22 +29,11 @@ _TOKENIZER = [
 
 
 class TextEncoder:
-    """``encode`` turns sentences into vectors; made by :func:`load_text_encoder`.
-
-    Attributes:
-        model: the network, frozen and in evaluation mode.
-        tokenizer: its tokenizer of transformers.
-        dim: the length D of a vector.
-        dtype: dtype of the weights and of the arithmetic.
-    """
+    """Turns sentences into vectors of length ``dim``; made by :func:`load_text_encoder`."""
 
     def __init__(
         self, tokenizer: Any, tower: TextModel, pool: Pool, dtype: torch.dtype, device: torch.device, longest: int
     ) -> None:
-        """Args:
-        pool: pooling of the hidden states; not used if the tower has ``vector``.
-        longest: maximum number of tokens of a sentence, special tokens included; longer sentences are cut.
-        """
         self.tokenizer, self._tower, self._pool, self._longest = tokenizer, tower, pool, longest
         self.model = tower.model.to(device)
         self.dtype, self._device = dtype, device
@@ -116,22 +105,14 @@ def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
 
 
 class WordVectorEncoder:
-    """``encode`` turns sentences into vectors, as :class:`TextEncoder` does.
+    """Published word vectors, used as a :class:`TextEncoder`: a sentence is the mean of the vectors of its words.
 
     It knows all words of the file, for any vocabulary. If a word occurs twice in the file, the first vector is used.
-
-    Attributes:
-        dim: the length D of a vector.
-        dtype: dtype of the vectors and of the arithmetic.
-        model: the vectors, a row for each word.
     """
 
     dtype = torch.float32
 
     def __init__(self, path: Path) -> None:
-        """Raises:
-        UserError: the file holds no vectors.
-        """
         self.dim = read_dimension(path)
         self._rows: dict[str, int] = {}
         vectors: list[np.ndarray] = []
@@ -169,14 +150,7 @@ class TokenVectors:
     """
 
     def __init__(self, encoder: TextEncoder, layer: int | None, batch: int) -> None:
-        """Args:
-            encoder: of output ``hidden``.
-            layer: the hidden layer, counted from 1; None: the last one.
-            batch: sentences in one forward pass.
-
-        Raises:
-            UserError: the encoder has no such layer.
-        """
+        """Of an encoder of output ``hidden``; ``layer`` is counted from 1, None: the last one."""
         self._encoder, self._layer, self._batch = encoder, layer, batch
         tokenizer = encoder.tokenizer
         ids = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id)
@@ -213,11 +187,7 @@ def _by_length(tokens: Sequence[Sequence[int]], batch: int) -> Iterator[list[int
 
 
 def locate_word_vectors(source: str) -> Path:
-    """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given.
-
-    Raises:
-        UserError: it is not found.
-    """
+    """The path of the file ``source``: under ``VITCAPR_DATA`` if it exists there, else as given."""
     folder = os.environ.get("VITCAPR_DATA")
     places = [Path(folder).expanduser() / source] if folder else []
     for place in [*places, Path(source).expanduser()]:
@@ -231,9 +201,6 @@ def locate_text_encoder(source: str, revision: str, output: str = "hidden") -> C
     """Find ``source`` and its tokenizer; see :func:`vitcapr.encoders.checkpoints.locate`.
 
     For output ``word_vectors``, ``folder`` is the file of word vectors.
-
-    Raises:
-        UserError: it is not found.
     """
     if output == "word_vectors":
         return Checkpoint(locate_word_vectors(source), None)

@@ -64,14 +64,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class StorePlan:
-    """A store that is to be filled.
+    """A store that is to be filled, in the folder ``stores``.
 
-    Attributes:
-        stores: the folder of all stores.
-        recipe: attributes that decide, with ``code``, the features of a row; ``store_dtype`` among them.
-        chunk: rows in a chunk.
-        code: hash of the code that computes the features.
-        terms: licences and sources.
+    ``recipe`` has the attributes that decide, with ``code``, the features of a row.
     """
 
     stores: Path
@@ -110,14 +105,7 @@ class StorePlan:
 
 
 class RowEncoder(Protocol):
-    """Computes the arrays of a store.
-
-    Attributes:
-        shapes: the shape of a row of each array.
-        store_dtype: ``float16``, ``float32``, ``int8`` or ``uint8``.
-        grid: rows and columns of patches; (0, 0) if they have no position in the image.
-        summary: what a row becomes and how, for the log.
-    """
+    """Computes the arrays of a store; ``shapes`` are those of a row, ``summary`` is a line for the log."""
 
     shapes: Mapping[str, tuple[int, ...]]
     store_dtype: str
@@ -134,12 +122,7 @@ class RowEncoder(Protocol):
 
 
 def terms_of(data: Manifest, licence: str | None, source: str | None, checkpoint: Path | None) -> dict[str, Any]:
-    """Licences and sources of a store.
-
-    Args:
-        licence, source: of the data set; None if it is not known.
-        checkpoint: the folder of the network that computes the features; None if none does.
-    """
+    """Licences and sources of a store: of the data set, and of the network that computes the features."""
     terms: dict[str, Any] = {"data": {"name": data.dataset, "licence": licence, "source": source}}
     return terms if checkpoint is None else {**terms, "backbone": {"licence": stated_licence(checkpoint)}}
 

@@ -61,10 +61,6 @@ class ArrayLayout:
         return cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
 
 
-def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
-
-
 def chunk_path(array: Path, index: int, ndim: int) -> Path:
     """The file of chunk ``index`` along the first axis of the array in folder ``array``."""
     return array.joinpath("c", str(index), *["0"] * (ndim - 1))

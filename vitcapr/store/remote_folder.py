@@ -124,11 +124,7 @@ class RemoteFolder:
             return path.read_bytes()
 
     def put(self, files: Mapping[str, Path]) -> None:
-        """Copy files to the folder: name -> the file here.
-
-        Raises:
-            UserError: they cannot be written.
-        """
+        """Copy files to the folder: name -> the file here."""
         names, paths = list(files), [str(path) for path in files.values()]
         size = sum(path.stat().st_size for path in files.values())
         places = [self._path(name) for name in names]

@@ -4,6 +4,7 @@ Every task reads a span of whole chunks and answers with sums, and a number for 
 scheduler of dask runs them: threads, or the workers of a cluster that see the same files.
 """
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,7 +90,10 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         "explained": share[:_COMPONENTS].tolist(),
         "components_90": int(np.searchsorted(np.cumsum(share), 0.90) + 1),
         "components_99": int(np.searchsorted(np.cumsum(share), 0.99) + 1),
-        "norm": {f"{level:g}": float(value) for level, value in zip(_QUANTILES, _levels(sums.norms), strict=True)},
+        "norm": {
+            f"{level:g}": float(value)
+            for level, value in zip(_QUANTILES, np.quantile(sums.norms, _QUANTILES), strict=True)
+        },
     }
     if duplicates:
         pairs = _nearest(manifest, array, name, duplicates)
@@ -146,16 +150,8 @@ def _tree(tasks: Sequence[Any]) -> Any:
     """The sum of all, neighbours first, so that few are held at a time and the order is always the same."""
     while len(tasks) > 1:
         pairs = [tasks[at : at + 2] for at in range(0, len(tasks), 2)]
-        tasks = [pair[0] if len(pair) == 1 else dask.delayed(_add)(*pair) for pair in pairs]
+        tasks = [pair[0] if len(pair) == 1 else dask.delayed(operator.add)(*pair) for pair in pairs]
     return tasks[0]
-
-
-def _add(a: Sums, b: Sums) -> Sums:
-    return a + b
-
-
-def _levels(norms: np.ndarray) -> np.ndarray:
-    return np.asarray(np.quantile(norms, _QUANTILES))
 
 
 def _nearest(manifest: str, array: FeatureArray, name: str, count: int) -> list[tuple[int, int, float]]:

@@ -59,9 +59,7 @@ class RemoteStore:
         return f"{self.manifest['store']}/{path.as_posix()}"
 
     def layouts(self, names: Iterable[str]) -> dict[str, ArrayLayout]:
-        """Raises:
-        UserError: an array is not in the store, or its metadata are not those that were sealed.
-        """
+        """The layouts of these arrays, whose metadata are those that were sealed."""
         layouts = {}
         for name in names:
             if name not in self.manifest["arrays"]:
@@ -81,11 +79,7 @@ class RemoteStore:
         return layouts
 
     def ids(self) -> list[str]:
-        """The id of each row.
-
-        Raises:
-            UserError: they are not those that were sealed.
-        """
+        """The id of each row."""
         sealed = self.manifest[self.identity]
         size = math.prod(sealed["shape"])
         self._check_size(size, "the table of ids")
@@ -98,11 +92,7 @@ class RemoteStore:
             raise UserError("the ids of the store's rows are not text", where=self.place.url) from error
 
     def split_rows(self, split: str) -> np.ndarray:
-        """The rows of ``split``, from the ``splits.json`` that was pushed with the store.
-
-        Raises:
-            UserError: there is none, or it has no such split.
-        """
+        """The rows of ``split``, from the ``splits.json`` that was pushed with the store."""
         rows = self.manifest[self.identity]["shape"][0]
         try:
             ranges = _SPLITS.validate_json(self.place.read(SPLITS, MOST_OF_A_LIST))[split]
@@ -129,11 +119,7 @@ class RemoteStore:
 
 
 def find_remote(place: RemoteFolder) -> RemoteStore:
-    """The sealed store in ``place``, wherever its manifest says that the group is.
-
-    Raises:
-        UserError: there is no sealed manifest.
-    """
+    """The sealed store in ``place``, wherever its manifest says that the group is."""
     try:
         content = json.loads(place.read(MANIFEST, MOST_OF_A_LIST))
     except FileNotFoundError as error:

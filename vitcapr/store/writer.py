@@ -32,7 +32,6 @@ from vitcapr.store.layout import (
     checksum_path,
     chunk_path,
     encode_ids,
-    group_metadata,
 )
 
 LOCK = "writers.lock"
@@ -49,9 +48,7 @@ def fingerprint_of(recipe: Mapping[str, Any]) -> str:
 
 
 def store_folder(stores: Path, fingerprint: str) -> Path:
-    """Raises:
-    UserError: ``fingerprint``, which may be read from a file, is no digest and could lead to any folder.
-    """
+    """The folder of a store. ``fingerprint`` may be read from a file; what is no digest could lead to any folder."""
     if not re.fullmatch("[0-9a-f]{64}", fingerprint):
         raise UserError("the fingerprint of a store is not 64 hexadecimal digits", where=ascii(fingerprint)[:80])
     return stores / fingerprint[:STORE_NAME_LENGTH]
@@ -85,7 +82,8 @@ class StoreWriter:
             _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
         _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
         if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
-            _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
+            metadata = {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
+            _write_once(self.group / "zarr.json", readable_json(metadata).encode())
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -101,11 +99,7 @@ class StoreWriter:
         return finished(self.folder, self.layouts, index)
 
     def all_checksums(self, chunks: range) -> dict[str, list[str]]:
-        """Array name -> sha256 of each of these chunks.
-
-        Raises:
-            RuntimeError: a chunk is not finished.
-        """
+        """Array name -> sha256 of each of these chunks, which are all finished."""
         recorded = [self.checksums(index) for index in chunks]
         if None in recorded:
             raise RuntimeError(f"chunk {chunks[recorded.index(None)]} is not finished")
