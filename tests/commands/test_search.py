@@ -13,6 +13,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import vitcapr
+from vitcapr.api.retriever import FoundCaption, FoundImage
 from vitcapr.commands import search
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
@@ -174,3 +175,13 @@ def test_mistakes_are_one_line() -> None:
         run("--image", "absent.png")
     with pytest.raises(UserError, match="was trained on other features"):
         run("dog", "--augmented-views", RESULTS / "features/vit", kind="augmented_views")
+
+
+def test_nothing_from_outside_is_taken_for_markup() -> None:
+    nasty = '<script>alert("x")</script>'
+    image, caption = FoundImage(1, 0.5, nasty, nasty, nasty, nasty), FoundCaption(1, 0.25, nasty, nasty, nasty)
+    page = search.results_page(query=nasty, images=[(image, None)], captions=[caption], note=nasty)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 7
+    assert "1. 0.500" in page
+    assert "no picture" in page

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all
+from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
 from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
@@ -345,3 +345,14 @@ def test_opening(folder: Path) -> None:
         open_photograph(folder / "a.png")
     with pytest.raises(BadImage, match="Is a directory"):
         open_photograph(folder / "deep")
+
+
+def test_a_thumbnail_keeps_its_shape_and_drops_the_rest() -> None:
+    picture = Image.new("RGB", (1000, 500), (200, 30, 30))
+    picture.info = {"exif": b"x" * 60_000, "icc_profile": b"y" * 60_000}
+    content = thumbnail(picture)
+    with Image.open(io.BytesIO(content)) as small:
+        assert (small.format, small.size) == ("JPEG", (320, 160))
+    assert len(content) < 5_000
+    with Image.open(io.BytesIO(thumbnail(Image.new("RGB", (30, 20))))) as small:
+        assert small.size == (30, 20)

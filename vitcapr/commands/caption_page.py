@@ -1,7 +1,6 @@
 """The page on which one drops a photograph, and ``POST /caption``, which answers a picture with JSON."""
 
 import asyncio
-import base64
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -18,10 +17,10 @@ from starlette.staticfiles import StaticFiles
 from vitcapr.api.captioner import CaptionedImage, TrainedCaptioner
 from vitcapr.api.retriever import TrainedRetriever
 from vitcapr.commands.decode_upload import decode_apart
-from vitcapr.data.images import BadImage
+from vitcapr.commands.search import data_url
+from vitcapr.data.images import BadImage, thumbnail
 from vitcapr.data.photographs import MAX_PIXELS
 from vitcapr.errors import UserError
-from vitcapr.retrieval.page import thumbnail
 
 PAGE = Path(__file__).with_name("page")
 HEADERS = {
@@ -83,13 +82,12 @@ class CaptionPage:
             nearest = [
                 {"cosine": round(one.cosine, _DECIMALS), "caption": one.text, "image": one.path} for one in captions
             ]
-        shown = base64.b64encode(thumbnail(self._captioner.seen(picture), SHOWN)).decode("ascii")
         return {
             **candidates[0],
             "words": _words(found),
             "candidates": candidates,
             "nearest": nearest,
-            "picture": f"data:image/jpeg;base64,{shown}",
+            "picture": data_url(thumbnail(self._captioner.seen(picture), SHOWN)),
         }
 
     def _attends(self) -> bool:

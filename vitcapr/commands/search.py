@@ -1,9 +1,10 @@
 """Search the images of a data set, by words or by an image, with a trained retriever."""
 
+import base64
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -94,23 +95,34 @@ def _write_page(
     images: "Sequence[FoundImage]",
     captions: "Sequence[FoundCaption]",
 ) -> None:
-    from vitcapr.data.images import BadImage, ImageSource
+    from vitcapr.data.images import BadImage, ImageSource, thumbnail
     from vitcapr.data.photographs import MAX_PIXELS, open_image
     from vitcapr.files import write_text
-    from vitcapr.retrieval.page import ShownCaption, ShownImage, results_page, thumbnail
 
     shown = []
     with ImageSource(retriever.image_root) as source:
         for one in images:
-            picture = None
-            # List the image even if its picture file is missing now.
-            with suppress(BadImage):
-                picture = thumbnail(source.open(one.path, MAX_PIXELS))
-            shown.append(ShownImage(one.cosine, one.path, one.caption, picture))
-    sentences = [ShownCaption(one.cosine, one.text, one.path) for one in captions]
-    asked = None if image is None else thumbnail(open_image(image))
+            small = None
+            with suppress(BadImage):  # The image is listed even if its file is missing now.
+                small = data_url(thumbnail(source.open(one.path, MAX_PIXELS)))
+            shown.append((one, small))
+    query_image = None if image is None else data_url(thumbnail(open_image(image)))
     note = f"retriever {retriever.folder.name}; cosine"
-    write_text(page, results_page(words or str(image and image.name), asked, shown, sentences, note))
+    query = words or str(image and image.name)
+    write_text(page, results_page(query=query, query_image=query_image, images=shown, captions=captions, note=note))
+
+
+def results_page(**values: Any) -> str:
+    """The page, UTF-8 text: the query, the images with rank, cosine and a caption, then the captions."""
+    from jinja2 import Environment
+
+    template = Path(__file__).with_name("search.html").read_text(encoding="utf-8")
+    return Environment(autoescape=True).from_string(template).render(values)
+
+
+def data_url(jpeg: bytes) -> str:
+    """What the attribute ``src`` of an image takes."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
 def _print(found: Sequence[tuple[float, str, str]]) -> None:

@@ -250,3 +250,13 @@ def _upright(image: Image.Image) -> Image.Image:
         return ImageOps.exif_transpose(image)
     except Exception:
         return image
+
+
+def thumbnail(image: Image.Image, side: int = 320) -> bytes:
+    """An RGB image as a JPEG file of at most ``side`` pixels a side; smaller images keep their size."""
+    small = image.copy()
+    small.thumbnail((side, side), Image.Resampling.LANCZOS)
+    small.info = {}  # EXIF and colour profile would come along, larger than the thumbnail itself.
+    stream = io.BytesIO()
+    small.save(stream, "JPEG", quality=85)
+    return stream.getvalue()

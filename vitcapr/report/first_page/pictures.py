@@ -6,13 +6,13 @@ from pathlib import Path
 
 from PIL import Image
 
+from vitcapr.data.images import thumbnail
 from vitcapr.formats.captions import DecodedCaption, read_captions
 from vitcapr.formats.manifest import Manifest
 from vitcapr.report.figures.curves import draw_histories
 from vitcapr.report.figures.examples import choose, first_references, rows_of_split
 from vitcapr.report.figures.style import png_bytes
 from vitcapr.report.first_page.content import Captioned, Noted, Picture, Words
-from vitcapr.retrieval.page import thumbnail
 
 SHOWN = 12
 """Pictures with captions."""
