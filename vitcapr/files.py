@@ -52,11 +52,7 @@ def remove_remains(path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a regular file. A pipe could be waited for without end, and a device read without end.
-
-    Raises:
-        OSError: the file cannot be read, or is none.
-    """
+    """The content of a regular file. A pipe could be waited for without end, and a device read without end."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -64,12 +60,7 @@ def read_file(path: Path) -> bytes:
 
 
 def check_is_file(path: Path) -> None:
-    """For libraries that open a path themselves, and would wait for a pipe.
-
-    Raises:
-        FileNotFoundError: there is nothing.
-        OSError: it is a pipe, a device or a folder.
-    """
+    """For libraries that open a path themselves, and would wait for a pipe: an OSError if it is no regular file."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
 

@@ -14,9 +14,8 @@ from vitcapr.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-    from vitcapr.formats.manifest import Manifest
     from vitcapr.progress import Reporter
-    from vitcapr.store.transfer import Advance, RemoteStore
+    from vitcapr.store.transfer import Advance
 
 Url = Annotated[str, typer.Argument(help="A folder, sftp://HOST/PATH, s3://BUCKET/PATH, gs://..., http://...")]
 Data = Annotated[Path | None, typer.Option("--data", help="manifest.json of the data set, for its splits.")]
@@ -42,10 +41,8 @@ def push(
     content = read_sealed(manifest)
     splits = None
     if data is not None:
-        from vitcapr.formats.manifest import read_manifest
-
         with open_features(manifest) as store:
-            splits = _rows_of_splits(read_manifest(data), store.ids, store.identity, data)
+            splits = _rows_of_splits(data, store.ids, store.identity)
     with Reporter() as reporter, _chunks(reporter, "push", content, None) as advance:
         push_store(manifest, RemoteFolder(url, attempts, patience=patience), advance, splits)
     typer.echo(f"{content['fingerprint'][:16]} is whole at {url}")
@@ -73,7 +70,13 @@ def pull(
 
     remote = find_remote(RemoteFolder(url, attempts, patience=patience))
     names = arrays.split(",") if arrays else None
-    rows = None if split is None else _rows_of(remote, split, data)
+    rows = None
+    if split is not None and data is None:
+        rows = remote.split_rows(split)
+    elif split is not None and data is not None:
+        rows = _rows_of_splits(data, remote.ids(), remote.identity).get(split)
+        if rows is None:
+            raise UserError(f"the data set has nothing in a split '{split}'", where=data)
     part = "-part" if rows is not None or names is not None else ""
     whole = store_folder(stores_root(), remote.manifest["fingerprint"])
     target = folder or whole.with_name(whole.name + part)
@@ -109,27 +112,16 @@ def _chunks(
     reporter.line(f"{what}: {of_chunks} of {count} chunks moved, {moved / 1e6:.1f} MB; the others were there")
 
 
-def _rows_of(remote: "RemoteStore", split: str, data: Path | None) -> "np.ndarray":
-    if data is None:
-        return remote.split_rows(split)
-    from vitcapr.formats.manifest import read_manifest
-
-    splits = _rows_of_splits(read_manifest(data), remote.ids(), remote.identity, data)
-    if split not in splits:
-        have = ", ".join(splits)
-        raise UserError(f"the data set has nothing in a split '{split}'", where=data, remedy=f"it has {have}")
-    return splits[split]
-
-
-def _rows_of_splits(data: "Manifest", ids: list[str], identity: str, where: Path) -> "dict[str, np.ndarray]":
+def _rows_of_splits(manifest: Path, ids: list[str], identity: str) -> "dict[str, np.ndarray]":
     """The rows of every split that is not empty."""
     import numpy as np
 
-    from vitcapr.formats.manifest import SPLITS
+    from vitcapr.formats.manifest import SPLITS, read_manifest
     from vitcapr.store.transfer import ranges_of
 
+    data = read_manifest(manifest)
     table = data.images if identity == "image_id" else data.captions
     if table[identity].tolist() != ids:
-        raise UserError("the store is of other images or captions than this data set", where=where)
+        raise UserError("the store is of other images or captions than this data set", where=manifest)
     rows = {split: np.flatnonzero(table["split"].to_numpy() == split) for split in SPLITS}
     return {split: found for split, found in rows.items() if ranges_of(found)}

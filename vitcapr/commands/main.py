@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,43 +95,29 @@ def main() -> None:
 def _main() -> None:
     arguments = sys.argv[1:]
     debug = arguments[:1] == ["--debug"]
-    if debug:
-        arguments = arguments[1:]
-    if not arguments or arguments[0] in ("-h", "--help"):
+    command, *arguments = arguments[debug:] or ["--help"]
+    if command in ("-h", "--help"):
         print(usage())
-    elif arguments[0] == "--version":
+    elif command == "--version":
         print(f"vitcapr {__version__}")
-    elif arguments[0] not in COMMANDS:
-        _refuse(arguments[0], COMMANDS, "vitcapr --help lists the commands")
+    elif command in COMMANDS:
+        sys.argv = [f"vitcapr {command}", *arguments]
+        run_program(importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}").app, debug)
     else:
-        _run(arguments[0], arguments[1:], debug)
+        close = difflib.get_close_matches(command, COMMANDS, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else "vitcapr --help lists the commands"
+        print(f"error: no command '{command}'; {remedy}", file=sys.stderr)
+        sys.exit(EXIT_BAD_INPUT)
 
 
 def usage() -> str:
     """The text of ``vitcapr --help``."""
-    lines = [f"  {name:14}{line}" for name, line in COMMANDS.items()]
-    return "\n".join(
-        [
-            "Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one",
-            "",
-            *lines,
-            "",
-            "--debug shows the traceback of an error.",
-            "The whole pipeline: snakemake --cores 2 [--configfile experiments/NAME.yaml]",
-        ]
+    lines = "\n".join(f"  {name:14}{line}" for name, line in COMMANDS.items())
+    return (
+        f"Usage: vitcapr [--debug] COMMAND [OPTIONS]     vitcapr COMMAND --help explains one\n\n{lines}\n\n"
+        "--debug shows the traceback of an error.\n"
+        "The whole pipeline: snakemake --cores 2 [--configfile experiments/NAME.yaml]"
     )
-
-
-def _run(command: str, arguments: Sequence[str], debug: bool) -> None:
-    sys.argv = [f"vitcapr {command}", *arguments]
-    module = importlib.import_module(f"vitcapr.commands.{command.replace('-', '_')}")
-    run_program(module.app, debug)
-
-
-def _refuse(word: str, known: Sequence[str] | dict[str, str], remedy: str) -> None:
-    close = difflib.get_close_matches(word, known, n=1)
-    print(f"error: no command '{word}'; {f'did you mean {close[0]!r}?' if close else remedy}", file=sys.stderr)
-    sys.exit(EXIT_BAD_INPUT)
 
 
 def typed(command: Callable[..., Any]) -> typer.Typer:

@@ -1,6 +1,5 @@
 """Caption photographs in the browser."""
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated
 
@@ -46,18 +45,11 @@ def main(
         page = CaptionPage(opened, searched)
         server = PageServer(page.routes, host, port, HEADERS)
         page.answer(Image.new("RGB", (64, 64), "grey"))  # Loads everything before the first photograph.
-        if not _is_loopback(host):
+        if host not in ("localhost", "::1") and not host.startswith("127."):
             reporter.line("everybody who reaches this machine can use the page")
         print(f"{server.url} captions photographs; Ctrl-C stops it", flush=True)
         server.run()
     print("stopped")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 app = typed(main)

@@ -37,7 +37,8 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
     lines += [_row("", line) for line in _cost(run)]
     lines += [_row("code", line) for line in _code(lineage, run)]
-    values = {**run.facts["settings"], **_told(run)}
+    options = {key: value for key, value in run.facts["values"].items() if key != "code"}  # The code has its own line.
+    values = {**run.facts["settings"], **options}
     shown = [f"{key} {value}" for key, value in leaves(values)] if values else []
     if settings:
         lines += [_row("settings" if not number else "", item) for number, item in enumerate(shown)]
@@ -80,11 +81,6 @@ def overview(lineage: Lineage, runs: list[Run], target: Path) -> list[str]:
     energy = f", {_energy(sum(joules))}" if any(joules) else ""
     total = format_seconds(sum(run.made["seconds"] for run in runs))
     return [f"{target}: {len(runs)} jobs, {total} of work{energy}", *lines]
-
-
-def _told(run: Run) -> Mapping[str, Any]:
-    """The values on the command line except settings and files. The code hash is listed with the code."""
-    return {key: value for key, value in run.facts["values"].items() if key != "code"}
 
 
 def _where(made: Mapping[str, Any]) -> str:
