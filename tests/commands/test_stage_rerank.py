@@ -125,12 +125,12 @@ def test_the_weight_is_the_smallest_that_puts_the_truth_first(files, tmp_path):
 
 
 def test_meteor_may_decide(files, tmp_path, monkeypatch):
-    def meteor(candidates, references, _, paraphrases=None):  # noqa: ARG001
+    def statistics(candidates, references, *_):
         """One word, matched where the caption is its reference."""
         right = [float(c.text in others) for c, others in zip(candidates, references, strict=True)]
-        return SimpleNamespace(statistics=[[1, 1, 0, 0, r, r, *[0] * 14, r, r, r] for r in right])
+        return [[1, 1, 0, 0, r, r, *[0] * 14, r, r, r] for r in right]
 
-    monkeypatch.setattr(java, "meteor", meteor)
+    monkeypatch.setattr("vitcapr.metrics.captions.meteor.meteor_statistics", statistics)
     found = tune(files, tmp_path, '{"weighing": {"select_by": "meteor", "length_penalty": 1.0}}')
     assert (found["select_by"], found["weight"], found["decoded"]) == ("meteor", 0.35, 0.0)
     assert found["curve"][7]["meteor"] > 0
