@@ -192,22 +192,13 @@ def score_frame(study: Study, runs: Sequence[StudyRun]) -> pd.DataFrame:
 
     Recalls are fractions; ``settings`` is JSON; ``images`` and ``captions`` are the numbers of the test split.
     """
-    images, captions = study.test_pool
-    return pd.DataFrame(
-        [
-            {
-                "system": run.system,
-                "pairs": run.pairs,
-                "seed": run.seed,
-                **{name: measure.value for name, measure in run.measures.items()},
-                "validation_rsum": run.validation_rsum,
-                "settings": canonical_json(run.settings),
-                "images": images,
-                "captions": captions,
-            }
-            for run in runs
-        ]
-    )
+    pool = dict(zip(("images", "captions"), study.test_pool, strict=True))
+    rows = []
+    for run in runs:
+        scores = {name: measure.value for name, measure in run.measures.items()}
+        chosen = {"validation_rsum": run.validation_rsum, "settings": canonical_json(run.settings)}
+        rows.append({"system": run.system, "pairs": run.pairs, "seed": run.seed, **scores, **chosen, **pool})
+    return pd.DataFrame(rows)
 
 
 def seconds_frame(runs: Sequence[StudyRun]) -> pd.DataFrame:
@@ -221,9 +212,6 @@ def difference_frame(runs: Sequence[StudyRun], baseline: str | None, samples: in
 
     Columns: ``system, pairs, score, difference, low, high, p_value``. A score is the mean over the seeds; the interval
     and the test resample the test images (:func:`vitcapr.metrics.bootstrap.compare`).
-
-    Args:
-        samples: bootstrap samples.
     """
     groups: dict[tuple[str, int], list[StudyRun]] = {}
     for run in runs:
