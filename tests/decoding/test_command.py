@@ -110,13 +110,6 @@ def test_the_same_files_again(files, tmp_path):
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
 
 
-def test_greedy_is_a_beam_of_one_for_any_length_penalty(files):
-    run_stage(decode, **{**files, "settings": '{"decoding": {"beam_size": 1, "length_penalty": 1.0}}'})
-    greedy = [entry["tokens"] for entry in json.loads(files["captions"].read_text())]
-    run_stage(decode, **{**files, "settings": '{"decoding": {"beam_size": 1, "batch_images": 3}}'})
-    assert [entry["tokens"] for entry in json.loads(files["captions"].read_text())] == greedy
-
-
 def test_samples_are_the_same_in_batches_of_any_size(files, tmp_path):
     """And n_best is not bound by the beam."""
 

@@ -1,14 +1,16 @@
 """Captions by a beam of any size, the beam of one included."""
 
+import numpy as np
 import pytest
 import torch
 from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCaptioner
 
-from vitcapr.decoding import generate as module
 from vitcapr.decoding.beam import beam_search
-from vitcapr.decoding.generate import generate
+from vitcapr.decoding.generate import attention_of, generate
+from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import greedy
+from vitcapr.formats.captions import write_attention
 from vitcapr.formats.vocabulary import Vocabulary
 
 WORDS = Vocabulary.build([["a", "dog", "runs", "on", "grass"]], min_count=1)
@@ -29,12 +31,6 @@ def test_a_beam_of_one_is_greedy_and_others_are_a_beam():
         [(one.tokens, one.log_prob) for one in best] for best in expected
     ]
     assert all(one.attention is not None for best in several for one in best)
-
-
-def test_a_beam_of_one_takes_the_faster_way(monkeypatch):
-    monkeypatch.setattr(module, "beam_search", lambda *_, **__: pytest.fail("a beam was searched"))
-    model = RandomCaptioner(len(WORDS))
-    generate(model, model.images(2), WORDS, beam_size=1, n_best=1, length_penalty=1.0, **LIMITS)
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
@@ -59,3 +55,27 @@ def test_samples_are_drawn_with_the_same_limits():
     assert [[(one.tokens, one.score) for one in best] for best in found] == [
         [(one.tokens, one.score) for one in best] for best in expected
     ]
+
+
+def hypothesis(words):
+    attention = np.arange(words * 6, dtype=np.float16).reshape(words, 6)
+    return Hypothesis([4] * words, [-1.0] * (words + 1), -1.0 - words, -1.0, attention)
+
+
+def test_the_file_of_attention(tmp_path):
+    best = [hypothesis(2), hypothesis(0), hypothesis(1)]
+    for name in ("one.npz", "two.npz"):
+        write_attention(tmp_path / name, attention_of([5, 7, 8], best, (2, 3)))
+    with np.load(tmp_path / "one.npz", allow_pickle=False) as stored:
+        assert {name: stored[name].dtype.name for name in stored} == {
+            "weights": "float16",
+            "offsets": "int64",
+            "image_row": "int32",
+            "grid": "int64",
+        }
+        assert stored["weights"].shape == (3, 6)
+        assert stored["offsets"].tolist() == [0, 2, 2, 3]
+        assert stored["image_row"].tolist() == [5, 7, 8]
+        assert stored["grid"].tolist() == [2, 3]
+        np.testing.assert_array_equal(stored["weights"][2], np.arange(6))
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()

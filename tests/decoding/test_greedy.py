@@ -55,10 +55,6 @@ def test_of_equal_words_the_first_is_taken(rows):
     assert _first_largest(torch.tensor(rows)[:, None]).tolist() == [[row.index(max(row))] for row in rows]
 
 
-def test_what_is_not_a_number_still_has_an_index():
-    assert _first_largest(torch.tensor([[1.0, math.nan, 2.0]])).tolist() == [0]
-
-
 def test_follows_the_most_probable_word():
     logits = torch.full((7, 7), -9.0)
     logits[START, 4] = logits[4, 5] = logits[5, 6] = 0.0
@@ -79,14 +75,6 @@ def test_the_shortest_allowed_caption_and_the_longest():
     (long,) = greedy(model, model.images(1), **SPECIALS, max_length=4)
     assert long.tokens == [4, 4, 4, 4]
     assert long.token_log_probs[-1] == pytest.approx(-5 - math.log(5 + math.exp(-5)))
-
-
-def test_an_impossible_minimum_is_an_error():
-    model = MarkovCaptioner(torch.zeros(6, 6))
-    with pytest.raises(UserError, match="every word is blocked"):
-        greedy(model, model.images(2), **SPECIALS, max_length=5, min_length=3, block_ngram=1)
-    with pytest.raises(UserError, match="min_length 6 is above"):
-        greedy(model, model.images(2), **SPECIALS, max_length=5, min_length=6)
 
 
 def test_a_diverged_model_is_an_error():

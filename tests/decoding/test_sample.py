@@ -9,7 +9,6 @@ from toy_captioners import END, PAD, START, UNKNOWN, MarkovCaptioner, RandomCapt
 
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import pick_class
-from vitcapr.errors import UserError
 
 SPECIALS = {"start": START, "end": END, "pad": PAD, "forbidden": [UNKNOWN]}
 A, B, C = 4, 5, 6
@@ -144,18 +143,6 @@ def test_captions_are_different_ordered_and_within_the_limits():
             assert one.attention.shape == (len(one.tokens), 5)
             assert one.attention.sum(1) == pytest.approx(1, abs=1e-2)
     assert lengths == {2, 3, 4}
-
-
-def test_what_cannot_be_drawn_is_one_line():
-    model = RandomCaptioner(6)
-    memory = model.images(1)
-    with pytest.raises(UserError, match="min_length 3 is above"):
-        sample(model, memory, **SPECIALS, images=[0], samples=2, max_length=2, min_length=3)
-    with pytest.raises(UserError, match="every word is blocked"):
-        sample(model, memory, **SPECIALS, images=[0], samples=2, max_length=9, min_length=9, block_ngram=1)
-    broken = MarkovCaptioner(torch.full((6, 6), torch.nan))
-    with pytest.raises(UserError, match="not numbers"):
-        sample(broken, broken.images(1), **SPECIALS, images=[0], samples=2, max_length=3)
 
 
 @pytest.mark.parametrize("number", [0.0, 1 - 2**-24])

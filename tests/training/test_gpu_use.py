@@ -93,15 +93,6 @@ def test_a_continued_training_appends_and_its_clock_goes_on(tmp_path, nvml):
     assert len(lines) >= 3
 
 
-def test_a_training_that_starts_afresh_forgets_earlier_rows(tmp_path, nvml):
-    path = tmp_path / "gpu.csv"
-    path.write_text("# NVIDIA A100\nseconds,gpu_percent,memory_gib,memory_total_gib\n100.0,5,1,40\n")
-    sample(path, nvml(), 1)
-    note, _, lines = content(path)
-    assert note == "# NVIDIA L40S"
-    assert lines[0][0] < 100
-
-
 def test_without_a_gpu_the_file_says_what_was_trained_on(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_use, "_cores", lambda: 2)
     monkeypatch.setattr(gpu_use, "_processor", lambda: "Abacus 3000")
@@ -112,11 +103,6 @@ def test_without_a_gpu_the_file_says_what_was_trained_on(tmp_path, monkeypatch):
         "seconds,gpu_percent,memory_gib,memory_total_gib",
         [],
     )
-
-
-def test_the_cell_is_empty_if_a_gpu_does_not_report_its_use(tmp_path, nvml):
-    sample(tmp_path / "gpu.csv", nvml(knows_use=False), 1)
-    assert content(tmp_path / "gpu.csv")[2][0][1:] == [None, 1, 48]
 
 
 def test_training_continues_if_nvml_fails(tmp_path, nvml, monkeypatch):
@@ -138,10 +124,3 @@ def test_a_stopped_training_keeps_its_rows_and_ends_the_thread(tmp_path, nvml):
         raise KeyboardInterrupt
     assert content(tmp_path / "gpu.csv")[2]
     assert fake.open == 0
-
-
-def test_the_processor_is_named(tmp_path):
-    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Abacus 3000\n\nmodel name\t: Abacus 3000\n")
-    assert gpu_use._processor(tmp_path / "cpuinfo") == "Abacus 3000"
-    assert gpu_use._processor(tmp_path / "none")
-    assert gpu_use._cores() >= 1

@@ -1,4 +1,4 @@
-"""The optimisers against torch's classes, bit for bit, and the learning rates."""
+"""The optimisers against torch's classes, bit for bit, the learning rates, and the average."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from vitcapr.config.training import PhaseConfig
-from vitcapr.training.optimizer import Kind, Optimizer, rate_at
+from vitcapr.training.optimizer import Kind, Optimizer, WeightAverage, rate_at
 
 THEIRS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
 
@@ -92,3 +92,38 @@ def test_step_goes_down_by_whole_epochs() -> None:
     """Six epochs of two steps, halved every two epochs, as StepLR(2, 0.5) does."""
     halved = rates(12, epochs=6, learning_rate=0.4, schedule="step", step_epochs=2, gamma=0.5)
     assert halved == [0.4] * 4 + [0.2] * 4 + [0.1] * 4
+
+
+def one_weight(value: float) -> nn.Module:
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.constant_(model.weight, value)
+    return model
+
+
+def test_average_by_hand() -> None:
+    model = one_weight(0.0)
+    average = WeightAverage(model, decay=0.5)
+    for value in (1.0, 2.0):
+        nn.init.constant_(model.weight, value)  # type: ignore[arg-type]
+        average.update()
+    # decay min(0.5, 1/10) = 0.1: 0.1 * 0 + 0.9 * 1 = 0.9; then min(0.5, 2/11): 2/11 * 0.9 + 9/11 * 2 = 1.8
+    assert average.state()["weight"].item() == pytest.approx(1.8)
+
+
+def test_applied_and_taken_back() -> None:
+    model = one_weight(0.0)
+    average = WeightAverage(model, decay=0.9)
+    nn.init.constant_(model.weight, 1.0)  # type: ignore[arg-type]
+    average.update()
+    with average.applied():
+        assert model.weight.item() == pytest.approx(0.9)  # type: ignore[operator]
+    assert model.weight.item() == 1.0  # type: ignore[operator]
+
+
+def test_no_decay_is_the_weights_themselves() -> None:
+    model = one_weight(3.0)
+    average = WeightAverage(model, decay=0.0)
+    nn.init.constant_(model.weight, 4.0)  # type: ignore[arg-type]
+    average.update()
+    with average.applied():
+        assert torch.equal(average.state()["weight"], torch.tensor([[4.0]]))
