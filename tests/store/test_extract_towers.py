@@ -123,14 +123,6 @@ def test_a_mirrored_store_holds_the_features_of_flipped_pictures(manifest: Path,
         assert np.abs(array[:] - as_they_are[name]).max() > 0.01
 
 
-def test_a_missing_output_is_an_error_before_anything_is_loaded(
-    manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
-    with pytest.raises(UserError, match="has no output 'qformer'"):
-        run(manifest, clip(tmp_path / "checkpoint"), output="qformer")
-
-
 def test_attention_has_no_place_without_a_grid(manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run(manifest, blip2_t5(tmp_path / "checkpoint"), output="qformer")
     write_card(tmp_path, {})

@@ -94,8 +94,8 @@ class CaptionBatches:
         generator = np.random.default_rng([seed, epoch])
         self._image_row, self._batch_pairs = image_row, batch_pairs
         if batch_pairs is not None:
-            drawn = self._captions_of(rows)
-            self._order, self._batch_size = generator.permutation(drawn) if shuffle else drawn, batch_pairs
+            captions = self._captions_of(rows)
+            self._order, self._batch_size = generator.permutation(captions) if shuffle else captions, batch_pairs
         else:
             self._order = generator.permutation(rows) if shuffle else rows
             self._batch_size = batch_images

@@ -99,10 +99,10 @@ def _paired(
     return Pairing(caption_row[order], image_row[order], _complete(splits, seed, where), captions)
 
 
-def _rows(wanted: "pd.Series[str]", ids: list[str], what: str, where: Path | None) -> np.ndarray:
-    rows = pd.Index(ids).get_indexer(pd.Index(wanted))
+def _rows(names: "pd.Series[str]", ids: list[str], what: str, where: Path | None) -> np.ndarray:
+    rows = pd.Index(ids).get_indexer(pd.Index(names))
     if (rows < 0).any():
-        missing = wanted.iloc[int((rows < 0).argmax())]
+        missing = names.iloc[int((rows < 0).argmax())]
         remedy = "name those of the stores" if where else "say with --pairs which caption belongs to which image"
         raise UserError(f"no {what} of the store is called '{missing}'", where=where, remedy=remedy)
     return np.asarray(rows, np.int64)

@@ -159,7 +159,7 @@ class TowerCaptions:
     def of(self, rows: Iterable[int]) -> list[TowerTokens]:
         """The captions with the given rows, for each tower, padded to the longest caption."""
         rows = list(rows)
-        found = []
+        batches = []
         for name, pad in self._pads.items():
             at = [place for place, row in enumerate(rows) if self._tower[row] == name]
             if at:
@@ -168,8 +168,8 @@ class TowerCaptions:
                 types, _ = _padded([self._tokens[row].types for row in mine], 0)
                 titles, _ = _padded([self._titles[row] for row in mine], 0)
                 tags = None if self._tags is None else _padded([self._tags[row] for row in mine], 0)[0]
-                found.append(TowerTokens(name, torch.tensor(at), ids, mask, types, titles, tags))
-        return found
+                batches.append(TowerTokens(name, torch.tensor(at), ids, mask, types, titles, tags))
+        return batches
 
 
 def _padded(lists: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:

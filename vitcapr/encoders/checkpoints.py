@@ -60,7 +60,7 @@ def locate(source: str, revision: str) -> Checkpoint:
         )
     except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
         looked = ", ".join(str(place) for place in places)
-        what = f"backbone '{source}' (revision {revision}) is neither a local folder nor to be had from the hub"
+        what = f"backbone '{source}' (revision {revision}) was not found locally or on the hub"
         raise UserError(what, where=f"looked in {looked}", remedy=remedy) from error
     return Checkpoint(Path(folder).resolve(), Path(folder).name)
 
@@ -85,8 +85,8 @@ def stated_licence(folder: Path) -> str | None:
     config = folder / "config.json"
     for stated in (_head_of_card(folder / MODEL_CARD), read_json(config) if config.is_file() else None):
         if isinstance(stated, dict) and isinstance(stated.get("license"), str):
-            named = stated.get("license_name") if stated["license"] == "other" else None
-            return str(named or stated["license"])
+            name = stated.get("license_name") if stated["license"] == "other" else None
+            return str(name or stated["license"])
     return None
 
 

@@ -139,19 +139,21 @@ def load_plain_vit(
     with torch.device("meta"):
         model = PlainVit(config, dtype, device)
     try:
-        found = {_renamed(name): tensor.to(device, dtype) for name, tensor in load_file(weights).items()}
+        tensors = {_renamed(name): tensor.to(device, dtype) for name, tensor in load_file(weights).items()}
     except SafetensorError as error:
         what = f"the weights cannot be read: {error}"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again") from error
-    wanted = model.state_dict().keys()
-    if missing := sorted(wanted - found.keys()):
+    names = model.state_dict().keys()
+    if missing := sorted(names - tensors.keys()):
         what = f"the weights lack {len(missing)} tensors of the model, '{missing[0]}' among them"
         raise UserError(what, where=folder, remedy="fetch the checkpoint again")
     for name, tensor in model.state_dict().items():
-        if found[name].shape != tensor.shape:
-            what = f"'{name}' is {tuple(found[name].shape)} in the weights, {tuple(tensor.shape)} by the configuration"
+        if tensors[name].shape != tensor.shape:
+            what = (
+                f"'{name}' is {tuple(tensors[name].shape)} in the weights, {tuple(tensor.shape)} by the configuration"
+            )
             raise UserError(what, where=folder, remedy="fetch the checkpoint again")
-    model.load_state_dict({name: found[name] for name in wanted}, assign=True)
+    model.load_state_dict({name: tensors[name] for name in names}, assign=True)
     return model.eval().requires_grad_(False)
 
 

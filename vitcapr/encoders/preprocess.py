@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 
 from vitcapr.errors import UserError
+from vitcapr.files import read_json
 
 INTERPOLATIONS = {
     "nearest": Image.Resampling.NEAREST,
@@ -124,12 +125,13 @@ def read_preprocessing(
         content = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
-    found = _parse(content, model_size, path)
+    stated = _parse(content, model_size, path)
+    changed = replace(stated, mirror=mirror, interpolation=interpolation or stated.interpolation)
     if image_size is not None:
-        found = _with_size(found, image_size)
-    if interpolation is not None:
-        found = replace(found, interpolation=interpolation)
-    return replace(found, mirror=mirror), note
+        square, crop = (image_size, image_size), stated.crop
+        resize = square if crop is None else tuple(round(edge * image_size / crop[0]) for edge in stated.resize)
+        changed = replace(changed, resize=resize, crop=crop and square)
+    return changed, note
 
 
 def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
@@ -139,10 +141,7 @@ def _described(folder: Path) -> tuple[Mapping[str, Any] | None, Path]:
         if not (folder / name).is_file():
             continue
         path = folder / name
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise UserError("not a JSON file", where=path, remedy="fetch the checkpoint again") from error
+        content = read_json(path)
         if name == PROCESSORS[0]:
             return content, path
         if "image_processor" in content:
@@ -155,10 +154,12 @@ def _parse(content: Mapping[str, Any], model_size: tuple[int, int], where: Path)
     by_edge = kind.lower().startswith(_SHORTEST_EDGE_TYPES)
     by_share = kind.lower().startswith("convnext")
     size = content.get("size") if content.get("do_resize", True) else None
-    resize = model_size if size is None else _size(size, by_edge or by_share, where)
+    resize: tuple[int, ...] = model_size if size is None else _size(size, by_edge or by_share, where)
     crop: tuple[int, int] | None = None
     if by_share and len(resize) == 1:
-        resize, crop = _by_share(resize[0], content.get("crop_pct") or _CROPPED_SHARE)
+        # ConvNext's processor, which ResNet and RegNet use too, stretches large images, and cuts a share out of others.
+        edge, share = resize[0], content.get("crop_pct") or _CROPPED_SHARE
+        resize, crop = ((edge, edge), None) if edge >= _UNCROPPED_FROM else ((int(edge / share),), (edge, edge))
     if content.get("do_center_crop", by_edge or "crop_size" in content):
         cropped = _size(content.get("crop_size", list(model_size)), False, where)
         crop = (cropped[0], cropped[-1])
@@ -194,24 +195,6 @@ def _size(value: Any, by_edge: bool, where: Path) -> tuple[int, ...]:
     if isinstance(value, dict) and "shortest_edge" in value and "longest_edge" not in value:
         return (int(value["shortest_edge"]),)
     raise UserError(f"size {value} is not understood", where=where, remedy="give height and width")
-
-
-def _by_share(edge: int, share: float) -> tuple[tuple[int, ...], tuple[int, int] | None]:
-    """Resize and crop of ConvNext's processor, which ResNet and RegNet use too.
-
-    It cuts a share out of the middle of small pictures, and stretches large ones.
-    """
-    return ((edge, edge), None) if edge >= _UNCROPPED_FROM else ((int(edge / share),), (edge, edge))
-
-
-def _with_size(found: Preprocessing, image_size: int) -> Preprocessing:
-    values = asdict(found)
-    if found.crop is None:
-        values["resize"] = (image_size, image_size)
-    else:
-        values["resize"] = tuple(round(edge * image_size / found.crop[0]) for edge in found.resize)
-        values["crop"] = (image_size, image_size)
-    return Preprocessing(**values)
 
 
 def _is_triple(value: Any) -> bool:

@@ -82,13 +82,13 @@ def _clip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> Text
     if output == "hidden":
         return TextModel(load_part(CLIPTextModel, folder, config=config, dtype=dtype, strip="text_model"), room)
     model = load_part(CLIPTextModelWithProjection, folder, config=config, dtype=dtype)
-    return TextModel(model, room, vector=lambda made: made.text_embeds)
+    return TextModel(model, room, vector=lambda output: output.text_embeds)
 
 
 def _siglip(folder: Path, config: Any, output: Output, dtype: torch.dtype) -> TextModel:
     room = config.max_position_embeddings
     model = load_part(SiglipTextModel, folder, config=config, dtype=dtype, strip="text_model")
-    vector = (lambda made: made.pooler_output) if output == "aligned" else None
+    vector = (lambda states: states.pooler_output) if output == "aligned" else None
     return TextModel(model, room, padded_to=room, vector=vector)
 
 
@@ -102,7 +102,7 @@ def _blip2_contrastive(folder: Path, config: Any, dtype: torch.dtype) -> TextMod
         remedy="output: aligned needs a checkpoint with contrastive projections, such as Salesforce/blip2-itm-vit-g",
     )
     room = config.qformer_config.max_position_embeddings
-    return TextModel(model, room, vector=lambda made: made.text_embeds[:, 0])
+    return TextModel(model, room, vector=lambda output: output.text_embeds[:, 0])
 
 
 def _blip2_language(folder: Path, config: Any, dtype: torch.dtype) -> TextModel:

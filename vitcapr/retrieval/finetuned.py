@@ -102,7 +102,7 @@ def open_finetuned(
     prepared = preprocessing_of(store.attributes).describe()
     if prepared != card["preprocessing"]:
         raise UserError(
-            "the pixels are prepared otherwise than those that the fine-tuned dual encoder was trained on",
+            "the preprocessing differs from that of the training",
             where=folder,
             remedy="decode the pictures for its backbone",
         )

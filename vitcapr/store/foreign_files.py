@@ -64,10 +64,10 @@ def open_foreign(source: Path, ids: Sequence[str] | None = None, of: str = "imag
     """
     if not (source.is_file() or source.is_dir()):
         raise UserError("no such file or folder", where=source)
-    with _damage_in_one_line(source), _opened(source, ids, of) as found:
-        if twice := [name for name, number in Counter(found.ids).items() if number > 1]:
+    with _damage_in_one_line(source), _opened(source, ids, of) as features:
+        if twice := [name for name, number in Counter(features.ids).items() if number > 1]:
             raise UserError(f"the id '{twice[0]}' is there twice", where=source, remedy="give each row its own id")
-        yield found
+        yield features
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def _opened(source: Path, ids: Sequence[str] | None, of: str) -> Iterator[Foreig
     elif ids is not None:
         raise UserError("files of this kind name their rows themselves", where=source, remedy="leave --ids out")
     elif (source / "data.mdb").is_file() or suffix in (".lmdb", ".mdb"):
-        with _lmdb(source) as found:
-            yield found
+        with _lmdb(source) as features:
+            yield features
     elif any(source.glob("*_emb/*_emb_*.npy")) or any(source.glob("*_emb_*.npy")):
         yield _clip_retrieval(source, of)
     elif source.is_dir():
@@ -128,9 +128,9 @@ def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
     _refuse_other_files(source, file)
     file.visititems(lambda _, item: _refuse_other_files(source, item) if isinstance(item, h5py.Group) else None)
     tops = {name: item for name, item in file.items() if isinstance(item, h5py.Dataset)}
-    named = next((name for name in ID_NAMES if name in tops), None)
-    if ids is None and named is not None:
-        ids = [_text(value) for value in tops.pop(named)[:]]
+    key = next((name for name in ID_NAMES if name in tops), None)
+    if ids is None and key is not None:
+        ids = [_text(value) for value in tops.pop(key)[:]]
     if ids is not None:
         arrays = {name: item for name, item in tops.items() if item.shape[:1] == (len(ids),) and item.ndim > 1}
         return ForeignFeatures("h5", (source,), list(ids), {name: item.__getitem__ for name, item in arrays.items()})
@@ -145,13 +145,13 @@ def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
 
 
 def _npz(source: Path, archive: Any, ids: Sequence[str] | None) -> ForeignFeatures:
-    named = next((name for name in ID_NAMES if name in archive.files), None)
-    if ids is None and named is not None:
-        ids = [_text(value) for value in _unpickled(source, lambda: archive[named])]
+    key = next((name for name in ID_NAMES if name in archive.files), None)
+    if ids is None and key is not None:
+        ids = [_text(value) for value in _unpickled(source, lambda: archive[key])]
     if ids is None:
         return _one_each("npz", (source,), {name: partial(archive.__getitem__, name) for name in archive.files})
     # A member of an archive cannot be mapped; each array is in memory once.
-    arrays = {name: _unpickled(source, partial(archive.__getitem__, name)) for name in archive.files if name != named}
+    arrays = {name: _unpickled(source, partial(archive.__getitem__, name)) for name in archive.files if name != key}
     kept = {name: array for name, array in arrays.items() if array.shape[:1] == (len(ids),) and array.ndim > 1}
     return ForeignFeatures("npz", (source,), list(ids), {name: array.__getitem__ for name, array in kept.items()})
 
@@ -171,10 +171,10 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
         raise UserError(what, where=source, remedy="clip-retrieval writes as many of one as of the other")
     arrays, ids = [_mapped(path) for path in parts], []
     for array, path in zip(arrays, tables, strict=True):
-        found = _ids_of(read_parquet(path).to_pandas(use_threads=False), path, of)
-        if len(found) != len(array):
-            raise UserError(f"{len(found)} rows of metadata for {len(array)} vectors", where=path)
-        ids += found
+        names = _ids_of(read_parquet(path).to_pandas(use_threads=False), path, of)
+        if len(names) != len(array):
+            raise UserError(f"{len(names)} rows of metadata for {len(array)} vectors", where=path)
+        ids += names
     ends = np.cumsum([len(array) for array in arrays])
 
     def row(number: int) -> np.ndarray:
@@ -185,8 +185,8 @@ def _clip_retrieval(source: Path, of: str) -> ForeignFeatures:
 
 
 def _partitions(source: Path, stem: str, suffix: str) -> list[Path]:
-    found = [*source.glob(f"{stem}_*{suffix}"), *source.glob(f"{stem}/{stem}_*{suffix}")]
-    return sorted(found, key=lambda path: int(path.stem.rpartition("_")[2]))
+    paths = [*source.glob(f"{stem}_*{suffix}"), *source.glob(f"{stem}/{stem}_*{suffix}")]
+    return sorted(paths, key=lambda path: int(path.stem.rpartition("_")[2]))
 
 
 def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
@@ -194,9 +194,9 @@ def _ids_of(table: pd.DataFrame, where: Path, of: str) -> list[str]:
         if column in table:
             values = [str(value) for value in table[column]]
             return [PurePosixPath(value).name for value in values] if column == "image_path" else values
-    wanted = "caption_id" if of == "captions" else "image_id, image_path or key"
+    columns = "caption_id" if of == "captions" else "image_id, image_path or key"
     raise UserError(
-        f"the metadata have no column {wanted}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"
+        f"the metadata have no column {columns}", where=where, remedy=f"they have {', '.join(map(str, table.columns))}"
     )
 
 

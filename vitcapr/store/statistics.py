@@ -79,7 +79,7 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
     variance = np.maximum(np.diag(covariance), 0)
     spectrum = np.maximum(np.linalg.eigvalsh(covariance)[::-1], 0)
     share = spectrum / spectrum.sum() if spectrum.sum() > 0 else spectrum
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "vectors": sums.n,
         "dimensions": width,
         "mean": float(mean.mean()),
@@ -97,17 +97,17 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
     }
     if duplicates:
         pairs = _nearest(manifest, array, name, duplicates)
-        found["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
-    return found
+        result["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
+    return result
 
 
-def statistics_tables(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
+def statistics_tables(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[Table]:
     """The main statistics, and the nearest pairs if there are any.
 
     Args:
-        found: the result of :func:`statistics` by the name of the store and of the array.
+        results: the result of :func:`statistics` by the name of the store and of the array.
     """
-    each = [(store, name, values) for store, arrays in found.items() for name, values in arrays.items()]
+    each = [(store, name, values) for store, arrays in results.items() for name, values in arrays.items()]
     main = [
         row(
             *(store, name, number(values["vectors"], places=0), number(values["dimensions"], places=0)),
@@ -170,8 +170,8 @@ def _pairs(manifest: str, name: str, a: int, b: int, count: int) -> list[tuple[i
         cosine[np.tril_indices(len(cosine))] = -np.inf
     top = np.argpartition(cosine, -min(count, cosine.size), axis=None)[-min(count, cosine.size) :]
     rows, columns = np.unravel_index(top, cosine.shape)
-    found = [(a + int(r), b + int(c), float(cosine[r, c])) for r, c in zip(rows, columns, strict=True)]
-    return _best([pair for pair in found if np.isfinite(pair[2])], count)
+    nearest = [(a + int(r), b + int(c), float(cosine[r, c])) for r, c in zip(rows, columns, strict=True)]
+    return _best([pair for pair in nearest if np.isfinite(pair[2])], count)
 
 
 def _best(pairs: list[tuple[int, int, float]], count: int) -> list[tuple[int, int, float]]:

@@ -207,14 +207,14 @@ def pull(
     scales = [name + SCALE for name in arrays or () if name + SCALE in manifest["arrays"]]
     layouts = remote.layouts(manifest["arrays"] if arrays is None else [*arrays, *scales])
     chunks = range(_chunks(manifest))
-    wanted = list(chunks) if rows is None else np.unique(np.asarray(rows) // manifest["chunk"]).tolist()
-    whole = len(wanted) == len(chunks) and layouts.keys() == manifest["arrays"].keys()
+    needed = list(chunks) if rows is None else np.unique(np.asarray(rows) // manifest["chunk"]).tolist()
+    whole = len(needed) == len(chunks) and layouts.keys() == manifest["arrays"].keys()
     writer = StoreWriter(folder, layouts)
     with claimed(folder, chunks, say):
         before = _earlier(folder, manifest["fingerprint"])
         writer.begin(manifest["attributes"], remote.ids(), remote.identity)
         manifest = {**manifest, "attributes": writer.attributes}
-        for some in _together(wanted):
+        for some in _together(needed):
             missing: dict[int, dict[Path, tuple[int, str]]] = {}
             for index in some:
                 for name, layout in layouts.items():
@@ -228,7 +228,7 @@ def pull(
                     digests = {name: manifest["arrays"][name]["checksums"][index] for name in layouts}
                     write_json(checksum_path(folder, index), digests)
                 advance(1, sum(size for size, _ in missing.get(index, {}).values()))
-        part = {**manifest, "store": GROUP} if whole else _part(manifest, layouts, wanted, before)
+        part = {**manifest, "store": GROUP} if whole else _part(manifest, layouts, needed, before)
         write_sealed(folder / MANIFEST, part)
     return folder / MANIFEST
 
@@ -304,10 +304,10 @@ def _refuse_another(place: RemoteFolder, fingerprint: str) -> None:
     if present is None:
         return
     try:
-        found = json.loads(present)["attributes"]["fingerprint"]
+        there = json.loads(present)["attributes"]["fingerprint"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if found != fingerprint:
+        there = None
+    if there != fingerprint:
         raise UserError("another store is there", where=place.url, remedy="push to a folder of its own")
 
 

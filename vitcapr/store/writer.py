@@ -89,10 +89,10 @@ class StoreWriter:
     def attributes(self) -> dict[str, Any]:
         """What the store says of itself; empty if it is not begun or its metadata cannot be read."""
         try:
-            found = read_json(self.group / "zarr.json").get("attributes")
+            attributes = read_json(self.group / "zarr.json").get("attributes")
         except (UserError, AttributeError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return attributes if isinstance(attributes, dict) else {}
 
     def checksums(self, index: int) -> dict[str, str] | None:
         """Array name -> sha256 of chunk ``index`` if it is finished and its files have their size, else None."""
