@@ -97,11 +97,6 @@ def test_commands(block: Block) -> None:
         check[program](arguments)
 
 
-def test_the_list_of_other_programs_is_used() -> None:
-    used = {words[0] for block in BLOCKS if block.language == "bash" for words in commands_of(block)}
-    assert set(OTHER_PROGRAMS) - used == set()
-
-
 def parse_vitcapr(arguments: list[str]) -> None:
     """Have the command's own parser read the arguments; the command does not run."""
     name, *rest = arguments

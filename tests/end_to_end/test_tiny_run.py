@@ -43,12 +43,6 @@ def test_every_figure_is_there(project: Path) -> None:
     assert found == {f"{name}.png" for name in drawn}
 
 
-def test_captions_are_in_coco_result_format(project: Path) -> None:
-    captions = json.loads((project / "results/tiny/captions/attention/beam/test/captions.json").read_text())
-    assert len(captions) == 8
-    assert {"image_id", "caption"} <= captions[0].keys()
-
-
 def test_the_oracle_is_labelled_as_a_ceiling(project: Path) -> None:
     with (project / "results/tiny/summary.csv").open(newline="") as stream:
         cider = {
@@ -78,15 +72,6 @@ def test_every_job_leaves_a_record(project: Path) -> None:
     assert "results/tiny/features/vit/manifest.json" in record["inputs"]
     assert "results/tiny/captioners/attention/best.safetensors" in record["outputs"]
     assert (project / "results/result_cache" / record["result_cache"]["key"] / "entry.json").exists()
-
-
-def test_a_notebook_opens_the_features_in_two_lines(project: Path) -> None:
-    import vitcapr
-
-    features = vitcapr.open_features(project / "results/tiny/features/vit/manifest.json")
-    assert features["patches"].shape == (80, 16, 32)
-    assert features["cls"][3].shape == (32,)
-    assert len(features.image_ids) == 80
 
 
 def test_training_stopped_by_a_signal_continues_bit_for_bit(project: Path, forks: Forks, tmp_path: Path) -> None:

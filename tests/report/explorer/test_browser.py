@@ -167,11 +167,6 @@ def test_sort(page: Page) -> None:
     page.shows(IDS[5], "i2", "i1", "i0", "i3", "i4")
 
 
-def test_hide_a_system(page: Page) -> None:
-    page.one("input[value='attention/reranked']").click()
-    page.until(lambda: len(page.all(".card:first-child .caption")) == 1)
-
-
 def test_hover_shows_where_the_captioner_looked(page: Page) -> None:
     page.open("#image=i1")
     word = page.one("[aria-label='attention/beam'] .word.attended")
@@ -283,11 +278,6 @@ def test_the_map(page: Page) -> None:
     page.until(lambda: page.one("#image").is_displayed())
     assert page.one("#image-title").text in tip
     assert "CIDEr" in tip
-
-
-def test_scores_of_the_split(page: Page) -> None:
-    page.open("#view=scores")
-    assert "attention/beam 179.2" in page.one("#scores").text
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(page: Page) -> None:

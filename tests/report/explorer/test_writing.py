@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from tests.browser import running
-from tests.report.explorer.experiment import HOSTILE, IMAGES, write_experiment
+from tests.report.explorer.experiment import IMAGES, write_experiment
 from vitcapr.commands.explore import app, explorer_server, main
 from vitcapr.errors import UserError
 from vitcapr.report.explorer.writing import MARK, PAGE, SIDE, _write_data, picture_file
@@ -58,13 +58,6 @@ def test_no_script_makes_markup_of_text() -> None:
         text = script.read_text(encoding="utf-8")
         assert text.startswith('"use strict";')
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
-
-
-def test_data_is_a_call_with_json(results: Path) -> None:
-    script = (results / "explorer/data/images.js").read_text(encoding="utf-8")
-    found = re.fullmatch(r'explorer\.receive\("images",(.*)\);\n', script)
-    assert found
-    assert f"a tree {HOSTILE}" in json.loads(found[1])["captions"][0]
 
 
 def test_any_text_of_python_is_text_in_a_script(tmp_path: Path) -> None:

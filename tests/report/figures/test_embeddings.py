@@ -3,7 +3,7 @@ import pytest
 
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.report.figures import embeddings
-from vitcapr.report.figures.embeddings import cosine_histogram, cosines, first_pairs, neighbourhoods, overlap
+from vitcapr.report.figures.embeddings import cosines, first_pairs, neighbourhoods, overlap
 
 
 def angles(*degrees):
@@ -55,14 +55,6 @@ def test_overlap_is_the_area_that_two_histograms_share():
     assert overlap(np.array([0.5, 1.5]), np.array([1.5, 1.6, 1.7, 2.5]), edges) == 0.5
     assert overlap(np.array([0.5]), np.array([3.5]), edges) == 0
     assert overlap(np.array([0.5, 3.5]), np.array([0.6, 3.6]), edges) == 1
-
-
-def test_the_histogram_names_the_overlaps(small):
-    figure = cosine_histogram(cosines(small, 0))
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names[0] == "3 true pairs: mean 0.62"
-    assert "overlap" in names[1]
-    assert "overlap" in names[2]
 
 
 def test_the_first_pairs_are_images_with_their_first_captions(small):

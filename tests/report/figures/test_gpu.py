@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from tests.report.figures.conftest import check_layout
-from vitcapr.errors import UserError
 from vitcapr.formats.training import GPU_COLUMNS as COLUMNS
 from vitcapr.formats.training import GpuUse, read_gpu_use
 from vitcapr.report.figures.gpu import gpu_use
@@ -65,12 +64,3 @@ def test_what_training_writes_is_what_is_drawn(draw, tmp_path):
         pass
     assert read_gpu_use(tmp_path / "gpu.csv").device.startswith("no GPU: trained on the CPU (")
     draw(draw_gpu, "gpu", uses={"attention": tmp_path / "gpu.csv"})
-
-
-@pytest.mark.parametrize("content", ["", "a,b\n", "# GPU\na,b\n", "# GPU\n" + ",".join(COLUMNS) + "\nx,1,1,1\n"])
-def test_other_files_are_mistakes(tmp_path, content):
-    (tmp_path / "gpu.csv").write_text(content)
-    with pytest.raises(UserError, match="not a table of GPU use"):
-        read_gpu_use(tmp_path / "gpu.csv")
-    with pytest.raises(UserError, match="no such file"):
-        read_gpu_use(tmp_path / "none.csv")

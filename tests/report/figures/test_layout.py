@@ -39,19 +39,6 @@ def test_text_without_glyphs_is_a_note_and_one_warning_line(caplog):
 
 
 @pytest.mark.usefixtures("without_cjk")
-def test_other_text_stays(caplog):
-    text = "A café – ŵith “dogs” … ✗ ✓ ρ\n"
-    assert printable(text) == text
-    assert not caplog.records
-
-
-@pytest.mark.usefixtures("without_cjk")
-def test_lines_and_titles_are_notes():
-    assert wrap(CHINESE, 500, 8) == [NO_FONT]
-    assert shorten(CHINESE, 500, 8) == NO_FONT
-
-
-@pytest.mark.usefixtures("without_cjk")
 def test_a_font_that_has_the_glyphs_is_taken_by_preference(monkeypatch):
     latin = font_manager.findfont("DejaVu Sans")
     serif = font_manager.findfont("DejaVu Serif")

@@ -23,11 +23,6 @@ def test_the_line_goes_through_the_means_over_seeds_and_the_band_is_their_spread
     ]  # fmt: skip
 
 
-def test_one_training_each_needs_no_word_of_seeds():
-    figure = learning_curve({"mlp": [TrainedRetriever(100, 0.1, 0.2)]}, SEARCHED)
-    assert figure.legends[0].get_texts()[0].get_text() == "mlp"
-
-
 @pytest.mark.parametrize("sizes", [(500, 1000, 2000, 5000, 10_000, 20_000, 29_000, 30_000)])
 def test_labels_and_legend_neither_overlap_nor_leave_the_page(sizes):
     names = [f"a-retriever-with-a-long-name-{n}" for n in range(5)]

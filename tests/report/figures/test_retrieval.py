@@ -62,10 +62,6 @@ def test_a_failed_caption_shows_both_pictures(picture):
     assert [axes.images[0].get_array().shape[:2] for axes in figure.axes] == [(40, 60), (70, 20)]
 
 
-def test_no_failures_are_a_title_alone():
-    assert len(texts(image_to_text([], 0, 9))) == 1
-
-
 @pytest.mark.parametrize("size", [(400, 20), (20, 400)])
 def test_nothing_overlaps_or_leaves_the_page(size):
     long, one, numbers = "word " * 40, Image.new("RGB", size), (-0.88, -0.88, 25_000)

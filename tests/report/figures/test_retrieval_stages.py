@@ -40,11 +40,6 @@ def test_embeddings(draw, retrieved):
     draw(draw_embeddings, "cosines", "pca", "tsne", **retrieved)
 
 
-def test_features_of_one_kind_are_a_mistake(draw, retrieved, tmp_path):
-    with pytest.raises(UserError, match="give both, or none"):
-        draw(draw_embeddings, "pca", image_features=tmp_path, **retrieved)
-
-
 def test_failures(draw, retrieved, tmp_path):
     values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
     log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
@@ -60,13 +55,6 @@ def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
     np.savez(tmp_path / "embeddings.npz", **{**content, "caption_row": content["caption_row"] + 1})
     with pytest.raises(UserError, match="embeddings of another data set"):
         draw(draw_retrieved, split="test", **values)
-
-
-def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
-    rows, ranks = np.arange(5, dtype=np.int32), np.ones(5, np.int32)
-    RankFile(Ranks(ranks, ranks, np.full(5, 0.5)), rows, rows, rows).write(tmp_path / "five.npz")
-    with pytest.raises(UserError, match="ranks are of other embeddings"):
-        draw(draw_retrieved, split="test", ranks=tmp_path / "five.npz", **retrieved)
 
 
 def test_retrievers_side_by_side(draw, retrieved, tmp_path):

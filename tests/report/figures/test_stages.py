@@ -36,13 +36,6 @@ def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
     draw(draw_loss_curves, "rates", histories=dict.fromkeys("ab", tmp_path / "history.csv"))
 
 
-@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "epoch,train_loss\n"])
-def test_a_file_that_is_no_history_is_a_mistake(draw, tmp_path, content):
-    (tmp_path / "h.csv").write_text(content)
-    with pytest.raises(UserError, match="not a history of training"):
-        draw(draw_curves, "curves", histories={"captioners/a": tmp_path / "h.csv"})
-
-
 def test_captions(draw, dataset, tmp_path):
     captions = dict.fromkeys(("a/greedy", "a/beam"), tmp_path / "captions.json")
     draw(draw_captions, "captions", captions=captions, manifest=dataset, split="test", language="en", settings=SETTINGS)
@@ -87,13 +80,6 @@ def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
         (["word1"], (1, 3, 4)),
         (["word1", "word6"], (2, 3, 4)),
     ]
-
-
-def test_a_caption_without_the_chosen_word_is_drawn_whole(draw, attended):
-    log = draw(
-        draw_attention, "attention-1", settings=figures(attention_first=["i0"], attention_words=["word9"]), **attended
-    )
-    assert "attention-1: the caption has none of word9; all its words are drawn" in log
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,6 @@ def test_the_users_settings_neither_matter_nor_change(tmp_path):
     assert changed == plain
 
 
-def test_dollars_are_no_formulas():
-    assert not simple().axes[0].xaxis.label.get_parse_math()
-
-
 def test_colour_and_marker_together_do_not_repeat_soon():
     looks = [tuple(series(number).values()) for number in range(49)]
     assert len(set(looks)) == 49

@@ -19,10 +19,6 @@ def test_words_by_rank_with_the_rare_ones_after_the_threshold():
     ]
 
 
-def test_a_vocabulary_of_all_words_has_no_rare_ones():
-    assert len(rank_frequency([3, 2, 1], {}).axes[0].get_legend().get_texts()) == 1
-
-
 def test_shares_of_captions_by_length_and_split():
     figure = caption_lengths({"train": np.array([2, 2, 3, 5]), "test": np.array([1]), "none": np.zeros(0, np.int64)})
     train, test = figure.axes[0].get_lines()

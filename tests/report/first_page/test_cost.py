@@ -53,9 +53,3 @@ def test_the_cheap_stages_share_a_row(tmp_path):
     rows = cost_table(read_runs(tmp_path)).rows
     assert [row[0].text for row in rows[-3:]] == ["s07", "3 other stages", "all"]
     assert rows[-2][2].text == format_seconds(92 + 91 + 90)
-
-
-def test_without_records_there_is_no_cost(tmp_path):
-    assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None
-    (tmp_path / "runs").mkdir()
-    assert cost(tmp_path / "index.html", [tmp_path / "summary.csv"]) is None
