@@ -14,7 +14,6 @@ from PIL import Image
 
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, decode, inspect_all, thumbnail
 from vitcapr.data.photographs import find_photographs, open_photograph
-from vitcapr.errors import UserError
 from vitcapr.progress import Reporter
 
 LIMIT = 100_000_000
@@ -194,15 +193,6 @@ def test_the_limit_itself_is_allowed(picture):
         decode(picture(size=(6, 4)), max_pixels=23)
 
 
-@pytest.mark.parametrize("format", ["JPEG", "PNG", "GIF", "TIFF", "WEBP", "BMP"])
-def test_half_a_file_is_damaged(format):
-    noise = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-    content = encode(Image.fromarray(noise), format)
-    with pytest.raises(BadImage, match=r"^(damaged: |not an image)") as caught:
-        decode(content[: len(content) // 2], LIMIT)
-    assert "0x" not in caught.value.reason, "an address in memory differs from run to run"
-
-
 VALID = [
     encode(Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 7, 3), dtype=np.uint8)), format)
     for format in ("JPEG", "PNG", "GIF", "TIFF", "WEBP", "BMP")
@@ -223,8 +213,11 @@ def test_damage_of_any_kind_gives_a_picture_or_a_reason(content, edits, cut):
         warnings.simplefilter("ignore")
         try:
             image = decode(bytes(damaged[: round(cut * len(damaged))]), max_pixels=10_000)
-        except BadImage:
-            return
+        except BadImage as bad:
+            image, reason = None, bad.reason
+    if image is None:
+        assert "0x" not in reason, "an address in memory differs from run to run"
+        return
     assert image.mode == "RGB"
     assert image.width * image.height <= 10_000
 
@@ -249,14 +242,6 @@ def test_a_stereo_picture_of_two_jpegs_gives_the_first():
     frames = [Image.new("RGB", (8, 8), color) for color in ((250, 0, 0), (0, 0, 250))]
     content = encode(frames[0], "MPO", save_all=True, append_images=frames[1:])
     assert np.abs(pixels(content).astype(int) - (250, 0, 0)).max() <= 3
-
-
-def test_a_missing_picture_is_bad_and_a_missing_source_is_the_users(tmp_path, write_zip):
-    for root in (tmp_path, write_zip(tmp_path / "photos.zip", {"a.jpg": b""})):
-        with ImageSource(root) as source, pytest.raises(BadImage, match=r"^no such file$"):
-            source.read("b.jpg")
-    with pytest.raises(UserError, match="no such folder or zip"):
-        ImageSource(tmp_path / "gone")
 
 
 def test_a_folder_named_like_a_picture_is_unreadable(tmp_path):
@@ -320,10 +305,6 @@ def test_files_folders_and_patterns() -> None:
     assert names("**/*") == ["a.png", "b.JPG", "deep/c.webp", "odd[1].png"]
     assert names("odd[1].png") == ["odd[1].png"]
     assert names("notes.txt") == ["notes.txt"]
-
-
-def test_absolute_patterns(folder: Path) -> None:
-    assert names(f"{folder}/*.png") == [f"{folder}/a.png", f"{folder}/odd[1].png"]
 
 
 def test_names_without_a_picture_are_listed_with_the_reason(folder: Path) -> None:

@@ -1,22 +1,12 @@
-import pandas as pd
 import pytest
 
-from vitcapr.formats.manifest import write_manifest
+from tests.data_sets import write_data_set
 
 
 @pytest.fixture
 def manifest(tmp_path):
     """Four images, two captions each in English, one in Chinese for the first."""
-    images = pd.DataFrame(
-        {
-            "image_id": ["one", "two", "three", "four"],
-            "path": ["1.png", "2.png", "3.png", "4.png"],
-            "split": ["train", "validation", "test", "train"],
-            "width": 8,
-            "height": 8,
-            "sha256": "0" * 64,
-        }
-    )
+    splits = {"one": "train", "two": "validation", "three": "test", "four": "train"}
     texts = [
         ("one", "en", "A dog runs."),
         ("one", "zh", "一只狗"),
@@ -28,16 +18,4 @@ def manifest(tmp_path):
         ("four", "en", "A dog and 2 cats"),
         ("four", "en", "zebra"),
     ]
-    split = dict(zip(images["image_id"], images["split"], strict=True))
-    captions = pd.DataFrame(
-        {
-            "caption_id": [f"c{number}" for number in range(len(texts))],
-            "image_id": [image for image, _, _ in texts],
-            "language": [language for _, language, _ in texts],
-            "text": [text for _, _, text in texts],
-            "split": [split[image] for image, _, _ in texts],
-        }
-    )
-    return write_manifest(
-        tmp_path / "data", dataset="toy", image_root=tmp_path, images=images, captions=captions, rejected=[]
-    )
+    return write_data_set(tmp_path / "data", splits, texts)
