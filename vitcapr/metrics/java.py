@@ -123,12 +123,7 @@ def tokenize(captions: Sequence[Caption], timeout: float) -> list[str]:
 def tokenize_all(
     candidates: Sequence[Caption], references: Mapping[str, Sequence[str]], timeout: float
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """The words of each candidate, and those of each image's references, in one call of the PTB tokenizer.
-
-    Args:
-        candidates: any number an image.
-        timeout: seconds of silence after which the tokenizer is stopped.
-    """
+    """The words of each candidate, and those of each image's references, in one call of the PTB tokenizer."""
     flat = [Caption(image, text) for image, texts in references.items() for text in texts]
     for caption in (*candidates, *flat):
         check_text(caption)
@@ -149,8 +144,6 @@ def meteor_statistics(
 
     Args:
         candidates: one for each of N images.
-        references: those of each image.
-        timeout: seconds of silence before the scorer is stopped; its start takes a few.
         paraphrases: what :func:`filter_paraphrases` left of these references; None reads METEOR's whole table.
 
     Returns:
@@ -190,9 +183,6 @@ def filter_paraphrases(references: Sequence[str], output: Path, timeout: float) 
     """Write what METEOR can use of its English paraphrases with these tokenised references, whatever the captions.
 
     METEOR's own ``FilterParaphrase``: an entry stays if either of its phrases occurs in a reference.
-
-    Raises:
-        UserError: the program failed or took longer than ``timeout`` seconds.
     """
     table = str(JARS / "meteor" / "data" / "paraphrase-en.gz")
     command = ["-cp", _METEOR, "FilterParaphrase", table, str(output.resolve()), "given.txt"]
@@ -202,11 +192,7 @@ def filter_paraphrases(references: Sequence[str], output: Path, timeout: float) 
 
 
 def run_spice(request: str, first: Caption, timeout: float) -> str:
-    """The JSON that the SPICE jar answers to ``request``; an error names ``first``, as it answers all at once.
-
-    Raises:
-        UserError: the scorer failed or took longer than ``timeout`` seconds.
-    """
+    """The JSON that the SPICE jar answers to ``request``; an error names ``first``, as it answers all at once."""
     command = [*_SPICE_OPENS, "-Xmx8G", "-jar", str(JARS / "spice" / "spice-1.0.jar"), "given.txt"]
     command += ["-cache", ".", "-out", "answer.json", "-subset", "-silent"]
     run = run_java(command, request, timeout, output="answer.json")

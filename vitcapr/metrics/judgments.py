@@ -15,19 +15,13 @@ VARIANTS = ("b", "c")
 
 
 class JudgedCaptions(NamedTuple):
-    """Judged captions, and what they are scored against. Keys are numbers of judgments, as text.
-
-    Attributes:
-        judgments: those that are scored.
-        captions: the candidate of each.
-        references: the captions of each one's image.
-        left_out: number of judgments whose candidate is among the references.
-    """
+    """The judgments to score, the candidate and the references of each, by its number as text."""
 
     judgments: list[Judgment]
     captions: dict[str, str]
     references: dict[str, list[str]]
     left_out: int
+    """Number of judgments whose candidate is among the references."""
 
 
 def candidates_of(
@@ -62,13 +56,9 @@ def candidates_of(
 def agreement(scores: Mapping[str, Array], judgments: Sequence[Judgment], samples: int, seed: int) -> pd.DataFrame:
     """A row for each metric and variant: ``metric, variant, tau, low, high, n``.
 
-    Every rating of a candidate is paired with the candidate's score. tau-b and tau-c are those of
-    ``scipy.stats.kendalltau`` (Kendall 1945; Stuart 1953). The 95 % interval resamples the images with all their
-    judgments.
-
-    Args:
-        scores: of the candidates by metric, each in the order of the judgments.
-        samples: bootstrap samples; 0 for no intervals.
+    Every rating of a candidate is paired with the candidate's score; ``scores`` are in the order of the judgments.
+    tau-b and tau-c are those of ``scipy.stats.kendalltau`` (Kendall 1945; Stuart 1953). The 95 % interval resamples
+    the images with all their judgments.
     """
     ratings = np.concatenate([one.ratings for one in judgments])
     candidate = np.repeat(np.arange(len(judgments)), [len(one.ratings) for one in judgments])

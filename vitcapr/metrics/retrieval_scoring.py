@@ -20,15 +20,10 @@ Folds = Sequence[tuple[Ranks, Truth]]
 
 
 class ScoredRetrieval(NamedTuple):
-    """Attributes:
-    scores: as metrics.json holds them.
-    ranks: the retrieval rank of every true match.
-    protocol: how the numbers were made; without it they cannot be compared with anyone's.
-    """
-
     scores: dict[str, Score]
     ranks: RankFile
     protocol: str
+    """How the numbers were made; without it they cannot be compared with anyone's."""
 
 
 def score_embeddings(
@@ -46,8 +41,7 @@ def score_embeddings(
     Args:
         correction: by a query bank, which the scores then have; the variance is that of the embeddings themselves.
         languages: of the captions, for the protocol.
-        samples, seed: of the intervals.
-        advance: is told how many scores are done.
+        advance: see :func:`~vitcapr.metrics.ranks.rank_matches`.
     """
     found = embedded if correction is None else corrected(embedded, *correction)
     truth = Truth.of(found.caption_image, len(found.images))

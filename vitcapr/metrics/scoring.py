@@ -28,15 +28,11 @@ def caption_metrics() -> dict[str, CaptionMetric]:
 
 
 class ScoredCaptions(NamedTuple):
-    """Attributes:
-    scores: as metrics.json holds them.
-    per_image: a row an image: its caption, each score of it alone, and the statistics of scores of a corpus.
-    protocol: how the numbers were made; without it they cannot be compared with anyone's.
-    """
-
     scores: dict[str, Score]
     per_image: pd.DataFrame
+    """A row an image: its caption, each score of it alone, and the statistics of scores of a corpus."""
     protocol: str
+    """How the numbers were made; without it they cannot be compared with anyone's."""
 
 
 def wanted_metrics(names: Sequence[str]) -> list[CaptionMetric]:
@@ -67,12 +63,9 @@ def score_captions(
     paraphrases: Path | None = None,
     instances: Mapping[str, frozenset[str]] | None = None,
 ) -> ScoredCaptions:
-    """The scores of one caption for each image.
+    """The scores of one caption for each image, in the order of ``references``, the raw references of each.
 
-    Args:
-        written: in the order of ``references``, the raw references of each image.
-        samples, seed: of the intervals.
-        training, paraphrases, timeout, instances: see :class:`~vitcapr.metrics.base.TokenisedCaptions`.
+    See :class:`~vitcapr.metrics.base.TokenisedCaptions`; ``samples`` and ``seed`` are of the intervals.
     """
     candidates = [Caption(image, text) for image, text in zip(references, written, strict=True)]
     words, reference_words = tokenize_all(candidates, references, timeout)

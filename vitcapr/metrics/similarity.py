@@ -53,15 +53,12 @@ def sentence_similarity(captions: np.ndarray, references: np.ndarray, image_of: 
 
 
 class Tokens(NamedTuple):
-    """A sentence of T tokens.
-
-    Attributes:
-        vectors: (T, D).
-        weights: (T,) not negative; a token of weight 0 can be matched and does not count itself.
-    """
+    """A sentence of T tokens."""
 
     vectors: np.ndarray
+    """(T, D)."""
     weights: np.ndarray
+    """(T,) not negative; a token of weight 0 can be matched and does not count itself."""
 
 
 def greedy_match(caption: Tokens, reference: Tokens) -> tuple[float, float, float]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from time import process_time
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -53,18 +54,15 @@ _INVERSE_TEMPERATURES = (5.0, 10.0, 20.0, 40.0)
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Attributes:
-    settings: those that the validation pairs chose.
-    validation_rsum: the sum of the six recalls on the validation pairs, 0 to 600.
-    cpu_seconds: processor time of all fits and of the choice among them.
-    """
+class Selection(NamedTuple):
+    """The alignment and the settings that the validation pairs chose."""
 
     alignment: Alignment
     settings: dict[str, Setting]
     validation_rsum: float
+    """The sum of the six recalls on the validation pairs, 0 to 600."""
     cpu_seconds: float
+    """Processor time of all fits and of the choice among them."""
 
 
 def choose(fit: Fit, train: Pairs, validation: Pairs, seed: int) -> Selection:
@@ -97,21 +95,14 @@ def embedded(alignment: Alignment, pairs: Pairs) -> Embeddings:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """One fit and its scores on the test pairs.
-
-    Attributes:
-        system: the family, with its inputs and ``query bank`` where they distinguish it.
-        pairs: number of training pairs.
-        settings: those chosen on the validation pairs; ``weight`` and ``inverse_temperature`` are of the query bank.
-        validation_rsum: of the fit, without a query bank.
-        cpu_seconds: processor time of the fit and the choice, without a query bank.
-        measures: the scores of the test pairs by name.
-    """
+    """One fit and its scores on the test pairs; rsum and seconds are without the query bank."""
 
     system: str
+    """The family, with its inputs and ``query bank`` where they distinguish it."""
     pairs: int
     seed: int
     settings: dict[str, Setting]
+    """``weight`` and ``inverse_temperature`` are of the query bank."""
     validation_rsum: float
     cpu_seconds: float
     measures: dict[str, Measure]
