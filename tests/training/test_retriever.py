@@ -122,26 +122,6 @@ def test_members_have_their_own_losses() -> None:
         assert task.validate()["validation_loss"] == pytest.approx(sum(validation) / 2)
 
 
-def test_members_are_trained_and_continued_together(tmp_path: Path) -> None:
-    phases = [
-        RetrieverPhaseConfig(epochs=1, batch_images=3),
-        RetrieverPhaseConfig(epochs=1, batch_images=4),
-        RetrieverPhaseConfig(epochs=1, batch_images=5),
-    ]
-    whole = train_in(tmp_path / "whole", task_of(encoder(members=2), phases=phases))
-    stopped = task_of(encoder(members=2), phases=phases)
-    stopped.stop_before = 4
-    with pytest.raises(Preempted):
-        train_in(tmp_path / "parts", stopped)
-    continued = train_in(tmp_path / "parts", task_of(encoder(members=2), phases=phases))
-    assert continued[0] == whole[0]
-    assert all(torch.equal(continued[1][name], tensor) for name, tensor in whole[1].items())
-    for member in range(2):
-        name = f"model.encoder.towers.{member}.image.head.project.weight"
-        start = dict(encoder(members=2).state_dict())[name.removeprefix("model.encoder.")]
-        assert not torch.equal(whole[1][name], start)
-
-
 def test_hinge_rank_takes_the_images_as_long_as_they_are() -> None:
     model = encoder(image={"feature_dim": WIDTH, "head": "matrix"}).eval()
     task = task_of(model, phases=[RetrieverPhaseConfig(epochs=1, batch_images=8, objective="hinge_rank", margin=0.1)])
@@ -234,21 +214,33 @@ def train_in(folder: Path, task: RetrieverTask) -> tuple[Position, dict[str, tor
     return position, found[0]
 
 
-@pytest.mark.parametrize(("stop_before", "views"), [(1, 1), (4, 1), (7, 2), (9, 3)])
-def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int, views: int) -> None:
-    whole = train_in(tmp_path / "whole", task_of(encoder(), queue=7, views=views))
-    stopped = task_of(encoder(), queue=7, views=views)
+@pytest.mark.parametrize(
+    ("stop_before", "views", "members", "queue"), [(1, 1, 1, 7), (4, 1, 1, 7), (7, 2, 1, 7), (9, 3, 1, 7), (4, 1, 2, 0)]
+)
+def test_stopped_and_continued_equals_uninterrupted(
+    tmp_path: Path, stop_before: int, views: int, members: int, queue: int
+) -> None:
+    def task() -> Stopped:
+        return task_of(encoder(members=members), queue=queue, views=views)
+
+    whole = task()
+    first = {name: tensor.clone() for name, tensor in whole.model.encoder.state_dict().items()}
+    position, tensors = train_in(tmp_path / "whole", whole)
+    stopped = task()
     stopped.stop_before = stop_before
     with pytest.raises(Preempted):
         train_in(tmp_path / "parts", stopped)
-    fresh = task_of(encoder(), queue=7, views=views)
+    fresh = task()
     torch.manual_seed(99)  # another process would start from another random state
     continued = train_in(tmp_path / "parts", fresh)
-    assert continued[0] == whole[0]
-    assert continued[1].keys() == whole[1].keys()
-    assert "model.queue.captions" in whole[1]
-    for name, tensor in whole[1].items():
+    assert continued[0] == position
+    assert continued[1].keys() == tensors.keys()
+    assert ("model.queue.captions" in tensors) == bool(queue)
+    for name, tensor in tensors.items():
         assert torch.equal(continued[1][name], tensor), name
+    for name, tensor in first.items():
+        if name.endswith("project.weight"):
+            assert not torch.equal(tensors[f"model.encoder.{name}"], tensor), "every member is trained"
 
 
 def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:
