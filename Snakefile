@@ -25,8 +25,11 @@ if not workflow.overwrite_configfiles:
     configfile: "config.yaml"
 
 
+configuration = (workflow.overwrite_configfiles or ["config.yaml"])[-1]
 try:
-    experiment = Experiment.from_config(config, results=results_of(workflow))
+    experiment = Experiment.from_config(
+        config, where=configuration, results=results_of(workflow)
+    )
 except UserError as error:
     sys.exit(f"error: {error}")
 

@@ -27,6 +27,15 @@ def test_a_wrong_configuration_is_one_line_before_anything_runs(fresh: Any) -> N
     assert "Traceback" not in done.stderr
 
 
+def test_a_mistake_is_in_the_file_that_was_given(fresh: Any) -> None:
+    (fresh.root / "typo.yaml").write_text("captionrs: {}\n", encoding="utf-8")
+    done = fresh.command("--dry-run", "--quiet", "all", "--configfile", "typo.yaml")
+    assert done.returncode != 0
+    assert (
+        f"unknown configuration key 'captionrs' ({fresh.root / 'typo.yaml'}); did you mean 'captioners'?" in done.stderr
+    )
+
+
 def test_every_job_logs_and_says_what_it_needs(fresh: Any) -> None:
     blocks = re.split(r"^rule (?=\w+:$)", fresh.snakemake("--dry-run", "--nocolor"), flags=re.MULTILINE)[1:]
     jobs = {block.partition(":")[0]: block for block in blocks if "    output: " in block}
