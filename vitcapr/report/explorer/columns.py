@@ -38,11 +38,7 @@ class Column:
 
 
 def system_columns(name: str, system: System, base: System | None, numbers: Mapping[str, int]) -> Iterator[Column]:
-    """The columns of a system: its scores, their gain over the system that it reranks, wrong claims, probability.
-
-    Args:
-        numbers: of all images, by their ids.
-    """
+    """The columns of a system: its scores, their gain over the system that it reranks, wrong claims, probability."""
 
     def of_captions(value: Callable[[str, DecodedCaption], float]) -> Floats:
         return _spread(numbers, {image: value(image, one) for image, one in system.captions.items()})
@@ -76,11 +72,7 @@ def system_columns(name: str, system: System, base: System | None, numbers: Mapp
 
 
 def space_columns(name: str, space: Space, count: int, images: Numbers) -> Iterator[Column]:
-    """The columns of a retrieval model: ranks of the true matches of each of ``count`` images.
-
-    Args:
-        images: (N,) the numbers of the images of the space.
-    """
+    """The columns of a retrieval model: ranks of the true matches of each of ``count`` images."""
     embedded, ranks = space.embedded, space.ranks
     i2t, worst = np.full(count, np.nan), np.full(count, np.nan)
     i2t[images] = ranks.i2t

@@ -56,11 +56,7 @@ class Gallery:
 
 
 def gallery_of(experiments: Sequence[Results], split: str) -> Gallery:
-    """The images and references of a split of all experiments. What two experiments share is there once.
-
-    Raises:
-        UserError: an image id is that of another picture in another experiment.
-    """
+    """The images and references of a split of all experiments. What two experiments share is there once."""
     images: list[GalleryImage] = []
     known: dict[str, tuple[int, str, str]] = {}  # Of an image id: number, digest, experiment.
     image_of_row = []

@@ -84,9 +84,6 @@ def read_results_of(folder: Path, split: str, check_claims: CheckClaims | None =
 
     Args:
         check_claims: for the captions of an experiment that scored their claims; without it, they have none.
-
-    Raises:
-        UserError: there is no experiment, it has neither captions nor embeddings of the split, or a file is damaged.
     """
     if not folder.is_dir():
         raise UserError("no such folder", where=folder, remedy=_REMEDY)

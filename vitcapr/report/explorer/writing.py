@@ -30,11 +30,7 @@ _QUALITY = 75
 
 
 def write_explorer(folder: Path, contents: Contents, report: Reporter) -> None:
-    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced.
-
-    Raises:
-        UserError: something else is at ``folder``.
-    """
+    """Write the folder under a temporary name and rename it. An earlier explorer in its place is replaced."""
     with _replaced(folder) as new:
         for file in PAGE.iterdir():
             shutil.copyfile(file, new / file.name)

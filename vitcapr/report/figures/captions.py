@@ -69,11 +69,7 @@ class _Text:
 
 @styled
 def caption_sheet(examples: Sequence[Captioned], names: Sequence[str]) -> Figure:
-    """Four images a row at the width of a page, as high as the captions need.
-
-    Args:
-        names: the model and decoding behind each caption of an example.
-    """
+    """Four images a row at the width of a page, as high as the captions need."""
     return _sheet([each.picture for each in examples], [_layout(each, names) for each in examples])
 
 
@@ -82,9 +78,6 @@ def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
     """Four images a row at the width of a page, as high as the captions need.
 
     Words that only the caption before has are struck through; those that only the caption after has are underlined.
-
-    Args:
-        note: how the examples were chosen, set above them; alone if there are none.
     """
     heading = wrap(note, (PAGE_WIDTH - 2 * MARGIN) * 72, SMALL_TEXT_SIZE)
     return _sheet([each.picture for each in examples], [_layout_changes(each) for each in examples], heading)
@@ -213,12 +206,7 @@ def compare_captions(
 
 
 def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:
-    """The note on the choice of the examples, and how often CIDEr rose and fell.
-
-    Args:
-        images: of the split.
-        differences: CIDEr after reranking less CIDEr before, of each image whose caption changed.
-    """
+    """The note on the choice of the examples, and how often CIDEr rose and fell."""
     if not len(differences):
         return f"Reranking changed no caption of {images} images."
     rose, fell = (int(np.count_nonzero(way)) for way in (differences > 0, differences < 0))

@@ -27,11 +27,7 @@ class Attended(NamedTuple):
 
 @contextmanager
 def open_images(manifest: Manifest) -> Iterator[Callable[[int], Image.Image]]:
-    """A function from the row of an image to the image, upright RGB.
-
-    Raises:
-        UserError: an image has gone or changed since the manifest was made.
-    """
+    """A function from the row of an image to the image, upright RGB."""
     with ImageSource(manifest.image_root) as source:
 
         def read(row: int) -> Image.Image:
@@ -51,11 +47,7 @@ def first_references(manifest: Manifest, split: str, language: str) -> "pd.Serie
 
 
 def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping[str, DecodedCaption]]) -> list[int]:
-    """The image rows of ``split`` that every model has a caption for, increasing.
-
-    Args:
-        captions: by the model's name, then by image id.
-    """
+    """The image rows of ``split`` that every model has a caption for, increasing."""
     if split not in SPLITS:
         raise UserError(f"there is no split '{split}'", remedy=f"the splits are {', '.join(SPLITS)}")
     image_ids = manifest.images["image_id"].tolist()
@@ -132,11 +124,7 @@ def match_attention(row: int, caption: DecodedCaption, table: AttentionTable, wh
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
-    """The rows of images named by id or by file name, in the order of the names.
-
-    Raises:
-        UserError: an image is not in the data set.
-    """
+    """The rows of images named by id or by file name, in the order of the names."""
     rows = {PurePosixPath(str(path)).name: row for row, path in enumerate(manifest.images["path"])}
     rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
     for image in images:

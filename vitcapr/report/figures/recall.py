@@ -59,9 +59,6 @@ def recall_bars(retrievers: Mapping[str, ScoresByName], searched: Mapping[str, s
 
     Args:
         searched: by direction, ``i2t`` and ``t2i``, what was asked and what was searched.
-
-    Raises:
-        ValueError: no retriever has a recall.
     """
     if not any(f"{d}_recall_{k}" in scores for scores in retrievers.values() for d in DIRECTIONS for k in DEPTHS):
         raise ValueError("no retriever has a recall")

@@ -19,12 +19,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True)
 class Picture:
-    """A small picture in the page.
-
-    Attributes:
-        content: a JPEG or PNG file.
-        alt: what it shows, for people who do not see it.
-    """
+    """A small picture in the page."""
 
     content: bytes
     alt: str
@@ -54,12 +49,7 @@ class Captioned:
 
 @dataclass(frozen=True)
 class Match:
-    """A match of a query: a picture or a text.
-
-    Attributes:
-        rank: its place among all matches.
-        right: whether it is a positive.
-    """
+    """A match of a query: a picture or a text."""
 
     shown: Picture | str
     cosine: float

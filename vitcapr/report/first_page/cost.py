@@ -14,12 +14,7 @@ _SHOWN = 8
 
 
 def jobs_behind(runs: Sequence[Run], places: Iterable[str]) -> list[Run]:
-    """The jobs that made ``places`` or, directly or not, what they were made from; by name.
-
-    Args:
-        runs: all records of the experiment.
-        places: files, from the experiment's folder on.
-    """
+    """The jobs that made ``places`` or, directly or not, what they were made from; by name."""
     makers = {run.place(path): run for run in runs for path in run.outputs}
     found: dict[str, Run] = {}
     waiting = list(places)

@@ -46,13 +46,7 @@ def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
 def changed_rows(
     rows: Sequence[int], ids: Sequence[str], written: Mapping[str, Captions], bases: Mapping[str, str]
 ) -> list[int]:
-    """The rows whose caption at least one reranking changed.
-
-    Args:
-        ids: the id of every image of the data set.
-        written: the captions by system.
-        bases: for each reranking, the system whose captions it reorders.
-    """
+    """The rows whose caption at least one reranking changed."""
     pairs = [(written[name], written[base]) for name, base in bases.items()]
     return [row for row in rows if any(new[ids[row]].tokens != old[ids[row]].tokens for new, old in pairs)]
 
@@ -80,9 +74,6 @@ def captioned(
         captions: the captions by system; without any, there is no such section.
         bases: for each reranking, the system whose captions it reorders.
         read: the image of a row.
-
-    Raises:
-        UserError: no image of the split has a caption of every system.
     """
     if not captions:
         return None

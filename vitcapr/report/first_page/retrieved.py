@@ -37,9 +37,6 @@ def best_and_worst(asked: Direction, ranks: NDArray[np.integer]) -> tuple[list[i
     """Positions of the queries with rank 1 and the largest margins, and of those with the largest ranks above 1.
 
     An image is asked for at most once.
-
-    Args:
-        ranks: (Q,), of the nearest positive.
     """
     margin = margins(asked)
     best = [int(query) for query in np.lexsort((-margin, ranks)) if ranks[query] == 1]
@@ -64,12 +61,7 @@ def retrieved(
     ranks: Mapping[str, Path],
     read: Callable[[int], Image.Image],
 ) -> Noted[list[Retrieved]] | None:
-    """The best and the worst queries of both directions, of the model with the highest R@1.
-
-    Args:
-        embeddings, ranks: by model; without any, there is no such section.
-        read: the image of a row.
-    """
+    """The best and the worst queries of both directions, of the model with the highest R@1."""
     if not embeddings:
         return None
     name = highest_recall(summary, list(embeddings), split)
