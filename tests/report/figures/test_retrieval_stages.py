@@ -8,7 +8,6 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.model import CARD, write_card
 from vitcapr.formats.scores import RankFile, Ranks, write_metrics
-from vitcapr.stages.draw_embeddings import draw_embeddings
 from vitcapr.stages.draw_learning_curve import draw_learning_curve
 from vitcapr.stages.draw_retrieved import draw_retrieved
 from vitcapr.stages.draw_side_by_side import draw_side_by_side
@@ -34,10 +33,6 @@ def retrieved(dataset, tmp_path):
     ranks = Ranks(rows // 3 + 1, np.full(6, 2, np.int32), np.full(6, 0.5))
     RankFile(ranks, rows, rows, rows).write(tmp_path / "ranks.npz")
     return {"embeddings": tmp_path / "embeddings.npz", "manifest": dataset}
-
-
-def test_embeddings(draw, retrieved):
-    draw(draw_embeddings, "cosines", "pca", "tsne", **retrieved)
 
 
 def test_failures(draw, retrieved, tmp_path):

@@ -9,7 +9,6 @@ from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.figures.attention import attended_words
 from vitcapr.stages.draw_attention import draw_attention
 from vitcapr.stages.draw_caption_lengths import draw_caption_lengths
-from vitcapr.stages.draw_captions import draw_captions
 from vitcapr.stages.draw_curves import draw_curves
 from vitcapr.stages.draw_loss_curves import draw_loss_curves
 from vitcapr.stages.draw_word_frequencies import draw_word_frequencies
@@ -34,11 +33,6 @@ def test_curves(draw, tmp_path):
 def test_losses_of_several_trainings_take_the_name_of_the_file(draw, tmp_path):
     (tmp_path / "history.csv").write_text(HISTORY)
     draw(draw_loss_curves, "rates", histories=dict.fromkeys("ab", tmp_path / "history.csv"))
-
-
-def test_captions(draw, dataset, tmp_path):
-    captions = dict.fromkeys(("a/greedy", "a/beam"), tmp_path / "captions.json")
-    draw(draw_captions, "captions", captions=captions, manifest=dataset, split="test", language="en", settings=SETTINGS)
 
 
 @pytest.fixture

@@ -120,8 +120,8 @@ def short(cosine: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """One system's captions of the N images of a space: the images nearest to each, and the cosine (N,) and rank (N,) of
-    its own image. Images with the same cosine come before it."""
+    """One system's captions of the N images of a space: the images nearest to each, and the cosine (N,) and rank (N,)
+    of its own image. Images with the same cosine come before it."""
 
     nearest: Nearest
     cosine: NDArray[np.float32]
