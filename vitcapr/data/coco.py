@@ -120,14 +120,14 @@ def _find(existing: set[str], subset: str, file_name: str) -> str | None:
 
 def _split_of(file: Path) -> tuple[str, str]:
     """``captions_val2017.json`` -> (``validation``, ``val2017``)."""
-    found = re.findall(r"(train|val)(\d*)", file.name)
-    if len({split for split, _ in found}) != 1:
+    matches = re.findall(r"(train|val)(\d*)", file.name)
+    if len({split for split, _ in matches}) != 1:
         raise UserError(
             "data.coco.annotations: the file name does not tell whether it is train or val",
             where=file,
             remedy="name captions_train2014.json, captions_val2017.json and the like",
         )
-    split, year = found[0]
+    split, year = matches[0]
     return {"train": "train", "val": "validation"}[split], f"{split}{year}"
 
 

@@ -64,15 +64,15 @@ def content_digest(sources: Path | Iterable[Path], cache: Path, *, key: str | No
 def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, str]]:
     """The sorted (relative name, sha256) of the files of one source; ``remembered`` is brought up to date."""
     if source.is_dir():
-        base, found = source, {name: _regular(entry) for name, entry in scan(source)}
+        base, entries = source, {name: _regular(entry) for name, entry in scan(source)}
     else:
-        base, found = source.parent, {source.name: source.stat()}
+        base, entries = source.parent, {source.name: source.stat()}
         if not source.is_file():
             raise OSError(errno.EINVAL, "neither a file nor a folder", str(source))
     # A file given by name must not push the rest of its folder out of the cache.
     entry = str(source.absolute())
     known = remembered.get(entry, {})
-    stats = {name: status for name, status in found.items() if status is not None}
+    stats = {name: status for name, status in entries.items() if status is not None}
     unknown = [name for name, status in stats.items() if known.get(name, [])[:3] != _times(status)]
     total = sum(stats[name].st_size for name in unknown)
     if total >= ANNOUNCED_BYTES:
@@ -80,7 +80,7 @@ def _hashes(source: Path, remembered: dict[str, Remembered]) -> list[tuple[str, 
         print(f"hashing {source}, {size}: once, later runs remember", file=sys.stderr)
     settled = time.time_ns() - AT_REST_NS
     fresh = {name: known[name] for name in stats.keys() - set(unknown)}
-    hashes = {name: NO_FILE for name, status in found.items() if status is None}
+    hashes = {name: NO_FILE for name, status in entries.items() if status is None}
     hashes |= {name: str(seen[3]) for name, seen in fresh.items()}
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for name, value in zip(unknown, pool.map(sha256_file, [base / name for name in unknown]), strict=True):

@@ -27,7 +27,7 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
         The files; the arguments that name none, each with the reason; and for each folder that has them, the number of
         files that are no pictures by their endings, without hidden files and our own figures.
     """
-    found: dict[Path, None] = {}
+    images: dict[Path, None] = {}
     nothing: dict[str, str] = {}
     skipped: dict[str, int] = {}
     for argument in arguments:
@@ -47,8 +47,8 @@ def find_photographs(arguments: Sequence[str]) -> tuple[list[Path], dict[str, st
             files, reason = [], "no such file"
         if not files:
             nothing[argument] = reason
-        found.update(dict.fromkeys(sorted(files)))
-    return list(found), nothing, skipped
+        images.update(dict.fromkeys(sorted(files)))
+    return list(images), nothing, skipped
 
 
 def open_photograph(path: Path) -> "Image.Image":

@@ -113,8 +113,8 @@ class IndexPart:
 
     def rows(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """The rows with these numbers, in their order."""
-        found: list[dict[str, Any]] = self.table.take(pa.array(numbers, pa.int64())).to_pylist()
-        return found
+        rows: list[dict[str, Any]] = self.table.take(pa.array(numbers, pa.int64())).to_pylist()
+        return rows
 
 
 def read_part(folder: Path, name: str) -> IndexPart | None:

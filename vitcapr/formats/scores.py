@@ -17,7 +17,6 @@ from vitcapr.formats.containers import frame_to_csv, read_arrays, read_parquet, 
 from vitcapr.formats.records import JsonRecord, read_format, reading
 
 FORMAT, COMPARISON_FORMAT = "vitcapr-metrics-1", "vitcapr-comparison-1"
-KEYS = ("value", "low", "high", "n")
 
 Score = dict[str, float | int | None]
 """``value``, ``low``, ``high``, ``n``; None where there is no value or no interval."""

@@ -38,7 +38,7 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
     from vitcapr.formats.pairs import write_cleaning
     from vitcapr.text.cleaning import Cleaner
 
-    wanted = settings.pairs
+    pairs = settings.pairs
     cleaner = Cleaner()
     listed = _list_pairs(settings, folder, report)
     with ImageSource(listed.image_root) as source:
@@ -47,14 +47,14 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
             listed.pairs,
             source,
             rejected=listed.rejected,
-            clean=cleaner.clean if wanted.clean else lambda text, _: text,
-            recipe=wanted.to(PairRecipe),
+            clean=cleaner.clean if pairs.clean else lambda text, _: text,
+            recipe=pairs.to(PairRecipe),
             max_pixels=settings.max_pixels,
             on_bad_image=settings.on_bad_image,
             reporter=report,
         )
     removed = {language: counts.describe() for language, counts in sorted(cleaner.removed.items())}
-    write_cleaning(folder / "cleaning.json", removed, cleaned=wanted.clean)
+    write_cleaning(folder / "cleaning.json", removed, cleaned=pairs.clean)
     for language, counts in removed.items():
         share = 1 - counts["kept"] / max(1, counts["characters"])
         report.line(f"{language}: cleaning removed {share:.1%} of the characters, {counts['fillers']} fillers")
@@ -66,27 +66,27 @@ def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "Lis
     from vitcapr.demo.scenes.dataset import write_scenes
     from vitcapr.formats.manifest import read_manifest
 
-    wanted, flickr8k = settings.pairs, settings.flickr8k
-    if wanted.source == "scenes":
+    pairs, flickr8k = settings.pairs, settings.flickr8k
+    if pairs.source == "scenes":
         cores = len(os.sched_getaffinity(0))
         # Pairs are split anew: a near duplicate for validation could have its original in training.
         scenes = settings.scenes.canonical() | {"near_duplicates": False}
         manifest = write_scenes(folder, **scenes, processes=cores, reporter=report)
         return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
-    if wanted.source == "flickr8k":
+    if pairs.source == "flickr8k":
         return pairs_of_flickr8k(
             Path(flickr8k.images),
             Path(flickr8k.text),
-            Path(wanted.chinese),
+            Path(pairs.chinese),
             splits=flickr8k.splits,
             seed=flickr8k.seed,
         )
-    table = Path(wanted.table)
+    table = Path(pairs.table)
     return pairs_of_table(
         table,
-        wanted.columns.to(ColumnNames),
-        images=Path(wanted.images) if wanted.images else table.parent,
-        encoded=wanted.encoding == "base64",
+        pairs.columns.to(ColumnNames),
+        images=Path(pairs.images) if pairs.images else table.parent,
+        encoded=pairs.encoding == "base64",
         unpack_to=folder,
         reporter=report,
     )

@@ -27,19 +27,19 @@ def train_tokenizer(
     from vitcapr.formats.tokens import write_tokenizer
     from vitcapr.text.wordpiece import train_wordpiece
 
-    wanted = settings.tokenizer
+    config = settings.tokenizer
     captions = read_manifest(manifest).captions_of("train")
-    texts = captions["text"][captions["language"].isin(wanted.languages)].tolist()
+    texts = captions["text"][captions["language"].isin(config.languages)].tolist()
     if not texts:
         raise UserError(
-            f"the training split has no caption in {' or '.join(wanted.languages)}",
+            f"the training split has no caption in {' or '.join(config.languages)}",
             where=manifest,
             remedy="list languages of the data set in tokenizers",
         )
-    trained = train_wordpiece(texts, wanted.vocab_size, wanted.min_count)
+    trained = train_wordpiece(texts, config.vocab_size, config.min_count)
     write_tokenizer(tokenizer, trained)
     lengths = [len(encoding.ids) for encoding in trained.encode_batch(texts)]
     report.line(
-        f"{trained.get_vocab_size():,} tokens from {len(texts):,} captions in {', '.join(wanted.languages)}; "
+        f"{trained.get_vocab_size():,} tokens from {len(texts):,} captions in {', '.join(config.languages)}; "
         f"{sum(lengths) / len(lengths):.1f} tokens a caption, {max(lengths)} at most"
     )

@@ -15,8 +15,8 @@ class WordVectorsSettings(StageSettings):
 
     @classmethod
     def from_config(cls, config: Any, wildcards: Any) -> "WordVectorsSettings":
-        named = config.word_vectors[wildcards.vectors]
-        return cls(word_vectors=named.model_copy(update={"path": str(find_data(named.path))}))
+        section = config.word_vectors[wildcards.vectors]
+        return cls(word_vectors=section.model_copy(update={"path": str(find_data(section.path))}))
 
 
 @stage(execution_only={"word_vectors.path"})
@@ -33,8 +33,8 @@ def word_vectors(
     from vitcapr.formats.vocabulary import Vocabulary, write_coverage, write_word_vectors
     from vitcapr.text.word_vectors import initial_embedding
 
-    named = settings.word_vectors
-    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(named.path), named.dimension, named.seed)
+    config = settings.word_vectors
+    matrix, covered = initial_embedding(Vocabulary.read(vocabulary), Path(config.path), config.dimension, config.seed)
     write_word_vectors(vectors, matrix)
     write_coverage(coverage, covered.as_dict())
     for line in covered.lines():

@@ -98,13 +98,13 @@ class JiebaTagger:
         self._tagger = POSTokenizer(words)
 
     def tag(self, text: str) -> list[Tagged]:
-        found, at = [], 0
+        words, at = [], 0
         for word in self._tagger.cut(text):
             end = at + len(word.word)
             if not word.word.isspace():
-                found.append((at, end, "X" if word.flag == "eng" else _JIEBA.get(word.flag[0], "X")))
+                words.append((at, end, "X" if word.flag == "eng" else _JIEBA.get(word.flag[0], "X")))
             at = end
-        return found
+        return words
 
 
 class HanlpTagger:
@@ -122,13 +122,13 @@ class HanlpTagger:
 
     def tag(self, text: str) -> list[Tagged]:
         document = self._model(text, tasks=["tok", "pos"])
-        found, at = [], 0
+        words, at = [], 0
         for word, tag in zip(document["tok"], document["pos"], strict=True):
             start = text.find(word, at)
             if start >= 0:
                 at = start + len(word)
-                found.append((start, at, _UD.get(tag, tag if tag in TAGS else "X")))
-        return found
+                words.append((start, at, _UD.get(tag, tag if tag in TAGS else "X")))
+        return words
 
 
 def taggers(choice: Literal["auto", "hanlp", "jieba"]) -> dict[str, Tagger]:
@@ -148,11 +148,11 @@ def tag_english(text: str) -> list[tuple[int, int, str]]:
     >>> [tag for _, _, tag in tag_english("A young man rides two brown horses .")]
     ['DET', 'ADJ', 'NOUN', 'VERB', 'NUM', 'ADJ', 'NOUN', '.']
     """
-    found: list[tuple[int, int, str]] = []
+    words: list[tuple[int, int, str]] = []
     for match in _TOKEN.finditer(text):
-        before = found[-1][2] if found else ""
-        found.append((match.start(), match.end(), _tag(match.group().lower(), before)))
-    return found
+        before = words[-1][2] if words else ""
+        words.append((match.start(), match.end(), _tag(match.group().lower(), before)))
+    return words
 
 
 def _tag(word: str, before: str) -> str:

@@ -74,9 +74,9 @@ def write_pairs(
     table = table.assign(order=table["image_id"].map(order)).sort_values("order", kind="stable", ignore_index=True)
     images = pd.DataFrame(
         [
-            (name, path, split, found.width, found.height, found.sha256)
+            (name, path, split, checked.width, checked.height, checked.sha256)
             for name, split in dict(zip(table["image_id"], table["split"], strict=True)).items()
-            for path, found in [facts[name]]
+            for path, checked in [facts[name]]
         ],
         columns=["image_id", "path", "split", "width", "height", "sha256"],
     )
@@ -116,12 +116,12 @@ def _pictures(
     first_of: dict[str, str] = {}
     first_with: dict[str, str] = {}
     with closing(inspect_all(source, list(paths.values()), max_pixels, reporter)) as inspected:
-        for (image_id, path), found in zip(paths.items(), inspected, strict=True):
-            if isinstance(found, BadImage):
-                refuse(image_id, image_id, found.reason)
+        for (image_id, path), checked in zip(paths.items(), inspected, strict=True):
+            if isinstance(checked, BadImage):
+                refuse(image_id, image_id, checked.reason)
             else:
-                first_of[image_id] = first_with.setdefault(found.sha256, image_id)
-                facts.setdefault(first_of[image_id], (path, found))
+                first_of[image_id] = first_with.setdefault(checked.sha256, image_id)
+                facts.setdefault(first_of[image_id], (path, checked))
     if twins := len(first_of) - len(facts):
         reporter.line(f"{twins} files hold the picture of another file; their captions are given to that")
     return facts, first_of

@@ -59,8 +59,8 @@ def category_of(text: str, language: str) -> str:
     """The class of one caption."""
     if language == "zh":
         return next((name for name, pattern in _PATTERN_OF.items() if pattern.search(text)), OTHER)
-    found = {_CLASS_OF[word] for word in re.findall("[a-z]+", text.lower()) if word in _CLASS_OF}
-    return min(found, key=_ORDER.__getitem__, default=OTHER)
+    classes = {_CLASS_OF[word] for word in re.findall("[a-z]+", text.lower()) if word in _CLASS_OF}
+    return min(classes, key=_ORDER.__getitem__, default=OTHER)
 
 
 def commonest(categories: Iterable[str]) -> str:
