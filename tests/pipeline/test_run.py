@@ -106,7 +106,7 @@ def test_a_record_says_what_was_read_and_written(toys: Toys) -> None:
     assert run.name == "train/model"
     assert list(run.inputs) == ["data.txt"]
     assert list(run.outputs) == ["results/a/model/weights"]
-    assert run.facts["code"]["vitcapr.stages.vocabulary"]
+    assert run.code["vitcapr.stages.vocabulary"]
     assert {"user", "host", "seconds", "energy", "libraries"} <= run.made.keys()
     assert list(read_run(Path("results/a/runs/copy.json")).inputs) == ["results/a/model/weights"]
 
@@ -117,7 +117,7 @@ def test_switching_a_setting_and_back_trains_nothing(toys: Toys) -> None:
     assert toys.trainings == 2
     assert (toys.run(0.5) / "weights").read_text() == first
     assert toys.trainings == 2
-    assert read_run(Path("results/a/runs/train/model.json")).facts["result_cache"]["restored"]
+    assert read_run(Path("results/a/runs/train/model.json")).result_cache["restored"]
 
 
 def test_two_experiments_train_once_and_another_input_trains_again(toys: Toys) -> None:

@@ -109,7 +109,7 @@ def _folder_of_extraction(experiment: Path, name: str) -> str | None:
     """The folder of a backbone, as the experiment named it with its whole path; None if it did not, or it has moved."""
     for path in sorted((experiment / RUNS / "extract").glob("*.json")):
         with suppress(UserError):
-            source = parse(BackboneConfig, read_run(path).facts["settings"].get("backbone"), path).source
+            source = parse(BackboneConfig, read_run(path).settings.get("backbone"), path).source
             if Path(source).is_absolute() and Path(source).name == name and Path(source).is_dir():
                 return source
     return None
@@ -150,7 +150,7 @@ def _decodings(captioner: Path) -> dict[str, DecodingConfig]:
         run = read_run(path)
         with suppress(UserError):
             name = PurePosixPath(next(iter(run.outputs))).parts[-3]
-            decodings[name] = parse(DecodingConfig, run.facts["settings"].get("decoding", {}), path)
+            decodings[name] = parse(DecodingConfig, run.settings.get("decoding", {}), path)
     return decodings
 
 

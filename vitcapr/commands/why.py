@@ -37,8 +37,8 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
     lines = [names, _row("state", state), _row("made by", f"{run.name}, on {_where(run.made)}")]
     lines += [_row("", line) for line in _cost(run)]
     lines += [_row("code", line) for line in _code(lineage, run)]
-    options = {key: value for key, value in run.facts["values"].items() if key != "code"}  # The code has its own line.
-    values = {**run.facts["settings"], **options}
+    options = {key: value for key, value in run.values.items() if key != "code"}  # The code has its own line.
+    values = {**run.settings, **options}
     shown = [f"{key} {value}" for key, value in leaves(values)] if values else []
     if settings:
         lines += [_row("settings" if not number else "", item) for number, item in enumerate(shown)]
@@ -46,7 +46,7 @@ def explain(lineage: Lineage, run: Run, settings: bool = False) -> list[str]:
         lines.append(_row("settings", f"{len(shown)} values (--settings lists them)"))
     libraries = {"python": run.made["python"], **run.made["libraries"]}
     lines.append(_row("with", ", ".join(f"{name} {version}" for name, version in libraries.items())))
-    lines += ["", "from", *tree(lineage, run), "", "again", f"  {run.facts['command']}"]
+    lines += ["", "from", *tree(lineage, run), "", "again", f"  {run.command}"]
     return lines
 
 
@@ -88,7 +88,7 @@ def _where(made: Mapping[str, Any]) -> str:
 
 
 def _cost(run: Run) -> Iterator[str]:
-    made, cache = run.made, run.facts["result_cache"]
+    made, cache = run.made, run.result_cache
     took, cpu = format_seconds(made["seconds"]), format_seconds(made["cpu_seconds"])
     yield f"{took}, {cpu} of CPU, {made['peak_memory_mb']} MB at most"
     energy = made["energy"]
@@ -101,7 +101,7 @@ def _cost(run: Run) -> Iterator[str]:
 
 
 def _code(lineage: Lineage, run: Run) -> Iterator[str]:
-    code: dict[str, str] = run.facts["code"]
+    code: dict[str, str] = run.code
     modules = sum(name.startswith("vitcapr.") for name in code)
     digest = sha256_bytes(canonical_json(code).encode())[:16]
     module = f"{STAGES}.{run.stage}"

@@ -18,13 +18,12 @@ def of_jobs(first: Run, second: Run) -> Iterator[str]:
     if first.stage != second.stage:
         yield f"stage {first.stage} -> {second.stage}"
         return
-    yield from code_changes(first.facts["code"], second.facts["code"])
-    settings = [run.facts["settings"] for run in (first, second)]
-    values = [{k: v for k, v in run.facts["values"].items() if k != "code"} for run in (first, second)]
-    for before, now in (settings, values):
+    yield from code_changes(first.code, second.code)
+    for before, now in ((first.settings, second.settings), (first.values, second.values)):
         for key, old, new in differences(before, now):
-            yield f"{key} {old} -> {new}"
-    told = {**first.facts["code"], **second.facts["code"]}
+            if key != "code":
+                yield f"{key} {old} -> {new}"
+    told = {**first.code, **second.code}
     libraries = [{"python": run.made["python"], **run.made["libraries"]} for run in (first, second)]
     for name, old, new in differences(libraries[0], libraries[1]):
         if name not in told:

@@ -70,7 +70,7 @@ def orphans(experiment: Path, runs: Iterable[Run], wanted: Iterable[str]) -> lis
 
 def unused_entries(cache: ResultCache, runs: Iterable[Run]) -> list[CacheEntry]:
     """The entries that no present result of ``runs`` uses. A run with earlier settings would use them."""
-    used = {str(run.facts["result_cache"]["key"]) for run in runs if run.facts["result_cache"]}
+    used = {str(run.result_cache["key"]) for run in runs if run.result_cache}
     return [entry for entry in cache.entries() if entry.key not in used]
 
 

@@ -5,12 +5,11 @@ beside the outputs, ``results/<experiment>/runs/<rule>/<wildcards>.json``. Every
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from typing_extensions import TypedDict
 
 from vitcapr.errors import UserError
@@ -57,12 +56,16 @@ class CacheUse(TypedDict):
     restored: str | None
 
 
-class Facts(TypedDict):
-    """What a record holds."""
+class Run(BaseModel):
+    """The record of one finished job; its files by their paths.
 
-    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+    Attributes:
+        path: of the record.
+    """
 
-    format: str
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    path: Path
     stage: str
     command: str
     code: dict[str, str]
@@ -73,22 +76,6 @@ class Facts(TypedDict):
     made: Made
     result_cache: CacheUse | None
 
-
-_FACTS = TypeAdapter(Facts)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One finished job.
-
-    Attributes:
-        path: of the record.
-        facts: its content; files by their paths.
-    """
-
-    path: Path
-    facts: Facts
-
     @property
     def name(self) -> str:
         """The rule and its wildcards, such as ``decode/attention.beam.test``."""
@@ -96,26 +83,9 @@ class Run:
         return "/".join(parts[len(parts) - parts[::-1].index(RUNS) :])
 
     @property
-    def stage(self) -> str:
-        return self.facts["stage"]
-
-    @property
-    def inputs(self) -> Mapping[str, FileFacts]:
-        return self.facts["inputs"]
-
-    @property
-    def outputs(self) -> Mapping[str, FileFacts]:
-        return self.facts["outputs"]
-
-    @property
-    def made(self) -> Made:
-        return self.facts["made"]
-
-    @property
     def time(self) -> str:
         """When the job ran, in UTC: for a result that was restored from the cache, when it was restored."""
-        cache = self.facts["result_cache"]
-        return (cache["restored"] if cache else None) or self.made["started"]
+        return (self.result_cache["restored"] if self.result_cache else None) or self.made["started"]
 
     @cached_property
     def folder(self) -> str | None:
@@ -170,7 +140,7 @@ def read_run(path: Path) -> Run:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise UserError(f"not a record of format {FORMAT}", where=path, remedy="delete it")
     try:
-        run = Run(path, _FACTS.validate_python(content))
+        run = Run.model_validate({**content, "path": path})
     except ValidationError as error:
         key = ".".join(map(str, error.errors()[0]["loc"]))
         raise UserError(f"damaged record, at {key[:80]}", where=path, remedy="delete it") from error

@@ -60,7 +60,7 @@ def cost_note(runs: Sequence[Run]) -> str:
         "together.",
         f"Measured on {'; '.join(hosts)}.",
     ]
-    uses = [use for run in runs if (use := run.facts["result_cache"]) is not None]
+    uses = [use for run in runs if (use := run.result_cache) is not None]
     restored = sum(use["restored"] is not None for use in uses)
     if restored:
         parts.append(f"{restored} of {len(runs)} jobs were restored from the result cache; their first cost counts.")
