@@ -235,7 +235,7 @@ def test_another_kind_of_file_is_one_line(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
 def test_another_encoding_is_one_line(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "x.yaml").write_bytes("experiment: é\n".encode(encoding))
-    with pytest.raises(UserError, match="text in UTF-8"):
+    with pytest.raises(UserError, match="not YAML in UTF-8"):
         read_yaml(tmp_path / "x.yaml")
     (tmp_path / "x.yaml").write_bytes("experiment: a\n".encode("utf-8-sig"))
     assert read_yaml(tmp_path / "x.yaml") == {"experiment": "a"}

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,25 +41,27 @@ class Stages:
 
 @dataclass(frozen=True)
 class RuleStage:
-    """One stage, for the rules that run it."""
+    """One stage, for the rules that run it.
+
+    Attributes:
+        sources: the user's files that a job reads, by their configuration key. Their content counts, not their path or
+            modification time.
+        bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or a
+            function of the wildcards.
+    """
 
     stage: Stage
     config: ExperimentConfig
     results: Path
+    sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}
+    bound: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
         self, *, sources: Callable[[Wildcards], Mapping[str, Path]] = lambda _: {}, **bound: Any
     ) -> dict[str, Any]:
-        """The params of a rule: ``**stages.decode()``.
-
-        Args:
-            sources: the user's files that the stage reads, by their configuration key. Their content counts, not their
-                path or modification time.
-            bound: values that are not wildcards, and the names of files that are passed by name; each is a constant or
-                a function of the wildcards.
-        """
-        command = RuleCommand(self.stage, self.config, bound)
-        return {"command": command, "fingerprint": Fingerprint(command, sources, self.results)}
+        """The params of a rule: ``**stages.decode()``."""
+        job = replace(self, sources=sources, bound=bound)
+        return {"command": job.command, "fingerprint": job.fingerprint}
 
     def folder(self, parameter: str, path: str) -> list[str]:
         """The files of a folder that the stage reads or writes."""
@@ -69,38 +71,47 @@ class RuleStage:
         """The resources of a job on GPUs: as many as training processes, none with ``device: cpu``."""
         return {"gpu": self._gpus, "mem_mb": mem_mb, "runtime": runtime}
 
-    def _gpus(self, wildcards: Wildcards) -> int:
-        settings = _settings(self.stage, self.config, wildcards)
-        if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
-            return 0
-        return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
+    def command(self, wildcards: Wildcards, input: Any, output: Any) -> str:
+        """The command of a job, with every word quoted for the shell.
 
-
-@dataclass(frozen=True)
-class RuleCommand:
-    """The command of a job, with every word quoted for the shell.
-
-    The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
-    fingerprint decides about re-runs.
-    """
-
-    stage: Stage
-    config: ExperimentConfig
-    bound: Mapping[str, Any]
-
-    def __call__(self, wildcards: Wildcards, input: Any, output: Any) -> str:
+        The parameters ``input`` and ``output`` keep a changed command from triggering a re-run in Snakemake. The
+        fingerprint decides about re-runs.
+        """
         words = ["python", "-m", "vitcapr", "stage", self.stage.name]
         for parameter in self.stage.of_role(Role.INPUT, Role.OUTPUT, Role.VALUE):
             if parameter.role is Role.VALUE:
-                words += _option(parameter, self.value(parameter.name, wildcards))
+                words += _option(parameter, self._value(parameter.name, wildcards))
             else:
                 files = _listed((input if parameter.role is Role.INPUT else output).get(parameter.name))
                 words += self._files(parameter, files, wildcards)
         if self.stage.settings is not None:
-            words += ["--settings", canonical_json(_settings(self.stage, self.config, wildcards))]
+            words += ["--settings", canonical_json(self._settings(wildcards))]
         return shlex.join(words)
 
-    def value(self, name: str, wildcards: Wildcards) -> Any:
+    def fingerprint(self, wildcards: Wildcards) -> str:
+        """Everything that determines the outputs of a job except its declared inputs."""
+        bound = [name for name in self.bound if name not in self.stage.execution_only]
+        sources, digests = self.sources(wildcards).items(), self.results / FILE_DIGESTS
+        return canonical_json(
+            {
+                "code": stage_code(self.stage.module, remembered=self.results / CODE_DIGESTS),
+                "settings": self.stage.result_settings(self._settings(wildcards)),
+                "values": {name: self._value(name, wildcards) for name in bound},
+                "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
+            }
+        )
+
+    def _gpus(self, wildcards: Wildcards) -> int:
+        settings = self._settings(wildcards)
+        if self.stage.device is None or get_dotted(settings, self.stage.device) == "cpu":
+            return 0
+        return 1 if self.stage.processes is None else int(get_dotted(settings, self.stage.processes))
+
+    def _settings(self, wildcards: Wildcards) -> dict[str, Any]:
+        model = self.stage.settings
+        return {} if model is None else model.from_config(self.config, wildcards).canonical()
+
+    def _value(self, name: str, wildcards: Wildcards) -> Any:
         """The value bound to a name, else the wildcard of this name, else None."""
         if name in self.bound:
             bound = self.bound[name]
@@ -111,33 +122,10 @@ class RuleCommand:
         if parameter.files and files:
             files = [str(Path(files[0]).parent)]
         if parameter.by_name and files:
-            names = self.value(parameter.name, wildcards)
+            names = self._value(parameter.name, wildcards)
             files = [f"{name}={file}" for name, file in zip(names, files, strict=True)]
         for file in files:
             yield from (parameter.option, file)
-
-
-@dataclass(frozen=True)
-class Fingerprint:
-    """Everything that determines the outputs of a job except its declared inputs: ``code, settings, values,
-    sources``."""
-
-    command: RuleCommand
-    sources: Callable[[Wildcards], Mapping[str, Path]]
-    results: Path
-
-    def __call__(self, wildcards: Wildcards) -> str:
-        stage, config = self.command.stage, self.command.config
-        bound = [name for name in self.command.bound if name not in stage.execution_only]
-        sources, digests = self.sources(wildcards).items(), self.results / FILE_DIGESTS
-        return canonical_json(
-            {
-                "code": stage_code(stage.module, remembered=self.results / CODE_DIGESTS),
-                "settings": stage.result_settings(_settings(stage, config, wildcards)),
-                "values": {name: self.command.value(name, wildcards) for name in bound},
-                "sources": {key: content_digest(path, digests, key=key) for key, path in sources},
-            }
-        )
 
 
 def one_of(names: Sequence[str]) -> str:
@@ -162,45 +150,38 @@ def check_rules(rules: Iterable[Any]) -> None:
         UserError: the inputs, outputs or values of a rule and its stage differ.
     """
     for rule in rules:
-        command = dict(rule.params.items()).get("command")
-        if isinstance(command, RuleCommand):
-            for problem in _problems(rule, command):
-                raise UserError(
-                    f"rule {rule.name} and stage {command.stage.name} do not agree: {problem}",
-                    remedy=f"correct the rule, or the signature in {command.stage.module.replace('.', '/')}.py",
-                )
+        job: Any = getattr(dict(rule.params.items()).get("command"), "__self__", None)
+        for problem in [] if job is None else _problems(rule, job):
+            raise UserError(
+                f"rule {rule.name} and stage {job.stage.name} do not agree: {problem}",
+                remedy=f"correct the rule, or the signature in {job.stage.module.replace('.', '/')}.py",
+            )
 
 
-def _problems(rule: Any, command: RuleCommand) -> Iterator[str]:
-    stage = command.stage
+def _problems(rule: Any, job: RuleStage) -> Iterator[str]:
+    parameters = job.stage.parameters.values()
     for role, files in ((Role.INPUT, rule.input), (Role.OUTPUT, rule.output)):
-        named = dict(files.items())
-        parameters = {parameter.name: parameter for parameter in stage.of_role(role)}
-        if len(files) != sum(len(_listed(value)) for value in named.values()):
+        named = {name: _listed(value) for name, value in files.items()}
+        known = {parameter.name: parameter for parameter in job.stage.of_role(role)}
+        if len(files) != sum(map(len, named.values())):
             yield f"an {role.name.lower()} of the rule has no name"
-        for name in sorted(named.keys() - parameters.keys()):
+        for name in sorted(named.keys() - known.keys()):
             yield f"the stage {role.value} no '{name}'"
-        for name, parameter in parameters.items():
-            if name not in named:
-                if parameter.required:
-                    yield f"the rule has no {role.name.lower()} '{name}'"
-            elif parameter.files and not callable(named[name]):
-                there = tuple(Path(str(file)).name for file in _listed(named[name]))
-                if not all(callable(file) for file in _listed(named[name])) and set(there) != set(parameter.files):
-                    yield f"'{name}' is {', '.join(there)} in the rule and {', '.join(parameter.files)} in the stage"
-    known = {parameter.name for parameter in stage.of_role(Role.VALUE)}
-    by_name = {parameter.name for parameter in stage.parameters.values() if parameter.by_name}
-    for name in sorted(command.bound.keys() - known - by_name):
+        for name in sorted(name for name in known.keys() - named.keys() if known[name].required):
+            yield f"the rule has no {role.name.lower()} '{name}'"
+        for name in known.keys() & named.keys():
+            there = {Path(str(file)).name for file in named[name]}
+            if known[name].files and not all(map(callable, named[name])) and there != set(known[name].files):
+                yield f"'{name}' is {', '.join(there)} in the rule and {', '.join(known[name].files)} in the stage"
+    values = {parameter.name: parameter for parameter in parameters if parameter.role is Role.VALUE}
+    by_name = {parameter.name for parameter in parameters if parameter.by_name}
+    for name in sorted(job.bound.keys() - values.keys() - by_name):
         yield f"the stage has no value '{name}'"
-    for name in sorted(by_name & set(dict(rule.input.items())) - command.bound.keys()):
+    for name in sorted(by_name & set(dict(rule.input.items())) - job.bound.keys()):
         yield f"the rule does not say the names of '{name}'"
-    for parameter in stage.of_role(Role.VALUE):
-        if parameter.required and parameter.name not in {*command.bound, *rule.wildcard_names}:
-            yield f"the rule does not say '{parameter.name}'"
-
-
-def _settings(stage: Stage, config: ExperimentConfig, wildcards: Wildcards) -> dict[str, Any]:
-    return {} if stage.settings is None else stage.settings.from_config(config, wildcards).canonical()
+    for name in sorted(values.keys() - job.bound.keys() - rule.wildcard_names):
+        if values[name].required:
+            yield f"the rule does not say '{name}'"
 
 
 def _option(parameter: Parameter, value: Any) -> list[str]:
@@ -210,6 +191,6 @@ def _option(parameter: Parameter, value: Any) -> list[str]:
 
 
 def _listed(files: Any) -> list[Any]:
-    if files is None:
-        return []
-    return [files] if isinstance(files, str) or callable(files) else list(files)
+    if isinstance(files, str) or callable(files):
+        return [files]
+    return [] if files is None else list(files)
