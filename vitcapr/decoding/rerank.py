@@ -37,33 +37,33 @@ def read_n_best(path: Path, image_ids: Sequence[str]) -> list[NBest]:
     Raises:
         UserError: the file holds something else, one caption an image, or the captions of other images.
     """
-    found = {image_id: NBest(image_id, entry.candidates) for image_id, entry in read_captions(path).items()}
-    if found.keys() != set(image_ids):
-        odd = min(found.keys() ^ set(image_ids))
+    n_bests = {image_id: NBest(image_id, entry.candidates) for image_id, entry in read_captions(path).items()}
+    if n_bests.keys() != set(image_ids):
+        odd = min(n_bests.keys() ^ set(image_ids))
         what, where = "these are not the captions of the split", f"{path}, image {odd}"
         raise UserError(what, where=where, remedy="give those of this split")
-    if max(len(n_best.candidates) for n_best in found.values()) < 2:
+    if max(len(n_best.candidates) for n_best in n_bests.values()) < 2:
         raise UserError(
             "every image has one candidate, so there is nothing to reorder",
             where=path,
             remedy="raise the decoding's n_best, at most to its beam_size",
         )
-    return [found[image_id] for image_id in image_ids]
+    return [n_bests[image_id] for image_id in image_ids]
 
 
 class Terms:
     """Both terms of the score, for B images with up to n candidates.
 
     Args:
-        found: the candidates of each image.
+        n_bests: the candidates of each image.
         cosines: those of each image's candidates.
         length_penalty: the exponent of the length, the end token counted.
     """
 
-    def __init__(self, found: Sequence[NBest], cosines: Sequence[Float64s], length_penalty: float) -> None:
-        shape = (len(found), max(len(n_best.candidates) for n_best in found))
+    def __init__(self, n_bests: Sequence[NBest], cosines: Sequence[Float64s], length_penalty: float) -> None:
+        shape = (len(n_bests), max(len(n_best.candidates) for n_best in n_bests))
         self._log_probs, self._cosines, self._exists = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
-        for row, (n_best, of_image) in enumerate(zip(found, cosines, strict=True)):
+        for row, (n_best, of_image) in enumerate(zip(n_bests, cosines, strict=True)):
             count = len(n_best.candidates)
             self._log_probs[row, :count] = [_normalised(candidate, length_penalty) for candidate in n_best.candidates]
             self._cosines[row, :count] = of_image
@@ -124,7 +124,7 @@ def choose_weight(
 
 def write_reordered(
     path: Path,
-    found: Sequence[NBest],
+    n_bests: Sequence[NBest],
     scores: Sequence[Float64s],
     *,
     of_candidates: Sequence[dict[str, Float64s]] | None = None,
@@ -138,7 +138,7 @@ def write_reordered(
         oracle: as in :func:`write_captions`.
     """
     captioned = []
-    for number, (n_best, values) in enumerate(zip(found, scores, strict=True)):
+    for number, (n_best, values) in enumerate(zip(n_bests, scores, strict=True)):
         extra = {} if of_candidates is None else of_candidates[number]
         described = [
             candidate.model_copy(

@@ -39,24 +39,20 @@ def sample(
     The score is that of a beam, log_prob / (words + 1) ** length_penalty. Of equal ones the one drawn first is first.
 
     Args:
-        memory: of B images, as ``model.encode`` gives it.
         images: (B,), the number of each image, from which its random numbers are made.
         samples: captions drawn for each image.
         temperature: what the logits are divided by.
         top_k: words that can be drawn; None for all.
         top_p: the share of the distribution that can be drawn, the most probable words first.
         limits: see :class:`Limits`.
-
-    Raises:
-        UserError: ``min_length`` is above ``max_length``, or cannot be reached under ``block_ngram``.
     """
     uniform = _uniform(seed, images, (samples, limits["max_length"] + 1)).to(next(iter(memory.values())).device)
 
     def choose(log_probs: Tensor, places: Tensor, length: int) -> Tensor:
         return _draw_words(log_probs / temperature, uniform[places, :, length, None], top_k, top_p)
 
-    found = decode_stepwise(model, memory, choose, samples=samples, length_penalty=length_penalty, **limits)
-    return [_different(captions) for captions in found]
+    drawn = decode_stepwise(model, memory, choose, samples=samples, length_penalty=length_penalty, **limits)
+    return [_different(captions) for captions in drawn]
 
 
 def _uniform(seed: int, images: Sequence[int], shape: tuple[int, ...]) -> Tensor:
@@ -78,7 +74,7 @@ def _draw_words(scores: Tensor, uniform: Tensor, top_k: int | None, top_p: float
 
 def _different(captions: Sequence[Hypothesis]) -> list[Hypothesis]:
     """By descending score; of equal captions, and of equal scores, the first."""
-    found: dict[tuple[int, ...], Hypothesis] = {}
+    different: dict[tuple[int, ...], Hypothesis] = {}
     for caption in captions:
-        found.setdefault(tuple(caption.tokens), caption)
-    return sorted(found.values(), key=lambda caption: -caption.score)
+        different.setdefault(tuple(caption.tokens), caption)
+    return sorted(different.values(), key=lambda caption: -caption.score)

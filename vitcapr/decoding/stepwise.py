@@ -170,13 +170,6 @@ def greedy(model: StepwiseCaptioner, memory: Memory, **limits: Unpack[Limits]) -
     """One caption for each of B images.
 
     Equal to a beam of one hypothesis. Equally probable words are taken in the order of their numbers.
-
-    Args:
-        memory: of B images, as ``model.encode`` gives it.
-        limits: see :class:`Limits`.
-
-    Raises:
-        UserError: ``min_length`` is above ``max_length``, or cannot be reached under ``block_ngram``.
     """
     captions = decode_stepwise(model, memory, lambda log_probs, _, __: _first_largest(log_probs), **limits)
     return [caption for (caption,) in captions]

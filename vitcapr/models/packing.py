@@ -37,9 +37,9 @@ class WordsOfImages(NamedTuple):
         places = words.new_zeros(len(self.counts), int(self.counts.max()), words.shape[-1])
         return places.index_put((self.image, self.slot), words)
 
-    def packed(self, found: Tensor) -> Tensor:
+    def packed(self, values: Tensor) -> Tensor:
         """(B, N, ...) -> (W, ...)."""
-        return found[self.image, self.slot]
+        return values[self.image, self.slot]
 
 
 def image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:

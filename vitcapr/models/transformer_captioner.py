@@ -121,9 +121,9 @@ class _Attention(nn.Module):
     def _by_head(self, states: Tensor) -> Tensor:
         return states.unflatten(-1, (self.heads, -1)).transpose(-2, -3)  # type: ignore[no-any-return]
 
-    def joined(self, found: Tensor) -> Tensor:
+    def joined(self, attended: Tensor) -> Tensor:
         """(..., A, T, E / A) -> (..., T, E)."""
-        return self.output(found.transpose(-2, -3).flatten(-2))  # type: ignore[no-any-return]
+        return self.output(attended.transpose(-2, -3).flatten(-2))  # type: ignore[no-any-return]
 
 
 class _Layer(nn.Module):
@@ -142,11 +142,11 @@ class _Layer(nn.Module):
             states.new_zeros(*mask.shape, states.shape[-1]).masked_scatter(mask[..., None], states)
         )
         later = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).triu(1)
-        found, _ = _attend(self.before.queries(padded), *self.before.of_memory(padded), later)
-        states = states + self.before.joined(found)[mask]
+        attended, _ = _attend(self.before.queries(padded), *self.before.of_memory(padded), later)
+        states = states + self.before.joined(attended)[mask]
         queries = self.patches.queries(words.side_by_side(self.patches.norm(states)))
-        found, _ = _attend(queries, keys, values)
-        states = states + words.packed(self.patches.joined(found))
+        attended, _ = _attend(queries, keys, values)
+        states = states + words.packed(self.patches.joined(attended))
         return states + self.perceptron(self.forward_norm(states))  # type: ignore[no-any-return]
 
     def step(self, states: Tensor, before: tuple[Tensor, Tensor], patches: tuple[Tensor, Tensor]) -> "_LayerStep":
@@ -154,10 +154,10 @@ class _Layer(nn.Module):
         read = self.before.norm(states)[:, :, None]
         key, value = self.before.of_memory(read)
         keys, values = torch.cat([before[0], key], dim=-2), torch.cat([before[1], value], dim=-2)
-        found, _ = _attend(self.before.queries(read), keys, values)
-        states = states + self.before.joined(found)[:, :, 0]
-        found, weights = _attend(self.patches.queries(self.patches.norm(states)), *patches)
-        states = states + self.patches.joined(found)
+        attended, _ = _attend(self.before.queries(read), keys, values)
+        states = states + self.before.joined(attended)[:, :, 0]
+        attended, weights = _attend(self.patches.queries(self.patches.norm(states)), *patches)
+        states = states + self.patches.joined(attended)
         return _LayerStep(states + self.perceptron(self.forward_norm(states)), keys, values, weights.mean(1))
 
 

@@ -63,10 +63,10 @@ def train_captioner(
     from vitcapr.training.outcome import train_into
     from vitcapr.training.word_vectors import start_embedding
 
-    wanted, training = settings.captioner, settings.captioner.training
+    config, training = settings.captioner, settings.captioner.training
     device = resolve_device(training.device)
     dtype = resolve_dtype(training.precision, device)
-    images, store = read_manifest(manifest), open_features(features).at_layer(wanted.layer)
+    images, store = read_manifest(manifest), open_features(features).at_layer(config.layer)
     words = Vocabulary.read(vocabulary)
     table = TokenTable.read(tokens, images, words)
     inputs = {
@@ -78,12 +78,12 @@ def train_captioner(
         "images": sha256_bytes("\n".join(images.images["split"]).encode()),
     }
     architecture = {
-        "kind": wanted.architecture,
+        "kind": config.architecture,
         "vocabulary": len(words),
         "feature_dim": store["cls"].shape[-1],
-        **wanted.arguments(),
+        **config.arguments(),
     }
-    seed = wanted.seed_in(settings.seed)
+    seed = config.seed_in(settings.seed)
     torch.manual_seed(seed)
     model = build_captioner(architecture)
     if word_vectors is not None:
@@ -102,7 +102,7 @@ def train_captioner(
         vocabulary=words,
     )
     report.line(
-        f"{wanted.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
+        f"{config.architecture}: {sum(p.numel() for p in model.parameters()):,} weights, "
         f"{len(words):,} words, {dtype_name(dtype)} on {device}"
     )
     train_into(
@@ -111,7 +111,7 @@ def train_captioner(
         training,
         card={
             "architecture": architecture,
-            "backbone": wanted.backbone,
+            "backbone": config.backbone,
             "code": code,
             "inputs": inputs,
             "settings": settings.canonical(),

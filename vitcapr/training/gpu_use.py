@@ -68,19 +68,17 @@ class _Gpu:
 
     def sample(self) -> tuple[float | None, float | None, float | None]:
         """Use in percent, memory used and memory there is, in GiB; None for what this GPU does not tell."""
-        memory = self._ask(self._nvml.nvmlDeviceGetMemoryInfo)
-        use = self._ask(self._nvml.nvmlDeviceGetUtilizationRates)
-        return (
-            None if use is None else float(use.gpu),
-            None if memory is None else memory.used / _GIB,
-            None if memory is None else memory.total / _GIB,
-        )
 
-    def _ask(self, question: Any) -> Any:
-        try:
-            return question(self._handle)
-        except self._nvml.NVMLError:
-            return None
+        def ask(question: Any, names: tuple[str, ...], unit: int) -> list[float | None]:
+            try:
+                answer = question(self._handle)
+            except self._nvml.NVMLError:
+                return [None] * len(names)
+            return [getattr(answer, name) / unit for name in names]
+
+        used, total = ask(self._nvml.nvmlDeviceGetMemoryInfo, ("used", "total"), _GIB)
+        (use,) = ask(self._nvml.nvmlDeviceGetUtilizationRates, ("gpu",), 1)
+        return use, used, total
 
     def close(self) -> None:
         self._nvml.nvmlShutdown()

@@ -219,8 +219,8 @@ class Trainer(Generic[Batch]):
             position.best_score, position.best_epoch = score, number
             if distributed.is_first():
                 checkpoints.write_tensors(self.best_file, self.average.state(), {"epoch": number})
-        told = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
-        self.reporter.line(f"epoch {number}: {told}{', best so far' if position.best_epoch == number else ''}")
+        text = ", ".join(f"{name} {value:.4f}" for name, value in position.history[-1].items() if name != "epoch")
+        self.reporter.line(f"epoch {number}: {text}{', best so far' if position.best_epoch == number else ''}")
 
     def _out_of_patience(self) -> bool:
         patience = self.training.patience
@@ -254,10 +254,10 @@ class Trainer(Generic[Batch]):
         checkpoints.write_tensors(self.folder / "state.safetensors", tensors, facts)
 
     def _resume(self) -> None:
-        found = checkpoints.read_tensors(self.folder / "state.safetensors")
-        if found is None:
+        state = checkpoints.read_tensors(self.folder / "state.safetensors")
+        if state is None:
             return
-        tensors, facts = found
+        tensors, facts = state
         if facts["identity"] != self.identity:
             self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
             return

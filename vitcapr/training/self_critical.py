@@ -37,10 +37,10 @@ class CiderReward:
 
     def __init__(self, tokens: TokenTable, rows: np.ndarray, vocabulary: int) -> None:
         self._base = vocabulary
-        wanted = set(rows.tolist())
+        images_with_references = set(rows.tolist())
         self._references: dict[int, list[list[int]]] = {}
         for caption, row in enumerate(tokens.image_row.tolist()):
-            if row in wanted:
+            if row in images_with_references:
                 self._references.setdefault(row, []).append(tokens[caption].tolist()[1:])
         images: Counter[int] = Counter()
         for references in self._references.values():
@@ -54,9 +54,6 @@ class CiderReward:
 
         Args:
             candidates: word numbers without the start token, at least one each.
-
-        Raises:
-            KeyError: the image has no references.
         """
         references = self._references[row]
         vectors = [self._vectors(words) for words in references]
