@@ -199,5 +199,5 @@ def load_captioner(
     changes = {"n_best": n_best, "beam_size": beam_size, "length_penalty": length_penalty}
     name, chosen = choose_decoding(files.folder, decoding, **changes)
     words = Vocabulary.read(files.vocabulary(vocabulary))
-    attributes = read_sealed(files.features(features))["attributes"]
+    attributes = read_sealed(files.stores(features)[0])["attributes"]
     return TrainedCaptioner(files, words, attributes, files.backbone(backbone, attributes), name, chosen, device)

@@ -1,5 +1,6 @@
 """Finds the files that a trained model needs in its experiment: the model is ``results/<experiment>/<kind>/<name>``."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,46 +44,36 @@ class ModelFiles:
         """
         path = self.file(given, "text/vocabulary.json", "--vocabulary")
         if sha256_file(path) != self.card["inputs"]["vocabulary"]:
-            raise UserError(
-                f"the {self.kind} was trained with another vocabulary",
-                where=path,
-                remedy="give the one it was trained with, or train it again",
-            )
+            raise self._other("with another vocabulary", path)
         return path
 
-    def features(self, given: str | Path | None) -> Path:
-        """The sealed manifest of the image features that the model was trained on."""
-        return self._features(given, self.card["backbone"], self.card["inputs"]["features"], "--features")
+    def stores(self, features: str | Path | None, views: Sequence[str | Path] | None = None) -> list[Path]:
+        """The sealed manifests of the image features that the model was trained on.
 
-    def augmented_views(self, given: Sequence[str | Path] | None, names: Sequence[str]) -> list[Path]:
-        """The sealed manifests of the augmented views that a retriever was trained on.
+        Those of its backbone come first, then those of its augmented views; None for the experiment's own.
 
-        Args:
-            given: all of them in order, or None for those of the experiment.
-            names: their backbones.
+        Raises:
+            UserError: one is missing or describes other features.
         """
-        if given and len(given) != len(names):
-            return [Path(path) for path in given]  # open_augmented_views reports the wrong number.
-        return [
-            self._features(
-                given[place] if given else None,
-                name,
-                self.card["inputs"]["augmented_views"][place],
-                "--augmented-views",
-            )
-            for place, name in enumerate(names)
-        ]
+        names = [self.card["backbone"], *(self.card["settings"][self.kind].get("augmented_views") or [])]
+        fingerprints = [self.card["inputs"]["features"], *(self.card["inputs"].get("augmented_views") or [])]
+        given = [features, *(views or itertools.repeat(None, len(names) - 1))]
+        if len(given) != len(names):
+            what = f"the {self.kind} uses {len(names) - 1} augmented views, but {len(given) - 1} are given"
+            raise UserError(what, where=self.folder, remedy="give --augmented-views once for each")
+        paths: list[Path] = []
+        for name, fingerprint, one in zip(names, fingerprints, given, strict=True):
+            option = "--augmented-views" if paths else "--features"
+            path = self.file(one, f"features/{name}/manifest.json", option)
+            sealed = read_sealed(path)
+            if sealed["fingerprint"] != fingerprint and not (one and _same_recipe(path, sealed, fingerprint)):
+                raise self._other("on other features", path)
+            paths.append(path)
+        return paths
 
-    def _features(self, given: str | Path | None, backbone: str, fingerprint: str, option: str) -> Path:
-        path = self.file(given, f"features/{backbone}/manifest.json", option)
-        sealed = read_sealed(path)
-        if sealed["fingerprint"] != fingerprint and not (given and _same_recipe(path, sealed, fingerprint)):
-            raise UserError(
-                f"the {self.kind} was trained on other features",
-                where=path,
-                remedy="give the manifest of those it was trained on, or train it again",
-            )
-        return path
+    def _other(self, what: str, path: Path) -> UserError:
+        remedy = "give what it was trained with, or train it again"
+        return UserError(f"the {self.kind} was trained {what}", where=path, remedy=remedy)
 
     def backbone(self, given: str | None, attributes: Mapping[str, Any]) -> str | None:
         """The path of the features' backbone, if it differs from its name.

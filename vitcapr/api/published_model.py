@@ -138,8 +138,7 @@ def published_files(folder: Path) -> dict[str, bytes]:
     model = ModelFiles(folder, card, kind)
     experiment = model.experiment
     settings = card["settings"][kind]
-    views = list(settings.get("augmented_views") or [])
-    stores = [model.features(None), *model.augmented_views(None, views)]
+    stores = model.stores(None)
     paths = [folder / CARD, folder / WEIGHTS, model.vocabulary(None), *stores]
     if any(read_sealed(path)["attributes"]["backbone"] == TRAINED for path in stores):
         paths += [experiment / "backbones" / TRAINED / name for name in BackboneFolder.files]

@@ -321,12 +321,11 @@ def load_retriever(
         UserError: something is missing or does not belong to the retriever.
     """
     files = find_model(folder, "retriever")
-    views = list(files.card["settings"]["retriever"].get("augmented_views", []))
     return TrainedRetriever(
         files,
         device,
         files.vocabulary(vocabulary),
-        [files.features(features), *files.augmented_views(augmented_views, views)],
+        files.stores(features, augmented_views),
         files.file(manifest, "data/manifest.json", "--manifest"),
         text_features,
         text_encoder,
