@@ -65,7 +65,7 @@ def test_a_backbone_in_a_folder_anywhere_is_found_again(
 ) -> None:
     """The store names a folder without its place; the run record of the extraction has it."""
     monkeypatch.delenv("VITCAPR_BACKBONES")
-    with pytest.raises(UserError, match="neither a local folder"):
+    with pytest.raises(UserError, match="not found locally or on the hub"):
         run("photos/photo 03.png")
     results = Path("results/toy")
     anywhere = shutil.copytree(project / "backbones" / "noise-vit", tmp_path / "noise-vit")
