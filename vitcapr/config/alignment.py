@@ -8,22 +8,10 @@ from pydantic import Field, model_validator
 from vitcapr.config.base import Entry, Section
 
 FAMILIES = (
-    "linear",
-    "mlp",
-    "residual",
-    "fusemix",
-    "sail",
-    "structure",
-    "residuals",
-    "cca_head",
-    "cca_heads",
-    "cca",
-    "csa",
-    "ridge",
-    "procrustes",
-    "asif",
-    "local_cka",
+    *("linear", "mlp", "residual", "fusemix", "sail", "structure", "residuals", "cca_head", "cca_heads"),
+    *("cca", "csa", "ridge", "procrustes", "asif", "local_cka"),
 )
+"""Heads that are trained, and closed forms."""
 _ARRAY = r"(cls|patches)(_[1-9][0-9]*)?"
 _INPUTS = re.compile(rf"{_ARRAY}(\+{_ARRAY})*(\+views)?(\+words)?")
 

@@ -81,17 +81,22 @@ def expand_grid(values: Mapping[str, Any], where: object) -> dict[str, Any]:
             what = f"configuration key '{section}': it is a mapping of keys to values"
             raise UserError(what, where=where, remedy="correct the configuration")
     for number, entry in enumerate(entries):
-        _expand_entry(expanded, parse(GridConfig, entry, f"{where}: grid.{number}"), f"grid.{number}", where)
+        key = f"grid.{number}"
+        parsed = parse(GridConfig, entry, f"{where}: {key}")
+        try:
+            _expand_entry(expanded, parsed, key)
+        except UserError as error:
+            raise UserError(error.what, where=where, remedy=error.remedy) from error
     return expanded
 
 
-def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: object) -> None:
+def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str) -> None:
     if not any(getattr(entry, kind) for kind in KINDS):
-        raise UserError(f"{key} multiplies nothing", where=where, remedy=f"list {' or '.join(KINDS)} in it")
+        raise UserError(f"{key} multiplies nothing", remedy=f"list {' or '.join(KINDS)} in it")
     for setting, choices in entry.vary.items():
         if not choices or len(set(map(_spelled, choices))) < len(choices):
             what = f"{key}.vary.{setting}: {'no value' if not choices else 'a value is there twice'}"
-            raise UserError(what, where=where, remedy="give each value once")
+            raise UserError(what, remedy="give each value once")
     settings = [dict(zip(entry.vary, chosen, strict=True)) for chosen in itertools.product(*entry.vary.values())]
     for kind in KINDS:
         together = getattr(entry, kind)
@@ -100,25 +105,19 @@ def _expand_entry(values: dict[str, Any], entry: GridConfig, key: str, where: ob
             if base not in definitions:
                 close = difflib.get_close_matches(base, definitions, n=1)
                 remedy = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(sorted(definitions))}"
-                raise UserError(f"{key} names {kind} '{base}', which is not defined", where=where, remedy=remedy)
-            made = [_variant(values, kind, base, chosen, together, f"{key}.vary", where) for chosen in settings]
+                raise UserError(f"{key} names {kind} '{base}', which is not defined", remedy=remedy)
+            made = [_variant(values, kind, base, chosen, together, f"{key}.vary") for chosen in settings]
             for listed in (kind, "compared", "query_banks") if kind in _SCORED else (kind,):
                 _run_in_place(values, kind, listed, base, made)
 
 
 def _variant(
-    values: dict[str, Any],
-    kind: str,
-    base: str,
-    settings: Mapping[str, Scalar],
-    together: list[str],
-    key: str,
-    where: object,
+    values: dict[str, Any], kind: str, base: str, settings: Mapping[str, Scalar], together: list[str], key: str
 ) -> str:
     """Define one variant and return its name."""
     definition = copy.deepcopy(values[kind][base])
     for setting, value in settings.items():
-        _set(definition, setting, value, f"{key}.{setting}", where)
+        _set(definition, setting, value, f"{key}.{setting}")
     known = values.setdefault("variants", {}).setdefault(kind, {})
     if definition.get(_FOLLOWED) in together and _FOLLOWED not in settings:
         definition[_FOLLOWED] = _made_of(known, definition[_FOLLOWED], settings)[0]
@@ -126,11 +125,10 @@ def _variant(
     try:
         check_name(name)
     except ValueError as error:
-        raise UserError(
-            f"{key} would name a variant '{name}': {error}", where=where, remedy="vary by plain words and numbers"
-        ) from error
+        what = f"{key} would name a variant '{name}': {error}"
+        raise UserError(what, remedy="vary by plain words and numbers") from error
     if name in values[kind]:
-        raise UserError(f"{key} makes '{name}', which is already defined", where=where, remedy=f"see {kind} and grid")
+        raise UserError(f"{key} makes '{name}', which is already defined", remedy=f"see {kind} and grid")
     values[kind][name] = definition
     known[name] = made_of
     return name
@@ -143,7 +141,7 @@ def _made_of(known: Mapping[str, Any], base: str, settings: Mapping[str, Scalar]
     return variant_name(before["of"], varied), {"of": before["of"], "vary": varied}
 
 
-def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object) -> None:
+def _set(definition: Any, key: str, value: Scalar, full_key: str) -> None:
     *parents, last = key.split(".")
     inner = definition
     try:
@@ -154,7 +152,7 @@ def _set(definition: Any, key: str, value: Scalar, full_key: str, where: object)
         inner[int(last) if isinstance(inner, list) else last] = value
     except (ValueError, IndexError, TypeError, AttributeError) as error:
         remedy = "dots lead into sections, and numbers from 0 into lists: training.phases.0.learning_rate"
-        raise UserError(f"{full_key} names no setting", where=where, remedy=remedy) from error
+        raise UserError(f"{full_key} names no setting", remedy=remedy) from error
 
 
 def _run_in_place(values: dict[str, Any], kind: str, listed: str, base: str, made: list[str]) -> None:
