@@ -13,8 +13,6 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from tests.checkpoints import make_dataset
 from tests.data_sets import write_texts
 from tests.encoders.two_towers import bert_tokenizer
-from vitcapr.config.base import parse
-from vitcapr.config.experiment import ExperimentConfig
 from vitcapr.encoders.checkpoints import weights_digest
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest, read_manifest, write_manifest
@@ -158,16 +156,3 @@ def test_layers_and_outputs_that_are_not_there(manifest: Path, bert: Path) -> No
         scored(manifest, bert, {"layer": 9})
     with pytest.raises(UserError, match="BERTScore compares tokens"):
         scored(manifest, bert, {}, output="aligned")
-
-
-@pytest.mark.parametrize(
-    ("encoders", "message"),
-    [
-        ({}, "metrics.bert_score.text_encoder names 'bert'"),
-        ({"bert": {"source": "clip", "output": "aligned"}}, "compares tokens"),
-    ],
-)
-def test_the_configuration_names_an_encoder_of_tokens(encoders: dict[str, Any], message: str) -> None:
-    values = {"metrics": {"bert_score": {"text_encoder": "bert"}}, "text_encoders": encoders}
-    with pytest.raises(UserError, match=message):
-        parse(ExperimentConfig, values, where="x.yaml")

@@ -79,11 +79,6 @@ def test_p_values_of_equal_systems_are_even() -> None:
     assert np.mean(np.array(values) <= 0.1) == pytest.approx(0.1, abs=0.07)
 
 
-def test_systems_of_other_images_are_refused() -> None:
-    with pytest.raises(ValueError, match="statistics of"):
-        compare(mean_measure([1, 2]), mean_measure([1, 2, 3]), 10, 0)
-
-
 def test_comparison_of_a_score_that_is_no_mean() -> None:
     a = Measure(np.array([[1.0, 2.0], [3.0, 4.0]]), lambda sums: np.asarray(sums[..., 0] / sums[..., 1]))
     b = Measure(np.array([[2.0, 2.0], [1.0, 4.0]]), a.aggregate)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.data_sets import write_data_set
-from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.score_retrieval import score_retrieval
 from vitcapr.stages.select_language import select_language
@@ -65,8 +64,3 @@ def test_a_picture_without_a_caption_in_the_language_is_in_no_pool(folder: Path)
     assert found["protocol"].startswith("pool:2images,3captions|")
     assert "|lang:en" in found["protocol"]
     assert found["metrics"]["t2i_recall_1"] == {"value": 1.0, "low": None, "high": None, "n": 2}
-
-
-def test_an_unknown_language_is_an_error(folder: Path) -> None:
-    with pytest.raises(UserError, match="no caption in 'de' was embedded"):
-        keep(folder, "de")

@@ -82,14 +82,6 @@ def test_clip_score_is_the_cosine_of_the_whole_model(experiment: Experiment, cap
     assert "w=2.5,prompt=none" in found["protocol"]
 
 
-def test_the_prompt_changes_the_score_and_stands_in_the_protocol(experiment: Experiment, captions: Path) -> None:
-    plain = scored(experiment, captions, experiment.backbone)
-    metrics = {"clip_score": {"backbone": "clip", "text_encoder": "clip"}, "bootstrap_samples": 20}
-    prompted = scored(experiment, captions, experiment.backbone, metrics=metrics)
-    assert plain["metrics"]["clip_score"] != prompted["metrics"]["clip_score"]
-    assert "prompt=A photo depicts" in prompted["protocol"]
-
-
 def test_another_model_is_refused(experiment: Experiment, captions: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(experiment.backbone, other)
