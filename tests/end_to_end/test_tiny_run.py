@@ -33,16 +33,6 @@ def test_the_summary_is_tidy(project: Path) -> None:
         assert [row for row in csv.DictReader(stream) if row["experiment"] == "tiny"] == rows
 
 
-def test_every_figure_is_there(project: Path) -> None:
-    found = {path.name for path in (project / "results/tiny/figures").rglob("*.png")}
-    drawn = (
-        *("curves", "retrievers", "backbone", "gpu", "vocabulary", "lengths"),
-        *("captions", "attention-1", "rollout", "reranked"),
-        *("recall", "pca", "tsne", "cosines", "image_to_text", "text_to_image"),
-    )
-    assert found == {f"{name}.png" for name in drawn}
-
-
 def test_the_oracle_is_labelled_as_a_ceiling(project: Path) -> None:
     with (project / "results/tiny/summary.csv").open(newline="") as stream:
         cider = {
