@@ -48,5 +48,5 @@ class FirstPageSettings(StageSettings):
             },
             has_oracle=any(each.by == "oracle" for each in rerankings.values()),
             facts={name: ", ".join(of_kind) for name, of_kind in models.items() if of_kind}
-            | {"seed": f"{config.seed}, where a model has no seed of its own"},
+            | {"seed": f"{config.seed}, unless a model sets one"},
         )

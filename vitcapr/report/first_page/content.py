@@ -1,6 +1,7 @@
 """What the first page of an experiment shows, and the page itself: one HTML file that needs no network."""
 
 import base64
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,6 @@ import jinja2
 import vitcapr
 from vitcapr.formats.manifest import SPLITS, Manifest
 from vitcapr.formats.tables import Table
-from vitcapr.pipeline.commit import commit_of
 
 TEMPLATE = Path(__file__).with_name("template.html")
 Content = TypeVar("Content")
@@ -112,24 +112,33 @@ class FirstPage:
 
     @property
     def code(self) -> str:
-        """The version that wrote the page, and the commit where it is known."""
-        commit = commit_of(Path(vitcapr.__file__).parent)
+        """The version that wrote the page, and the commit where git tracks it."""
+        tracked = _git("ls-files", "--error-unmatch", "__init__.py")
+        commit = tracked and _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*")
         return f"vitcapr {vitcapr.__version__}" + (f", commit {commit}" if commit else "")
 
     @property
     def links(self) -> list[tuple[str, str]]:
         """Files beside the page, and what they are."""
+        explorer = f"every image with captions, attention and neighbours; written by vitcapr explore {self.folder}"
+        report = f"every result with its provenance; written by snakemake --report {self.folder}/report.html"
         return [
             ("summary.csv", "all scores with their intervals and protocols"),
             ("tables/scores.md", "the same as tables"),
             *([("alignments/", "tables of the alignments")] if self.has_alignments else []),
             ("figures/", "the figures at the size of print"),
-            (
-                "explorer/index.html",
-                f"every image with captions, attention and neighbours; written by vitcapr explore {self.folder}",
-            ),
-            ("report.html", f"all with their provenance; written by snakemake --report {self.folder}/report.html"),
+            ("explorer/index.html", explorer),
+            ("report.html", report),
         ]
+
+
+def _git(*arguments: str) -> str:
+    """What git says in the folder of this package; empty where it fails."""
+    command = ["git", "-C", str(Path(vitcapr.__file__).parent), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, check=True, text=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def data_line(data: Manifest) -> str:
