@@ -1,4 +1,4 @@
-"""A damaged run record is one line where it is asked for, and says nothing where it is not."""
+"""Run records: a damaged one is one line where it is asked for; a file that its job did not write so is refused."""
 
 import copy
 import json
@@ -8,80 +8,135 @@ from typing import Any
 import pytest
 
 from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
 from vitcapr.pipeline.records import FORMAT, check_as_written, read_run
 
-OUTPUT = "results/a/text/vocabulary.json"
+FILE = Path("results/a/captions/captions.json")
 RECORD: dict[str, Any] = {
     "format": FORMAT,
-    "stage": "vocabulary",
-    "command": "python -m vitcapr stage vocabulary",
-    "code": {"vitcapr.text.vocabulary": "0123"},
+    "stage": "decode",
+    "command": "python -m vitcapr stage decode",
+    "code": {"vitcapr.decoding.beam": "0123"},
     "settings": {},
     "values": {},
     "inputs": {},
-    "outputs": {OUTPUT: {"option": "vocabulary", "sha256": "0" * 64, "size": 3}},
+    "outputs": {},
     "made": {
-        "user": "u",
-        "host": "h",
-        "platform": "Linux",
-        "started": "2026-01-01T00:00:00+00:00",
+        **dict.fromkeys(("user", "host", "platform", "python"), "x"),
+        "started": "2026-01-01",
         "seconds": 1.5,
         "cpu_seconds": 1.0,
         "peak_memory_mb": 10,
         "energy": {"joules": {}, "absent": {}},
-        "python": "3.11",
         "libraries": {},
     },
     "result_cache": None,
 }
 
 
-def write(folder: Path, record: Any) -> Path:
-    path = folder / "results/a/runs/vocabulary.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(record))
-    return path
+@pytest.fixture(autouse=True)
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file and the record of the job that wrote it."""
+    monkeypatch.chdir(tmp_path)
+    FILE.parent.mkdir(parents=True)
+    FILE.write_text("as written")
+    return record("decode/beam", "2026-01-02")
 
 
-def damaged(*keys: str, value: Any = ...) -> dict[str, Any]:
-    """The record without a key, or with another value there."""
-    record = copy.deepcopy(RECORD)
-    place = record
-    for key in keys[:-1]:
-        place = place[key]
-    if value is ...:
-        del place[keys[-1]]
-    else:
-        place[keys[-1]] = value
-    return record
+def record(name: str, started: str, path: Path = FILE, experiment: str = "a", **facts: Any) -> Path:
+    """The record of a job that wrote ``path`` as it is now."""
+    target = Path("results", experiment, "runs", f"{name}.json")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    output = {"option": "captions", "sha256": sha256_file(path), "size": path.stat().st_size}
+    content = {**RECORD, "outputs": {path.as_posix(): output}, "made": {**RECORD["made"], "started": started}}
+    target.write_text(json.dumps({**content, **facts}))
+    return target
 
 
-def test_a_whole_record_is_read(tmp_path: Path) -> None:
-    assert read_run(write(tmp_path, RECORD)).name == "vocabulary"
+def check(path: Path = FILE) -> None:
+    check_as_written({path.as_posix(): {"sha256": sha256_file(path)}})
+
+
+def test_a_whole_record_is_read(written: Path) -> None:
+    assert read_run(written).name == "decode/beam"
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("keys", "value"),
     [
-        [],
-        damaged("outputs"),
-        damaged("outputs", value=[]),
-        damaged("outputs", OUTPUT, "sha256"),
-        damaged("outputs", OUTPUT, value="a file"),
-        damaged("inputs", value=None),
-        damaged("made"),
-        damaged("made", "started"),
-        damaged("made", "seconds", value="long"),
-        damaged("made", "energy", value={}),
-        damaged("result_cache", value={"key": "k"}),
-        damaged("code", value="0123"),
+        ((), []),
+        (("outputs",), None),
+        (("outputs",), []),
+        (("outputs", FILE.as_posix(), "sha256"), None),
+        (("made", "started"), None),
+        (("made", "seconds"), "long"),
+        (("result_cache",), {"key": "k"}),
+        (("code",), "0123"),
     ],
 )
-def test_a_damaged_record_is_one_line_and_stops_no_job(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any
-) -> None:
-    path = write(tmp_path, record)
+def test_a_damaged_record_is_one_line_and_stops_no_job(written: Path, keys: tuple[str, ...], value: Any) -> None:
+    content: Any = copy.deepcopy(json.loads(written.read_text()))
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    if not keys:
+        content = value
+    elif value is None:
+        del place[keys[-1]]
+    else:
+        place[keys[-1]] = value
+    written.write_text(json.dumps(content))
     with pytest.raises(UserError, match="delete"):
-        read_run(path)
-    monkeypatch.chdir(tmp_path)
-    check_as_written({OUTPUT: {"sha256": "1" * 64}})
+        read_run(written)
+    FILE.write_text("by hand")
+    check()
+
+
+def test_a_changed_file_is_refused_with_two_ways_out(written: Path) -> None:
+    check()
+    FILE.write_text("by hand")
+    with pytest.raises(UserError, match="the file is not as decode/beam wrote it") as caught:
+        check()
+    assert str(caught.value.where) == FILE.as_posix()
+    assert caught.value.remedy == (
+        f"snakemake --forcerun {FILE} makes it again; to keep your change, delete results/a/runs/decode/beam.json"
+    )
+    written.unlink()
+    check()
+
+
+@pytest.mark.parametrize("started", ["2026-01-01", "2026-01-03"])
+def test_the_newest_record_counts(started: str) -> None:
+    """The rule of the job has changed its name, and the record of the old one is still there."""
+    first = FILE.read_text()
+    FILE.write_text("by another rule")
+    record("describe/beam", started)
+    FILE.write_text(first if started < "2026-01-02" else "by another rule")
+    check()
+    FILE.write_text("by another rule" if started < "2026-01-02" else first)
+    with pytest.raises(UserError, match="not as"):
+        check()
+
+
+def test_a_restored_result_is_as_old_as_its_restoration() -> None:
+    FILE.write_text("restored")
+    record("describe/beam", "2025-01-01", result_cache={"key": "x", "restored": "2026-01-03"})
+    check()
+
+
+def test_records_of_other_paths_and_other_formats_say_nothing() -> None:
+    """Those of a copied experiment name the files of the first one."""
+    other = Path("results/b/captions/captions.json")
+    other.parent.mkdir(parents=True)
+    other.write_text("another")
+    record("decode/beam", "2026-01-02", experiment="b")
+    check(other)
+    Path("results/a/runs/decode/old.json").write_text('{"format": "vitcapr-run-1"}')
+    Path("results/a/runs/decode/cut.json").write_text('{"format"')
+    check()
+    record("decode/beam", "2026-01-02", other, experiment="b")
+    other.write_text("by hand")
+    with pytest.raises(UserError, match=r"results/b/runs/decode/beam\.json"):
+        check(other)
+    Path("photos.zip").write_text("a user's own")
+    check(Path("photos.zip"))
