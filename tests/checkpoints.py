@@ -12,7 +12,9 @@ import pytest
 import torch
 from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, PreTrainedModel, ViTConfig, ViTModel
+from typer.testing import CliRunner
 
+from vitcapr.commands import features
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract import extract
@@ -58,6 +60,13 @@ def save_bert(folder: Path, words: list[str], width: int = 8, **changes: object)
         folder
     )
     return folder
+
+
+def run_features(*arguments: object) -> str:
+    """What a command of ``vitcapr features`` prints."""
+    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
 
 
 def make_dataset(folder: Path, images: int) -> Path:

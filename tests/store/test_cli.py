@@ -11,20 +11,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.checkpoints import save_bert
-from vitcapr.commands import features, gc
+from tests.checkpoints import run_features, save_bert
+from vitcapr.commands import gc
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.extract_text import extract_text
 from vitcapr.store.reader import FeatureStore, open_features
 
 Snapshot = Callable[[Path], dict[str, bytes]]
-
-
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
 
 
 def extract_captions(experiment: Any) -> FeatureStore:
@@ -63,7 +57,7 @@ def collect(results: Path, *options: str) -> str:
 def test_info_says_licences_and_sources(experiment: Any) -> None:
     (experiment.backbone / "README.md").write_text("---\nlicense: apache-2.0\n---\nA model.\n")
     store = experiment.run(licence="CC BY 4.0")
-    output = run("info", store.manifest_path)
+    output = run_features("info", store.manifest_path)
     for expected in (
         "11 x 4 x 8 float16, 704 B in 3 chunks",
         "2 x 2",
@@ -93,19 +87,19 @@ def test_another_licence_leaves_the_store_as_it_is(experiment: Any) -> None:
 
 def test_verify_finds_one_changed_bit_and_extraction_repairs_it(experiment: Any) -> None:
     store = experiment.run()
-    assert "7 chunks" in run("verify", store.manifest_path)
+    assert "7 chunks" in run_features("verify", store.manifest_path)
     path = store["patches"].chunk_path(1)
     content = path.read_bytes()
     path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
     with pytest.raises(UserError, match=r"1 of 7 chunks are damaged .*--delete"):
-        run("verify", store.manifest_path)
+        run_features("verify", store.manifest_path)
     assert path.is_file()
     with pytest.raises(UserError, match="they were deleted; run snakemake --forcerun extract"):
-        run("verify", store.manifest_path.parent, "--delete")
+        run_features("verify", store.manifest_path.parent, "--delete")
     assert not path.exists()
     experiment.run()
     assert path.read_bytes() == content
-    run("verify", store.manifest_path)
+    run_features("verify", store.manifest_path)
 
 
 @pytest.mark.parametrize("kind", ["images", "captions"])
@@ -116,15 +110,15 @@ def test_damaged_ids_are_found_and_repaired(experiment: Any, snapshot: Snapshot,
     ids = store.path / store.identity / "c" / "0" / "0"
     ids.write_bytes(b"x" + ids.read_bytes()[1:])
     with pytest.raises(UserError, match=r"1 of [47] chunks are damaged"):
-        run("verify", store.manifest_path, "--delete")
+        run_features("verify", store.manifest_path, "--delete")
     extract()
     assert snapshot(store.path.parent) == whole
 
 
 def test_exports_hold_the_same_numbers(experiment: Any, tmp_path: Path) -> None:
     store = experiment.run()
-    run("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
-    run("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
+    run_features("export", store.manifest_path, "--to", "h5", "-o", tmp_path / "f.h5")
+    run_features("export", store.manifest_path, "--to", "npz", "--output", tmp_path / "f.npz")
     with h5py.File(tmp_path / "f.h5") as h5, np.load(tmp_path / "f.npz", allow_pickle=False) as npz:
         for name, array in store.items():
             np.testing.assert_array_equal(h5[name][:], array[:])

@@ -10,10 +10,9 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+from tests.checkpoints import run_features
 from tests.data_sets import write_data_set
-from vitcapr.commands import features
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.adopt import adopt
@@ -33,14 +32,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return write_data_set(tmp_path / "data", dict.fromkeys(sorted(IDS), "train"), [(i, "en", "a") for i in sorted(IDS)])
 
 
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
-
-
 def imported(*arguments: object) -> Path:
-    output = run("import", *arguments)
+    output = run_features("import", *arguments)
     return Path(next(line for line in output.splitlines() if line.startswith("sealed: ")).removeprefix("sealed: "))
 
 
@@ -103,8 +96,8 @@ def test_grids_take_the_order_of_the_data_set(tmp_path: Path, data: Path, name: 
         np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
         assert store.attributes["weights_sha256"] is None
         assert store.attributes["imported"]["kind"] in name or name in ("folder",)
-    assert "unknown, imported from" in run("info", sealed)
-    run("verify", sealed)
+    assert "unknown, imported from" in run_features("info", sealed)
+    run_features("verify", sealed)
     before = sealed.read_bytes()
     assert imported(tmp_path / name, "--data", data).read_bytes() == before
 
@@ -134,12 +127,12 @@ def test_exports_come_back(tmp_path: Path, data: Path) -> None:
         target = tmp_path / f"again.{kind}"
         if kind == "clip-retrieval":
             np.savez(tmp_path / "v.npz", image_id=np.array(IDS), cls=VECTORS)
-            run("export", imported(tmp_path / "v.npz"), "--to", kind, "-o", target)
+            run_features("export", imported(tmp_path / "v.npz"), "--to", kind, "-o", target)
             with open_features(imported(target)) as store:
                 np.testing.assert_array_equal(store["cls"][:], VECTORS)
                 assert store.ids == IDS
             continue
-        run("export", sealed, "--to", kind, "-o", target)
+        run_features("export", sealed, "--to", kind, "-o", target)
         with open_features(imported(target, "--grid", "2x3")) as store:
             np.testing.assert_array_equal(store["patches"][:], GRIDS.reshape(3, 6, 4)[[1, 0, 2]])
             assert store.ids == ["a.jpg", "b.jpg", "c.jpg"]
@@ -151,20 +144,20 @@ def test_an_export_is_not_mixed_with_an_earlier_one(tmp_path: Path, data: Path) 
     lmdb = pytest.importorskip("lmdb", reason="pip install 'vitcapr[lmdb]'")
     with lmdb.open(str(tmp_path / "there.lmdb")) as environment, environment.begin(write=True) as transaction:
         transaction.put(b"of another store", npy(GRIDS[0]))
-    run("export", sealed, "--to", "lmdb", "-o", tmp_path / "there.lmdb")
+    run_features("export", sealed, "--to", "lmdb", "-o", tmp_path / "there.lmdb")
     with open_features(imported(tmp_path / "there.lmdb")) as store:
         assert store.ids == sorted(IDS)
     (tmp_path / "shards").mkdir()
     for shard in range(2):
         (tmp_path / "shards" / f"{shard:06d}.tar").touch()
     with pytest.raises(UserError, match=r"2 files like \*.tar lie there, and this store makes 1"):
-        run("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+        run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
 
 
 def test_webdataset_shards_hold_a_member_an_image(tmp_path: Path, data: Path) -> None:
     write_h5_big(tmp_path / "big.h5")
     sealed = imported(tmp_path / "big.h5", "--data", data)
-    run("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
+    run_features("export", sealed, "--to", "webdataset", "-o", tmp_path / "shards")
     with tarfile.open(tmp_path / "shards" / "000000.tar") as shard:
         assert shard.getnames() == [f"00000000{row}.{kind}" for row in range(3) for kind in ("patches.npy", "json")]
         content = shard.extractfile("000000001.patches.npy")

@@ -3,9 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from vitcapr.commands import features
+from tests.checkpoints import run_features
 from vitcapr.errors import UserError
 from vitcapr.pipeline.run import run_stage
 from vitcapr.stages.feature_statistics import feature_statistics
@@ -38,12 +37,6 @@ def sealed(tmp_path: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.Mo
     return import_features(found, tmp_path / "stores", "noise")
 
 
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
-
-
 def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Against NumPy over the whole array in memory."""
     found = json.loads(path.read_text())["arrays"]
@@ -66,12 +59,12 @@ def check(path: Path, arrays: dict[str, np.ndarray]) -> None:
 
 
 def test_statistics_are_those_of_numpy(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
-    output = run("stats", sealed, "--duplicates", 3, "-o", tmp_path / "s.json")
+    output = run_features("stats", sealed, "--duplicates", 3, "-o", tmp_path / "s.json")
     check(tmp_path / "s.json", arrays)
     lines = [line.split() for line in output.splitlines()]
     assert ["noise", "patches", "450", "6"] in [line[:4] for line in lines]
     assert ["noise", "cls", "1.0000", "i17", "i140"] in lines
-    run("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
+    run_features("stats", sealed, "--duplicates", 3, "--scheduler", "synchronous", "-o", tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "s.json").read_bytes()
 
 
@@ -96,12 +89,14 @@ def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, n
     distributed = pytest.importorskip("distributed", reason="pip install 'vitcapr[distributed]'")
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options, protocol="tcp://", host="127.0.0.1") as cluster:
-        run("stats", sealed, "--duplicates", 3, "--scheduler", cluster.scheduler_address, "-o", tmp_path / "s.json")
+        run_features(
+            "stats", sealed, "--duplicates", 3, "--scheduler", cluster.scheduler_address, "-o", tmp_path / "s.json"
+        )
     check(tmp_path / "s.json", arrays)
 
 
 def test_mistakes_are_one_line(sealed: Path) -> None:
     with pytest.raises(UserError, match=r"no array 'clz' .* it has cls, patches"):
-        run("stats", sealed, "--arrays", "clz")
+        run_features("stats", sealed, "--arrays", "clz")
     with pytest.raises(UserError, match="no scheduler 'fast'"):
-        run("stats", sealed, "--scheduler", "fast")
+        run_features("stats", sealed, "--scheduler", "fast")

@@ -1,4 +1,4 @@
-"""Push and pull: to a folder, over HTTP, and to servers of S3, GCS and SFTP on this machine (marker ``network``)."""
+"""Push and pull: to a folder, over HTTP, and to servers of S3 and SFTP on this machine (marker ``network``)."""
 
 import gzip
 import http.server
@@ -22,6 +22,7 @@ import pytest
 from fsspec.registry import _registry
 from typer.testing import CliRunner
 
+from tests.checkpoints import run_features
 from tests.data_sets import write_data_set
 from vitcapr.commands import features
 from vitcapr.errors import UserError
@@ -67,17 +68,14 @@ def sealed(tmp_path: Path) -> Path:
     writer = StoreWriter(store_folder(tmp_path / "a" / "results" / "stores", fingerprint), layouts)
     attributes = {**recipe, "fingerprint": fingerprint}
     writer.begin(attributes, [f"{row}_ä" for row in range(ROWS)])
-    checksums: dict[str, list[str]] = {"patches": [], "cls": []}
     for index in range(3):
         blocks = {name: np.zeros((CHUNK, *layout.shape[1:]), "float16") for name, layout in layouts.items()}
         for block in blocks.values():
             real = min(CHUNK, ROWS - index * CHUNK)
             block[:real] = draw.normal(size=block[:real].shape)
         writer.write(index, blocks)
-        for name, digest in (writer.checksums(index) or {}).items():
-            checksums[name].append(digest)
     output = tmp_path / "a" / "results" / "demo" / "features" / "vit" / "manifest.json"
-    write_sealed(writer, checksums, "image_id", output)
+    write_sealed(writer, writer.all_checksums(range(3)), "image_id", output)
     return output
 
 
@@ -109,12 +107,6 @@ def bytes_of(sealed: Path) -> int:
 
 def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def run(*arguments: object) -> str:
-    done = CliRunner().invoke(features.app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
 
 
 def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
@@ -203,8 +195,8 @@ def test_a_part_knows_its_rows_and_refuses_others(
 ) -> None:
     monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
     elsewhere = tmp_path / "elsewhere"
-    run("push", sealed, elsewhere, "--data", data)
-    output = run("pull", elsewhere, "--split", "test", "--arrays", "cls")
+    run_features("push", sealed, elsewhere, "--data", data)
+    output = run_features("pull", elsewhere, "--split", "test", "--arrays", "cls")
     assert "rows 4-7 of 'cls'" in output
     (folder,) = (tmp_path / "mine").iterdir()
     assert folder.name.endswith("-part")
@@ -214,13 +206,13 @@ def test_a_part_knows_its_rows_and_refuses_others(
         np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
         with pytest.raises(UserError, match=r"row 2 of 'cls' is not in this part of the store, which has 4-7"):
             part["cls"].gather(np.array([5, 2]))
-    run("pull", elsewhere, "--split", "validation", "--arrays", "cls,patches", "--data", data)
+    run_features("pull", elsewhere, "--split", "validation", "--arrays", "cls,patches", "--data", data)
     with open_features(folder) as part:
         assert [part[name].rows_here for name in ("cls", "patches")] == [[(4, 11)], [(8, 11)]]
-        assert "only a part" not in run("verify", folder)
+        assert "only a part" not in run_features("verify", folder)
         with pytest.raises(UserError, match="the store is incomplete"):
             push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), nothing)
-    run("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches")
+    run_features("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches")
     with open_features(folder) as grown:
         assert not grown.partial
 
@@ -234,7 +226,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
 )
 def test_pulling_unknown_splits_or_arrays_is_a_mistake(sealed: Path, options: list[str], said: str) -> None:
     with pytest.raises(UserError, match=said):
-        run("pull", sealed.parent, *options)
+        run_features("pull", sealed.parent, *options)
 
 
 def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,12 +236,12 @@ def test_a_pulled_store_is_not_extracted_again(experiment: Any, monkeypatch: pyt
     push(store.manifest_path, RemoteFolder(str(elsewhere)), nothing)
     shutil.rmtree(stores)
     monkeypatch.setenv("VITCAPR_STORES", str(stores))
-    run("pull", elsewhere, "--arrays", "cls")
+    run_features("pull", elsewhere, "--arrays", "cls")
     with monkeypatch.context() as without_model:
         without_model.setattr("vitcapr.encoders.photographs.load_image_encoder", lambda *_, **__: pytest.fail("loaded"))
         with pytest.raises(pytest.fail.Exception, match="loaded"):
             experiment.extract()
-        run("pull", elsewhere)
+        run_features("pull", elsewhere)
         assert experiment.run().manifest_path.read_bytes() == sealed
 
 

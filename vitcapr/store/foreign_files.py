@@ -78,6 +78,9 @@ def _damage_in_one_line(source: Path) -> Iterator[None]:
     except (UserError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, ValueError) and "pickle" in str(error):
+            what, remedy = "pickled values, which may run code, are not opened", "write plain arrays with numpy.save"
+            raise UserError(what, where=source, remedy=remedy) from error
         what = f"cannot be read as features: {type(error).__name__} {error}"
         raise UserError(what[:300], where=source, remedy="copy the file again, or write it again") from error
 
@@ -147,11 +150,11 @@ def _h5(source: Path, file: Any, ids: Sequence[str] | None) -> ForeignFeatures:
 def _npz(source: Path, archive: Any, ids: Sequence[str] | None) -> ForeignFeatures:
     key = next((name for name in ID_NAMES if name in archive.files), None)
     if ids is None and key is not None:
-        ids = [_text(value) for value in _unpickled(source, lambda: archive[key])]
+        ids = [_text(value) for value in archive[key]]
     if ids is None:
         return _one_each("npz", (source,), {name: partial(archive.__getitem__, name) for name in archive.files})
     # A member of an archive cannot be mapped; each array is in memory once.
-    arrays = {name: _unpickled(source, partial(archive.__getitem__, name)) for name in archive.files if name != key}
+    arrays = {name: archive[name] for name in archive.files if name != key}
     kept = {name: array for name, array in arrays.items() if array.shape[:1] == (len(ids),) and array.ndim > 1}
     return ForeignFeatures("npz", (source,), list(ids), {name: array.__getitem__ for name, array in kept.items()})
 
@@ -231,20 +234,12 @@ def _one_each(kind: str, files: tuple[Path, ...], values: Mapping[str, Callable[
     where = files[0] if files else kind
     if not ids:
         raise UserError("no features there", where=where)
-    return ForeignFeatures(kind, files, ids, {_PER_IMAGE: lambda row: np.asarray(_unpickled(where, values[ids[row]]))})
+    return ForeignFeatures(kind, files, ids, {_PER_IMAGE: lambda row: np.asarray(values[ids[row]]())})
 
 
 def _mapped(path: Path) -> np.ndarray:
     check_is_file(path)
-    return np.asarray(_unpickled(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False)))
-
-
-def _unpickled(where: object, read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except ValueError as error:
-        what = "pickled values, which may run code, are not opened" if "pickle" in str(error) else str(error)[:120]
-        raise UserError(what, where=where, remedy="write plain arrays with numpy.save") from error
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def read_ids(path: Path) -> list[str]:
