@@ -55,9 +55,3 @@ def test_a_notebook_is_sound_and_carries_no_output(name: str) -> None:
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     nbformat.validate(notebook)
     assert all(not cell.get("outputs") for cell in notebook.cells)
-
-
-def test_the_head_is_twenty_lines() -> None:
-    notebook = nbformat.read(NOTEBOOKS / "new_head.ipynb", as_version=4)
-    head = next(cell for cell in notebook.cells if "optimizer.step()" in cell.source)
-    assert len(head.source.splitlines()) <= 20

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from PIL import Image
-from transformers import ViTConfig, ViTModel
 
+from tests.commands.conftest import write_backbones
 from vitcapr.commands.status import PlannedJob, extractions
 from vitcapr.config.base import parse
 from vitcapr.config.experiment import ExperimentConfig
@@ -25,20 +24,11 @@ JOBS = [PlannedJob("extract", "extract vit/0", ""), PlannedJob("seal", "seal vit
 
 @pytest.fixture
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    torch.manual_seed(0)
-    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    ViTModel(ViTConfig(image_size=16, patch_size=8, **shape)).save_pretrained(tmp_path / "tiny")
-    processor = {
-        "image_processor_type": "ViTImageProcessor",
-        "size": {"height": 16, "width": 16},
-        "image_mean": [0.5] * 3,
-        "image_std": [0.5] * 3,
-    }
-    (tmp_path / "tiny" / "preprocessor_config.json").write_text(json.dumps(processor))
+    write_backbones(tmp_path)
     monkeypatch.chdir(tmp_path)
     values = {
         "experiment": "a",
-        "backbones": {"vit": {"source": "tiny", "dtype": "float32"}},
+        "backbones": {"vit": {"source": "noise-vit", "dtype": "float32"}},
         "features": {"device": "cpu"},
     }
     return Experiment(parse(ExperimentConfig, values, "test"))

@@ -32,11 +32,7 @@ def main(
 
 
 def compare(first: Path, second: Path) -> list[str]:
-    """Two experiments, or two artefacts.
-
-    Raises:
-        UserError: they are of different kinds, or one of them has no run record.
-    """
+    """Two experiments, or two artefacts."""
     lineages = Lineage.of(first), Lineage.of(second)
     pairs = list(zip(lineages, (first, second), strict=True))
     whole = [lineage.experiment.resolve() == path.resolve() for lineage, path in pairs]
