@@ -106,9 +106,7 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
 
 
 def _number(value: Any) -> int:
-    """Raises:
-    TypeError: an id is not a whole number; 1.5 and true would become those of other images.
-    """
+    """An id that is a whole number; 1.5 and true would become those of other images."""
     if type(value) is not int:
         raise TypeError(f"an id is {value!r:.40}, not a whole number")
     return value

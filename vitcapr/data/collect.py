@@ -32,11 +32,7 @@ SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for sp
 
 @dataclass(frozen=True, slots=True)
 class ListedImage:
-    """An image that the data set names.
-
-    Attributes:
-        path: where it is, relative to the image root with ``/``; None if it is not there.
-    """
+    """An image that the data set names; ``path`` is relative to the image root with ``/``, None if it is not there."""
 
     image_id: str
     path: str | None
@@ -45,11 +41,7 @@ class ListedImage:
 
 @dataclass(frozen=True, slots=True)
 class ListedCaption:
-    """A caption that the data set names.
-
-    Attributes:
-        language: None for the language of the data set.
-    """
+    """A caption that the data set names, in the language of the data set unless it has its own."""
 
     caption_id: str
     image_id: str
@@ -99,11 +91,7 @@ def listed_photographs(
 
 
 def parse_text(value: Any) -> str:
-    """``value`` of a JSON file, where a text should be.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """``value`` of a JSON file, where a text should be; anything else is a TypeError."""
     if not isinstance(value, str):
         raise TypeError(f"a text is {value!r:.40}")
     return value
@@ -142,7 +130,7 @@ def collect(
     reporter: Reporter,
     reject_duplicates: bool = False,
 ) -> Path:
-    """Check every image and caption of ``listing`` and write the manifest of those that hold.
+    """Check every image and caption of ``listing`` and write the manifest of those that hold; its path.
 
     Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``, but for good images beyond
     ``limit`` and their captions, which are in neither. What is left out leaves no gap and moves nothing else: the order
@@ -156,9 +144,6 @@ def collect(
         limit: number of images to keep, the first of each split in proportion to its size, of those that are there and
             have a caption; None keeps all.
         reject_duplicates: leave out an image whose file has the same bytes as an earlier one.
-
-    Returns:
-        The path of ``manifest.json``.
     """
     rejected = list(listing.rejected)
     captions = _captions_by_image(listing, rejected)

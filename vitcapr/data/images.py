@@ -61,9 +61,9 @@ warnings.filterwarnings("ignore", module=r"PIL\.")
 class BadImage(Exception):
     """A file that is not a usable picture; the message gives the reason and is always the same for the same file."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    @property
+    def reason(self) -> str:
+        return str(self)
 
 
 class ImageSource:
@@ -161,11 +161,7 @@ def decode(content: bytes, max_pixels: int) -> Image.Image:
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
-    """An opened picture as :func:`decode` gives it: upright, 8-bit RGB.
-
-    Raises:
-        BadImage: its pixels are of unknown range.
-    """
+    """An opened picture as :func:`decode` gives it: upright, 8-bit RGB."""
     return _upright(_to_rgb(image))
 
 

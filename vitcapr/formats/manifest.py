@@ -124,9 +124,6 @@ def write_manifest(
         rejected: (item, reason) of everything that was left out; written sorted.
         objects: a row an object, where masks exist.
 
-    Returns:
-        The path of ``manifest.json``.
-
     Raises:
         UserError: nothing is left to write.
         ValueError: the tables break the contract: a mistake of the reader that made them.

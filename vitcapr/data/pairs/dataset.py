@@ -55,14 +55,12 @@ def write_pairs(
     reporter: Reporter,
 ) -> Path:
     """Check every picture, clean every text, split, and write the manifest, ``pairs.parquet, pairs.json, pools.npz``.
+    Returns the path of the manifest.
 
     Two files with the same bytes are one picture: the captions of the second become the first one's.
 
     Args:
         clean: (text, language) -> the text that is learnt, empty if nothing is left of it.
-
-    Returns:
-        The path of ``manifest.json``.
     """
     refused = list(rejected)
     facts, first_of = _pictures(pairs, source, refused, max_pixels, on_bad_image, reporter)

@@ -138,7 +138,7 @@ def _decoded(text: str) -> bytes:
 def export_pairs(
     data: Manifest, manifest: Path, output: Path, *, encoded: bool, advance: Callable[[int], None] = lambda _: None
 ) -> int:
-    """Write a row a pair, in the manifest's order, with the text as it was before cleaning.
+    """Write a row a pair, in the manifest's order, with the text as it was before cleaning; the number of rows.
 
     Read back, the texts, pictures, languages, categories and the test split are the same. What is for training and for
     validation is dealt anew, by the ids of the pictures, which are then digests of their bytes.
@@ -147,10 +147,6 @@ def export_pairs(
         manifest: the path of ``data``, beside which ``pairs.parquet`` lies.
         output: CSV, TSV or JSON lines, by its name.
         encoded: the pictures' files in Base64; otherwise their paths below the image root.
-        advance: told of every row.
-
-    Returns:
-        How many rows were written.
     """
     if output.suffix.lower() not in KINDS:
         raise UserError("unknown kind of table", where=output, remedy=f"name one of {', '.join(KINDS)}")
