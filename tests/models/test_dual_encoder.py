@@ -78,17 +78,6 @@ def test_padding_and_neighbours_change_nothing(pool: str) -> None:
         torch.testing.assert_close(model.embed_texts(torch.tensor([caption]))[0], together[place])
 
 
-@pytest.mark.parametrize("pool", ["last", "mean", "max"])
-def test_every_weight_of_the_word_tower_learns(pool: str) -> None:
-    torch.manual_seed(0)
-    tower = WordTower(10, SPACE, 3, 5, True, pool)  # type: ignore[arg-type]
-    tower(padded(CAPTIONS, 6)).square().sum().backward()
-    for name, weight in tower.named_parameters():
-        assert weight.grad is not None, name
-        assert weight.grad.abs().sum() > 0, name
-    assert not tower.embedding.weight.grad[0].any()  # type: ignore[index]
-
-
 def test_attention_pool_is_a_softmax_over_the_patches_for_every_query() -> None:
     torch.manual_seed(0)
     pool = AttentionPool(WIDTH, 2)
@@ -146,15 +135,6 @@ def test_the_bag_of_words_is_a_mean_over_real_words_beside_the_feature() -> None
     assert tower((features[:0], tokens[:0])).shape == (0, 5)
 
 
-def test_a_bag_of_words_has_no_order() -> None:
-    tower = HeadTower(vocabulary=7, embedding_dim=5, word_dim=3)
-    tokens = torch.tensor([[1, 4, 2, 0], [4, 2, 1, 0]])
-    one, other = tower(tokens)
-    torch.testing.assert_close(one, other)
-    torch.testing.assert_close(one, tower.head(tower.embedding.weight[[1, 4, 2]].mean(0)))
-    assert tower(tokens[:0]).shape == (0, 5)
-
-
 def test_word_dropout_leaves_out_words_in_training_only() -> None:
     torch.manual_seed(0)
     tokens = torch.arange(1, 2001)[None]
@@ -173,12 +153,6 @@ def test_word_dropout_leaves_out_words_in_training_only() -> None:
         torch.testing.assert_close(tower(texts), tower(texts), rtol=0, atol=0)
 
 
-def test_a_caption_may_lose_all_its_words() -> None:
-    tower = HeadTower(5, vocabulary=9, word_dim=3, word_dropout=0.999)
-    tower.train()
-    assert torch.isfinite(tower(torch.tensor([[1, 4, 2, 0]]))).all()
-
-
 @pytest.mark.parametrize("views", [1, 2])
 def test_the_cosines_of_an_ensemble_are_the_means_of_its_members(views: int) -> None:
     ensemble = build(members=3)
@@ -190,14 +164,6 @@ def test_the_cosines_of_an_ensemble_are_the_means_of_its_members(views: int) -> 
     cosines = [one.embed_augmented_views(seen) @ one.embed_texts(captions).T for one in ensemble.members]
     assert not torch.allclose(cosines[0], cosines[1])
     torch.testing.assert_close(of_images @ of_texts.T, torch.stack(cosines).mean(0))
-
-
-def test_a_bag_is_built_from_its_description() -> None:
-    text = {"kind": "bag", "vocabulary": 9, "word_dim": 4, "head": "residual", "hidden_dim": 3, "dropout": 0.1}
-    model = build(text=text)
-    assert isinstance(model.text, HeadTower)
-    assert model.reads == "tokens"
-    assert model.eval().embed_texts(torch.tensor([[1, 5, 2]])).shape == (1, SPACE)
 
 
 def test_both_sides_end_on_the_sphere() -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 import torch
 from transformers import BertConfig, BertModel, ViTConfig, ViTModel
 
@@ -104,18 +103,6 @@ def test_each_layer_learns_slower_than_the_one_above() -> None:
     assert len(placed) == sum(parameter.requires_grad for parameter in model.parameters())
 
 
-def test_what_is_not_pretrained_learns_at_full_rate() -> None:
-    image, text = (
-        FinetunedImageTower(vit(), WIDTH, 4, "cls", None),
-        FinetunedTextTower(bert(), WIDTH, 4, "cls", None, pretrained=False),
-    )
-    groups = layer_rates(FinetunedDualEncoder(image, {"en": text}, 0.1, True), 0.5, 0.1)
-    assert [group.scale for group in groups] == pytest.approx([1.0, 0.1, 0.05, 0.025, 0.0125, 0.00625])
-    fast = {id(parameter) for parameter in groups[0].parameters}
-    assert all(id(parameter) in fast for parameter in text.parameters())
-    assert id(image.project.weight) in fast
-
-
 def test_padding_counts_for_nothing() -> None:
     model = finetuned(None, None).eval()
     short, long = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 0, 0]])
@@ -170,8 +157,3 @@ def test_token_types_reach_the_encoder() -> None:
     assert (tower(ids, mask, types=types) - tower(ids, mask, types=none)).abs().max() > 0.01
     plain = FinetunedTextTower(encoder, WIDTH, None, "mean", None).eval()
     torch.testing.assert_close(plain(ids, mask, types=types), tower(ids, mask, types=none))
-
-
-def test_a_model_without_layers_is_refused() -> None:
-    with pytest.raises(ValueError, match="no list of layers"):
-        layer_depths(torch.nn.Linear(2, 2))

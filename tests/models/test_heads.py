@@ -33,15 +33,6 @@ def test_raw_features_of_another_width_are_turned_and_not_learnt(width: int) -> 
         torch.testing.assert_close(head(features()) @ head(features()).T, features() @ features().T)
 
 
-def test_the_turn_is_the_same_in_every_training() -> None:
-    torch.manual_seed(1)
-    first = RawHead(WIDTH, SPACE).state_dict()["turn"]
-    torch.manual_seed(2)
-    state = torch.get_rng_state()
-    assert torch.equal(RawHead(WIDTH, SPACE).state_dict()["turn"], first)
-    assert torch.equal(torch.get_rng_state(), state), "it takes nothing from the random numbers of training"
-
-
 def test_perceptron_is_linear_gelu_linear() -> None:
     head = PerceptronHead(WIDTH, SPACE, 5, dropout=0.4).eval()
     weights = head.state_dict()
@@ -62,11 +53,6 @@ def test_a_gated_head_is_layer_norm_a_gate_and_linear() -> None:
     hidden = gate * (normed @ weights["widen.weight"].T + weights["widen.bias"])
     torch.testing.assert_close(head(rows), hidden @ weights["narrow.weight"].T + weights["narrow.bias"])
     assert ((gate == 0) | (gate == 6)).any()
-
-
-def test_a_residual_head_of_depth_one_has_the_names_it_always_had() -> None:
-    names = {f"{part}.{kind}" for part in ("norm", "project", "widen", "narrow") for kind in ("weight", "bias")}
-    assert set(ResidualHead(WIDTH, SPACE, 5, 0.1).state_dict()) == names
 
 
 def test_a_deeper_residual_head_adds_blocks_to_the_first() -> None:

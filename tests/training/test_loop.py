@@ -83,16 +83,6 @@ def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, 
         assert torch.equal(one[1][name], other[1][name]), name
 
 
-def test_it_learns_and_tells(tmp_path: Path) -> None:
-    end = trainer(Line(), tmp_path).run()
-    assert [row["epoch"] for row in end.history] == [1, 2, 3, 4]
-    assert [row["phase"] for row in end.history] == [1, 1, 2, 2]
-    assert end.best_score == min(row["validation_loss"] for row in end.history)
-    long = TrainingConfig(phases=[PhaseConfig(epochs=30, learning_rate=0.05)])
-    longer = trainer(Line(), tmp_path / "longer", long).run()
-    assert longer.history[-1]["validation_loss"] < 0.2 * longer.history[0]["validation_loss"]
-
-
 @pytest.mark.parametrize("stop_before", [1, 4, 7, 19])
 def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
     whole = trainer(Line(), tmp_path / "whole").run()
@@ -174,9 +164,3 @@ def test_a_score_that_is_no_number_is_one_line_and_never_the_best(tmp_path: Path
     with pytest.raises(UserError, match="validation_loss is not a number at epoch 1"):
         trainer(Line(scores=[float("nan")] * 4), tmp_path / "first").run()
     assert not (tmp_path / "first/best.safetensors").exists()
-
-
-def test_the_handlers_are_put_back(tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    trainer(Line(), tmp_path).run()
-    assert signal.getsignal(signal.SIGTERM) is before

@@ -99,29 +99,6 @@ def test_words_are_drawn_with_their_probability(kind: str, features: dict[str, T
             assert torch.allclose(found, expected, atol=0.03)
 
 
-def test_weights_that_are_not_numbers_give_a_loss_that_is_none(features: dict[str, Tensor]) -> None:
-    """Training ends with one line where it finds such a loss."""
-    model = model_of("baseline")
-    with torch.no_grad():
-        model.words.bias.fill_(torch.nan)  # type: ignore[union-attr]
-    assert objective(Counting()).loss(model, features, ROWS)[0].isnan()
-
-
-def test_a_low_temperature_sharpens_the_odds(features: dict[str, Tensor]) -> None:
-    """At half the temperature, the odds of two words are squared."""
-    model = model_of("baseline").eval()
-    first = torch.tensor([[[END + 2, PAD]], [[END + 3, PAD]]])
-    with torch.no_grad():
-        memory = {name: value[:1].expand(2, *value.shape[1:]) for name, value in model.encode(features).items()}
-        plain, sharp = (
-            objective(Counting(), samples=1, max_length=3, temperature=temperature).log_probs(
-                model, memory, first[:, 0]
-            )
-            for temperature in (1.0, 0.5)
-        )
-    assert float(sharp[0] - sharp[1]) == pytest.approx(2 * float(plain[0] - plain[1]), abs=1e-5)
-
-
 class Reciter(torch.nn.Module):
     """Image b says its word ``often[b]`` times, each hypothesis as often again as its number, and ends."""
 
