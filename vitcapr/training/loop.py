@@ -17,7 +17,7 @@ from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter, Tracker
 from vitcapr.training import checkpoints, distributed
 from vitcapr.training.gpu_use import sample_gpu_use
-from vitcapr.training.optimizer import Optimizer, WeightAverage, rate_at
+from vitcapr.training.optimizer import WeightAverage, build_optimizer, optimizer_tensors, rate_at, restore_optimizer
 from vitcapr.training.processes import StopRequest, stop_on_signal
 
 Batch = TypeVar("Batch")
@@ -102,7 +102,7 @@ class Trainer(Generic[Batch]):
         self.folder, self.identity, self.reporter = folder, identity, reporter
         self.model = task.model.to(device)
         groups = [(list(self.model.parameters()), 1.0)] if rates is None else rates
-        self.optimizer = Optimizer(training.optimizer, groups, training.weight_decay)
+        self.optimizer = build_optimizer(training.optimizer, groups, training.weight_decay)
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, training.ema_decay)
         self.position = Position()
@@ -192,9 +192,9 @@ class Trainer(Generic[Batch]):
         self.scaler.scale(loss * (items / counted)).backward()
         distributed.add_up_gradients(self.model)
         if self.training.clip_norm is not None:
-            self.scaler.unscale_(self.optimizer)  # type: ignore[arg-type]
+            self.scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip_norm)
-        self.scaler.step(self.optimizer)  # type: ignore[arg-type]
+        self.scaler.step(self.optimizer)
         self.scaler.update()
         self.average.update()
         self.position.loss_sum += loss_sum
@@ -239,7 +239,7 @@ class Trainer(Generic[Batch]):
         tensors = {
             **checkpoints.with_prefix("model", self.model.state_dict()),
             **checkpoints.with_prefix("average", self.average.state()),
-            **checkpoints.with_prefix("optimizer", self.optimizer.tensors()),
+            **checkpoints.with_prefix("optimizer", optimizer_tensors(self.optimizer)),
         }
         for number, state in enumerate(random):
             tensors |= checkpoints.with_prefix(_random_of(number), state)
@@ -262,7 +262,7 @@ class Trainer(Generic[Batch]):
             self.reporter.line("an earlier training had other settings, inputs or code: starting afresh")
             return
         self.model.load_state_dict(checkpoints.below("model", tensors))
-        self.optimizer.restore(checkpoints.below("optimizer", tensors))
+        restore_optimizer(self.optimizer, checkpoints.below("optimizer", tensors))
         checkpoints.restore_random(checkpoints.below(_random_of(distributed.rank()), tensors))
         self.average.restore(checkpoints.below("average", tensors), facts["average_updates"])
         self.scaler.load_state_dict(facts["scaler"])

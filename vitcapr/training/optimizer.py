@@ -1,8 +1,4 @@
-"""Adam, AdamW and SGD by torch's functions, their learning rate over a phase, and the average of the weights.
-
-``torch.optim.Adam`` and the other classes compute the same. They import ``torch._dynamo``, which nothing here compiles
-with and which takes as long as the rest of torch.
-"""
+"""torch's optimisers and their state as tensors, their learning rate over a phase, and the average of the weights."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -11,80 +7,36 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.optim.adam import adam
-from torch.optim.sgd import sgd
 
 from vitcapr.config.training import PhaseConfig
 
 Kind = Literal["adam", "adamw", "sgd"]
 
 
-class Optimizer:
-    """The weights and what is remembered of their gradients, with the defaults of torch's classes.
+def build_optimizer(
+    kind: Kind, groups: Iterable[tuple[list[nn.Parameter], float]], weight_decay: float
+) -> torch.optim.Optimizer:
+    """groups: weights, each group with the factor on its learning rate, ``scale``; the trainer sets ``lr``."""
+    kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+    parameters: list[dict[str, Any]] = [{"params": weights, "scale": scale} for weights, scale in groups]
+    optimizer: torch.optim.Optimizer = kinds[kind](parameters, lr=0.0, weight_decay=weight_decay, fused=True)
+    return optimizer
 
-    Attributes:
-        param_groups: as those of ``torch.optim.Optimizer``: the trainer sets ``lr`` before a step, and
-            ``torch.amp.GradScaler`` reads ``params``.
-    """
 
-    def __init__(self, kind: Kind, groups: Iterable[tuple[list[nn.Parameter], float]], weight_decay: float) -> None:
-        """groups: weights, each group with the factor on its learning rate."""
-        self._kind, self._weight_decay = kind, weight_decay
-        self.param_groups: list[dict[str, Any]] = [
-            {"params": weights, "scale": scale, "lr": 0.0} for weights, scale in groups
-        ]
-        self._parameters: list[nn.Parameter] = [weight for group in self.param_groups for weight in group["params"]]
-        self._state: dict[nn.Parameter, dict[str, Tensor]] = {}
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What it remembers of the gradients, by ``<parameter number>.<key>``."""
+    states = optimizer.state_dict()["state"].items()
+    tensors = {f"{number}.{key}": value for number, state in states for key, value in state.items()}
+    return {name: value for name, value in tensors.items() if value is not None}  # SGD names a momentum that it has not
 
-    def zero_grad(self) -> None:
-        for parameter in self._parameters:
-            parameter.grad = None
 
-    @torch.no_grad()
-    def step(self) -> None:
-        for group in self.param_groups:
-            weights = [weight for weight in group["params"] if weight.grad is not None]
-            gradients = [weight.grad for weight in weights]
-            common = {"lr": group["lr"], "weight_decay": self._weight_decay, "maximize": False, "fused": True}
-            if self._kind == "sgd":
-                none: list[Tensor | None] = [None] * len(weights)
-                sgd(weights, gradients, none, momentum=0.0, dampening=0.0, nesterov=False, **common)
-                continue
-            states = [self._state.get(weight) or self._begin(weight) for weight in weights]
-            adam(
-                weights,
-                gradients,
-                [state["exp_avg"] for state in states],
-                [state["exp_avg_sq"] for state in states],
-                [],
-                [state["step"] for state in states],
-                decoupled_weight_decay=self._kind == "adamw",
-                amsgrad=False,
-                beta1=0.9,
-                beta2=0.999,
-                eps=1e-8,
-                **common,
-            )
-
-    def _begin(self, weight: nn.Parameter) -> dict[str, Tensor]:
-        zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-        self._state[weight] = {"step": torch.zeros((), device=weight.device), **zeros}
-        return self._state[weight]
-
-    def tensors(self) -> dict[str, Tensor]:
-        """What is remembered, by ``<parameter number>.<key>``."""
-        return {
-            f"{number}.{key}": value
-            for number, weight in enumerate(self._parameters)
-            for key, value in self._state.get(weight, {}).items()
-        }
-
-    def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what :meth:`tensors` gave."""
-        for name, tensor in tensors.items():
-            number, _, key = name.partition(".")
-            weight = self._parameters[int(number)]
-            self._state.setdefault(weight, {})[key] = tensor.to(weight.device)
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Go on from what :func:`optimizer_tensors` gave."""
+    states: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, key = name.partition(".")
+        states.setdefault(int(number), {})[key] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
 def rate_at(phase: PhaseConfig, step: int, steps: int) -> float:
