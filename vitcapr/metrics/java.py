@@ -82,13 +82,10 @@ def run_java(arguments: Sequence[str], given: str, timeout: float, output: str =
         problem = problem or (f"failed with code {process.returncode}" if process.returncode else "")
         answer = folder / output
         text = answer.read_text(encoding="utf-8", errors="replace") if answer.is_file() else ""
-        return JavaRun(text, problem, _remedy(errors.read_text(encoding="utf-8", errors="replace")))
-
-
-def _remedy(errors: str) -> str:
-    """The first error, without Java's start-up warnings."""
-    lines = [line for line in errors.strip().splitlines() if not line.startswith("WARNING:")]
-    return f"it said '{lines[0][:200]}'" if lines else "if it was only slow, raise metrics.scorer_timeout"
+        lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        said = next((line for line in lines if not line.startswith("WARNING:")), "")  # Java warns as it starts.
+        remedy = f"it said '{said[:200]}'" if said else "if it was only slow, raise metrics.scorer_timeout"
+        return JavaRun(text, problem, remedy)
 
 
 def scorer_error(program: str, problem: str, caption: Caption, run: JavaRun) -> UserError:

@@ -72,8 +72,11 @@ def paired(summary: pd.DataFrame, models: Mapping[str, Seeded]) -> pd.DataFrame:
             if of_group[first].vary != of_group[second].vary:
                 continue
             differences = (groups[second] - groups[first]).dropna().to_numpy()
-            if len(differences) > 1:
-                rows.append((*place, first, second, len(differences), *_interval(differences)))
+            if (n := len(differences)) > 1:
+                mean = float(differences.mean())
+                half = float(student.ppf((1 + LEVEL) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+                low, high, wins = mean - half, mean + half, int((differences > 0).sum())
+                rows.append((*place, first, second, n, mean, low, high, wins, verdict(low, high)))
     return pd.DataFrame(rows, columns=list(PAIR_COLUMNS))
 
 
@@ -87,10 +90,3 @@ def _grouped(
     for key, part in table.groupby([*_PLACE, "metric", "group"], sort=False):
         dataset, split, decoding, metric, group = map(str, key)
         yield (dataset, split, decoding, metric, group), part
-
-
-def _interval(differences: np.ndarray) -> tuple[float, float, float, int, str]:
-    n, mean = len(differences), float(differences.mean())
-    half = float(student.ppf((1 + LEVEL) / 2, n - 1) * differences.std(ddof=1) / np.sqrt(n))
-    low, high = mean - half, mean + half
-    return mean, low, high, int((differences > 0).sum()), verdict(low, high)

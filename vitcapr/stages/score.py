@@ -1,4 +1,4 @@
-"""Scores of captions: BLEU, METEOR, ROUGE-L, CIDEr, diversity, each with its interval."""
+"""Scores of captions against references, each with its interval."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Scores of captions by frozen encoders: CLIPScore, RefCLIPScore, the similarity of sentences and BERTScore."""
+"""Scores of captions by the vectors of frozen encoders."""
 
 from typing import Any, Literal
 
