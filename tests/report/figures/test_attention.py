@@ -150,7 +150,7 @@ def backbone(tmp_path):
 
 
 def test_the_stage_draws_the_images_of_draw_attention(draw, dataset, backbone, tmp_path):
-    settings = json.dumps({"figures": {"attended": 2}, "backbone": {"source": str(backbone)}})
+    settings = json.dumps({"figures": {"attention_images": 2}, "backbone": {"source": str(backbone)}})
     values = {"captions": tmp_path / "captions.json", "attention": tmp_path / "attention.npz", "split": "test"}
     log = draw(draw_rollout, "rollout", manifest=dataset, settings=settings, **values)
     assert "image i4: rank correlation" in log
