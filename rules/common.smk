@@ -41,11 +41,7 @@ rule features:
 
 rule captioners:
     input:
-        expand(
-            "results/{experiment}/captioners/{captioner}/best.safetensors",
-            experiment=experiment.name,
-            captioner=experiment.trained_captioners,
-        ),
+        experiment.weights("captioners", experiment.trained_captioners),
 
 
 rule captions:
@@ -55,11 +51,7 @@ rule captions:
 
 rule retrievers:
     input:
-        expand(
-            "results/{experiment}/retrievers/{retriever}/best.safetensors",
-            experiment=experiment.name,
-            retriever=experiment.needed_retrievers,
-        ),
+        experiment.weights("retrievers", experiment.needed_retrievers),
 
 
 rule metrics:

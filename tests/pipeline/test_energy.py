@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.pipeline import energy
-from vitcapr.pipeline.energy import Meter
+from vitcapr.pipeline import records
+from vitcapr.pipeline.records import Meter
 
 
 @pytest.fixture(autouse=True)
 def _no_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy, "GPU", tmp_path / "none")
+    monkeypatch.setattr(records, "GPU", tmp_path / "none")
 
 
 def zone(folder: Path, name: str, microjoules: int) -> Path:

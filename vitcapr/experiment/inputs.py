@@ -48,12 +48,10 @@ class Inputs(Selection):
         return list(map(self.sealed, self._retriever(wildcards).augmented_views))
 
     def text_features(self, wildcards: Wildcards) -> list[str]:
-        aligned = hasattr(wildcards, "alignment")
-        encoder = (
-            self.config.alignments[wildcards.alignment].text
-            if aligned
-            else self._retriever(wildcards).text.text_encoder
-        )
+        if hasattr(wildcards, "alignment"):
+            encoder: str | None = self.config.alignments[wildcards.alignment].text
+        else:
+            encoder = self._retriever(wildcards).text.text_encoder
         return [] if encoder is None else [f"{self.root}/text_features/{encoder}/manifest.json"]
 
     def parts(self, wildcards: Wildcards) -> list[str]:

@@ -17,7 +17,8 @@ PAIRS = "training.pairs"
 
 @dataclass(frozen=True)
 class Selection(ScoredModels):
-    """What an experiment uses of its configuration.
+    """What an experiment uses of its configuration. :class:`vitcapr.pipeline.figure.Experiment` describes what figures
+    ask for.
 
     Attributes:
         results: the folder of all results.
@@ -183,7 +184,6 @@ class Selection(ScoredModels):
 
     @property
     def attention(self) -> list[dict[str, str]]:
-        """The captions with stored attention, as wildcards."""
         return [
             {"captioner": captioner, "decoding": decoding, "split": split}
             for captioner in self.attentive_captioners
@@ -227,13 +227,11 @@ class Selection(ScoredModels):
 
     @property
     def retrievals(self) -> list[dict[str, str]]:
-        """The models and splits whose retrieval is drawn, as wildcards."""
         models = self.representatives(self.ranked, *RANKED)
         return [{"retriever": model, "split": split} for model in models for split in self.splits]
 
     @property
     def compared(self) -> dict[str, dict[str, str]]:
-        """For each language, the models to draw side by side and the names of their embeddings."""
         models: dict[str, dict[str, str]] = {}
         for name in self.representatives(unique(self.config.run.compared), *RANKED):
             dual_encoder = name in self.finetuned_dual_encoders
@@ -245,7 +243,6 @@ class Selection(ScoredModels):
 
     @property
     def pair_families(self) -> dict[str, list[str]]:
-        """For each retriever with a varied number of training pairs, the retrievers that a grid made of it."""
         variants = self.config.variants.get("retrievers", {})
         varied = {variant.of for variant in variants.values() if PAIRS in variant.vary}
         families: dict[str, list[str]] = {}
@@ -257,10 +254,7 @@ class Selection(ScoredModels):
 
     @property
     def recall_systems(self) -> dict[str, str]:
-        """The names of the scores in the figure of recall, each with its system.
-
-        Models of a learning curve have a figure of their own. They are in this one only if there are no others.
-        """
+        # Models of a learning curve have a figure of their own. They are in this one only if there are no others.
         variants = self.config.variants.get("retrievers", {})
         others = [name for name in self.ranked if name not in variants or PAIRS not in variants[name].vary]
         banks = {model: name for name, model in self.querybank_scores.items()}

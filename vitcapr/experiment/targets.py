@@ -19,6 +19,9 @@ class Targets(Selection):
     def captions_files(self) -> list[str]:
         return self._of_captions("captions", "captions.json")
 
+    def weights(self, section: str, names: Iterable[str]) -> list[str]:
+        return [f"{self.root}/{section}/{name}/best.safetensors" for name in names]
+
     @property
     def metrics(self) -> list[str]:
         """The scores that ``summary.csv`` joins."""

@@ -21,8 +21,7 @@ from vitcapr.config.base import StageSettings, parse_settings
 from vitcapr.errors import UserError
 from vitcapr.files import remove_remains, write_json
 from vitcapr.pipeline.code import LIBRARIES, code_hash, stage_code
-from vitcapr.pipeline.energy import Meter
-from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, RUNS, check_as_written, file_facts, record_of_log
+from vitcapr.pipeline.records import CODE_DIGESTS, FORMAT, RUNS, Meter, check_as_written, file_facts, record_of_log
 from vitcapr.pipeline.result_cache import key_of, result_cache_of
 from vitcapr.pipeline.stage import CodeHash, Role, Stage, get_dotted
 from vitcapr.progress import Reporter, is_first_process, is_started_by_torchrun
