@@ -117,11 +117,11 @@ def _rows_of_splits(manifest: Path, ids: list[str], identity: str) -> "dict[str,
     import numpy as np
 
     from vitcapr.formats.manifest import SPLITS, read_manifest
-    from vitcapr.store.transfer import ranges_of
+    from vitcapr.store.layout import row_ranges
 
     data = read_manifest(manifest)
     table = data.images if identity == "image_id" else data.captions
     if table[identity].tolist() != ids:
         raise UserError("the store is of other images or captions than this data set", where=manifest)
     rows = {split: np.flatnonzero(table["split"].to_numpy() == split) for split in SPLITS}
-    return {split: found for split, found in rows.items() if ranges_of(found)}
+    return {split: found for split, found in rows.items() if row_ranges(found)}

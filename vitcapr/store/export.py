@@ -51,11 +51,7 @@ def to_npz(store: FeatureStore, path: Path, advance: Advance = lambda _: None) -
 
 
 def to_webdataset(store: FeatureStore, folder: Path, advance: Advance = lambda _: None) -> None:
-    """Tar shards of a thousand rows: ``000000007.patches.npy``, ``000000007.cls.npy`` and ``000000007.json``, the id.
-
-    Raises:
-        UserError: more shards lie there than these would be.
-    """
+    """Tar shards of a thousand rows: ``000000007.patches.npy``, ``000000007.cls.npy`` and an id, ``000000007.json``."""
     _refuse_more(folder, "*.tar", -(-len(store.ids) // _ROWS_IN_SHARD))
     for shard, start in enumerate(range(0, len(store.ids), _ROWS_IN_SHARD)):
         rows = range(start, min(start + _ROWS_IN_SHARD, len(store.ids)))

@@ -44,9 +44,6 @@ def import_features(
 
     Returns:
         The path of the sealed manifest.
-
-    Raises:
-        UserError: an id has no features, or these are of several shapes, not numbers or not finite.
     """
     order = range(len(source.ids)) if ids is None else _order(source, ids)
     ids = list(source.ids if ids is None else ids)

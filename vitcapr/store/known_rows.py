@@ -15,7 +15,7 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_bytes, write_bytes
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
-from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path
+from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.writer import finished, read_layouts
 
 ROWS = "rows.npy"
@@ -132,7 +132,7 @@ class KnownRows:
         """The rows of chunk ``index`` that are copied: ``[first, last + 1]`` of each run, by the name of the source."""
         source = self.source[self._rows(index)]
         return {
-            other.folder.name: _runs(index * self.chunk + np.flatnonzero(source == number))
+            other.folder.name: row_ranges(index * self.chunk + np.flatnonzero(source == number))
             for number, other in enumerate(self.sources)
             if (source == number).any()
         }
@@ -184,9 +184,3 @@ def _held(stores: Path, recipe: Mapping[str, Any], except_for: Path | None) -> I
         chunks = [index for index in range(-(-len(digests) // size)) if finished(folder, layouts, index) is not None]
         rows = [row for index in chunks for row in range(index * size, min((index + 1) * size, len(digests)))]
         yield _Source(folder, layouts, {digests[row]: row for row in rows})
-
-
-def _runs(rows: np.ndarray) -> list[list[int]]:
-    """``[first, last + 1]`` of each run of consecutive numbers."""
-    runs = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
-    return [[int(run[0]), int(run[-1]) + 1] for run in runs]

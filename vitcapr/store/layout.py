@@ -80,6 +80,12 @@ def rows_in(chunks: Iterable[int], chunk: int, rows: int) -> int:
     return sum(min((index + 1) * chunk, rows) - index * chunk for index in chunks)
 
 
+def row_ranges(rows: np.ndarray) -> list[list[int]]:
+    """``[0, 1, 2, 7]`` -> ``[[0, 3], [7, 8]]``: the increasing ``rows`` as ranges, ends excluded."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    return [[int(part[0]), int(part[-1]) + 1] for part in np.split(rows, breaks) if part.size]
+
+
 def encode_ids(ids: Sequence[str]) -> np.ndarray:
     """``(N, L)`` uint8: each id in UTF-8, filled up with zeros; Zarr v3 has no string type that all readers know."""
     encoded = [identifier.encode("utf-8") for identifier in ids]

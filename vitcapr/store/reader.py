@@ -113,8 +113,12 @@ class FeatureArray:
         outside = rows[(rows < 0) | (rows >= len(self))]
         if outside.size:
             raise IndexError(f"row {outside[0]} of an array of {len(self)} rows")
-        if self.present is not None:
-            self._refuse_absent(rows)
+        absent = rows[:0] if self.present is None else rows[~self.present[rows // self.chunk]]
+        if absent.size:
+            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
+            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
+            remedy = "pull the rest with vitcapr features pull"
+            raise UserError(what, where=self.directory.parent, remedy=remedy)
         out = np.empty((rows.size, *self.shape[1:]), self.stored)
         for at, row in enumerate(rows.tolist()):
             out[at] = self._mapped(row // self.chunk)[row % self.chunk]
@@ -133,14 +137,6 @@ class FeatureArray:
             what = "a chunk of the feature store is cut short"
             raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
         return np.frombuffer(content, self.stored).reshape(self.chunk, *self.shape[1:])
-
-    def _refuse_absent(self, rows: np.ndarray) -> None:
-        absent = rows[~self.present[rows // self.chunk]] if self.present is not None else rows[:0]
-        if absent.size:
-            here = ", ".join(f"{first}-{last - 1}" for first, last in self.rows_here)
-            remedy = "pull the rest with vitcapr features pull"
-            what = f"row {absent[0]} of '{self.directory.name}' is not in this part of the store, which has {here}"
-            raise UserError(what, where=self.directory.parent, remedy=remedy)
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -226,14 +222,11 @@ class FeatureStore(Mapping[str, FeatureArray]):
         }
         check_store(manifest, self.path, manifest_path)
         self.identity = next(name for name in IDENTITIES if name in manifest)
-        self.ids = self._read_ids(manifest[self.identity])
-
-    def _read_ids(self, recorded: Mapping[str, Any]) -> list[str]:
-        path = chunk_path(self.path / self.identity, 0, 2)
-        if not path.is_file() or sha256_file(path) != recorded["checksum"]:
+        table = chunk_path(self.path / self.identity, 0, 2)
+        if not table.is_file() or sha256_file(table) != manifest[self.identity]["checksum"]:
             what = "the ids of the feature store's rows are missing or altered"
-            raise UserError(what, where=path, remedy=repair(self.identity))
-        return decode_ids(np.fromfile(path, np.uint8).reshape(recorded["shape"]))
+            raise UserError(what, where=table, remedy=repair(self.identity))
+        self.ids = decode_ids(np.fromfile(table, np.uint8).reshape(manifest[self.identity]["shape"]))
 
     def __getitem__(self, name: str) -> FeatureArray:
         return self.arrays[name]
@@ -248,10 +241,6 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def image_ids(self) -> list[str]:
         """The image of each row; empty in a store of captions."""
         return self.ids if self.identity == "image_id" else []
-
-    @property
-    def images(self) -> int:
-        return len(self.image_ids)
 
     def at_layer(self, layer: int | None) -> Self:
         """The store with the arrays of a hidden layer as its ``cls`` and ``patches``, and no other array.
@@ -290,8 +279,8 @@ class FeatureStore(Mapping[str, FeatureArray]):
 
     def __repr__(self) -> str:
         what = (
-            f"grid {self.grid[0]} x {self.grid[1]}, {self.images} images"
-            if self.images
+            f"grid {self.grid[0]} x {self.grid[1]}, {len(self.ids)} images"
+            if self.image_ids
             else f"{len(self.ids)} captions"
         )
         lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]

@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, read_json, readable_json, sha256_bytes, sha256_file, write_json
 from vitcapr.formats.store_manifest import IDENTITIES, SCALE, check_sealed, read_sealed, write_sealed
-from vitcapr.store.layout import CHECKSUMS, GROUP, ArrayLayout, checksum_path, chunk_path, decode_ids
+from vitcapr.store.layout import CHECKSUMS, GROUP, ArrayLayout, checksum_path, chunk_path, decode_ids, row_ranges
 from vitcapr.store.remote_folder import RemoteFolder
 from vitcapr.store.writer import StoreWriter, claimed
 
@@ -177,7 +177,7 @@ def push(sealed: Path, place: RemoteFolder, advance: Advance, splits: Mapping[st
             place.write(name, record)
             advance(1, sum(path.stat().st_size for path in files.values()) // len(records))
     if splits is not None:
-        place.write(SPLITS, readable_json({name: ranges_of(rows) for name, rows in splits.items()}).encode())
+        place.write(SPLITS, readable_json({name: row_ranges(rows) for name, rows in splits.items()}).encode())
     place.write(MANIFEST, seal)
 
 
@@ -231,12 +231,6 @@ def pull(
         part = {**manifest, "store": GROUP} if whole else _part(manifest, layouts, needed, before)
         write_sealed(folder / MANIFEST, part)
     return folder / MANIFEST
-
-
-def ranges_of(rows: np.ndarray) -> list[list[int]]:
-    """``[0, 1, 2, 7]`` -> ``[[0, 3], [7, 8]]``: the increasing ``rows`` as ranges, ends excluded."""
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    return [[int(part[0]), int(part[-1]) + 1] for part in np.split(rows, breaks) if part.size]
 
 
 def identity_in(manifest: Mapping[str, Any]) -> str:
