@@ -103,6 +103,7 @@ def test_a_package_is_hashed_but_not_followed(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
+    (tmp_path / "pkg/sub/b/__pycache__").mkdir(parents=True)  # as git leaves a package that became a module
     program = "from vitcapr.pipeline.code import stage_code; print(*stage_code('pkg.sub.a', 'pkg'))"
     done = subprocess.run(
         [sys.executable, "-c", program],

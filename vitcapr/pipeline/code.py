@@ -132,8 +132,7 @@ def _closure(module: str, package: str) -> tuple[set[str], set[str]]:
             libraries |= {name} & LIBRARIES.keys()
             continue
         path = _path(name)
-        if path.exists():  # a package without a module, such as a folder that git has emptied, has no code
-            reached.add(name)
+        reached.add(name)
         waiting.append(name.rpartition(".")[0])
         if path.name != "__init__.py":
             waiting.extend(graph.find_modules_directly_imported_by(name))
@@ -156,7 +155,8 @@ def _path(module: str) -> Path:
     assert spec is not None
     assert spec.submodule_search_locations
     path = Path(spec.submodule_search_locations[0]).joinpath(*rest.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    package_file = path / "__init__.py"  # A folder without one, such as one that git has emptied, hides no module.
+    return package_file if package_file.exists() else path.with_suffix(".py")
 
 
 @cache
