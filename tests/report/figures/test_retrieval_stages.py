@@ -52,6 +52,13 @@ def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
         draw(draw_retrieved, split="test", **values)
 
 
+def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
+    rows, ranks = np.arange(5, dtype=np.int32), np.ones(5, np.int32)
+    RankFile(Ranks(ranks, ranks, np.full(5, 0.5)), rows, rows, rows).write(tmp_path / "five.npz")
+    with pytest.raises(UserError, match="ranks are of other embeddings"):
+        draw(draw_retrieved, split="test", ranks=tmp_path / "five.npz", **retrieved)
+
+
 def test_retrievers_side_by_side(draw, retrieved, tmp_path):
     embeddings = dict.fromkeys("ab", retrieved["embeddings"])
     values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
