@@ -104,7 +104,7 @@ def find_model(given: str | Path | None, kind: str) -> ModelFiles:
         kind: ``captioner`` or ``retriever``.
 
     Raises:
-        UserError: there is no model, or there are several; the message lists them.
+        UserError: the folder holds no model or several; the message lists them.
     """
     path = cached_model(given) if isinstance(given, str) and "://" in given else Path(given or "results")
     if given is None:

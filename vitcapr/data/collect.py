@@ -217,7 +217,7 @@ def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
 
 def one_line(text: str) -> str:
     """A text that can be written: a line break would be read as two captions by every scorer that works line by line;
-    half a surrogate pair, which JSON can spell, is no text."""
+    half a surrogate pair, which JSON can spell, is not text."""
     return " ".join(text.encode("utf-8", "ignore").decode("utf-8").split())
 
 

@@ -81,7 +81,7 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
     """
     captions = listing.captions
     if splits == "paper":
-        # An example of the paper is one image and one caption; an empty caption is no example.
+        # An example of the paper is one image and one caption; an empty caption does not count.
         first = {caption.image_id: caption for caption in reversed(captions) if caption.text.strip()}
         captions = [caption for caption in captions if first.get(caption.image_id) is caption]
     split_of = given

@@ -26,7 +26,7 @@ class Cell(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The bounds in one text; empty where there is no interval."""
+        """The bounds in one text; empty without an interval."""
         between = " to " if self.low[:1] in ("+", "-") else "-"
         return f"{self.low}{between}{self.high}" if self.low else ""
 

@@ -64,7 +64,7 @@ class TokenisedCaptions:
 @dataclass(frozen=True)
 class CaptionMetric:
     """Attributes:
-    measure: the scores by name. A score that is no measure, such as a number of different words, has no interval.
+    measure: the scores by name. Other scores, such as a number of different words, have no interval.
     protocol: what makes two of its numbers comparable.
     corpus: of scores that are no mean over the images: the column of per_image.parquet that keeps their statistics,
         and how sums of these make the score.

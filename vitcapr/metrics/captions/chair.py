@@ -87,7 +87,7 @@ _NAMED = {
     "home plate": "",
     "train track": "",
 }
-"""Two words that name what one word does, or no object: in "baby bear", "baby" is no person."""
+"""Two words that name what one word does, or nothing: in "baby bear", "baby" does not name a person."""
 _WORD = re.compile("[a-z]+")
 
 
