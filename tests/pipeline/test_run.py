@@ -4,13 +4,13 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 
 from vitcapr.commands import diff, gc, why
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import Artefact
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.pipeline.comparison import of_artefacts
 from vitcapr.pipeline.lineage import Lineage
@@ -24,14 +24,8 @@ MODULE = "vitcapr.stages.vocabulary"
 """Whose code the toys are said to be."""
 
 
-class Source(Artefact):
-    """A text"""
-
-
-class Model(Artefact):
-    """A folder of weights"""
-
-    files = ("weights",)
+Source = Annotated[Path, "A text"]
+Model = Annotated[Path, "A folder of weights", ("weights",)]
 
 
 class Rate(StageSettings):

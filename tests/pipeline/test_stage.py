@@ -10,7 +10,6 @@ import pytest
 from vitcapr.commands.stage import stages_page
 from vitcapr.config.base import Section, StageSettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import Artefact
 from vitcapr.pipeline.stage import CodeHash, Form, In, Out, Role, Stage, each_stage, find_stage, stage
 from vitcapr.progress import Reporter
 
@@ -18,14 +17,8 @@ STAGES = list(each_stage())
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-class Words(Artefact):
-    """A file of words"""
-
-
-class Model(Artefact):
-    """A folder of weights"""
-
-    files = ("weights", "card")
+Words = Annotated[Path, "A file of words"]
+Model = Annotated[Path, "A folder of weights", ("weights", "card")]
 
 
 class Inner(Section):

@@ -17,7 +17,7 @@ from vitcapr.api.model_files import ModelFiles, decoding_records
 from vitcapr.config.features import TRAINED
 from vitcapr.errors import UserError
 from vitcapr.files import read_file, read_json, readable_json, sha256_bytes, sha256_file, write_bytes
-from vitcapr.formats.kinds import BackboneFolder
+from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS, read_card
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.store.remote_folder import RemoteFolder
@@ -141,7 +141,7 @@ def published_files(folder: Path) -> dict[str, bytes]:
     stores = model.stores(None)
     paths = [folder / CARD, folder / WEIGHTS, model.vocabulary(None), *stores]
     if any(read_sealed(path)["attributes"]["backbone"] == TRAINED for path in stores):
-        paths += [experiment / "backbones" / TRAINED / name for name in BackboneFolder.files]
+        paths += [experiment / "backbones" / TRAINED / name for name in BACKBONE_FILES]
     if kind == "retriever" and settings["text"].get("encoder"):
         place = f"text_features/{settings['text']['encoder']}/manifest.json"
         paths.append(model.file(None, place, "--text-features"))

@@ -13,7 +13,7 @@ from vitcapr.config.reranking import RerankingConfig
 from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.config.scored import unique
 from vitcapr.experiment.selection import TRAIN, VALIDATION, Selection
-from vitcapr.formats.kinds import BackboneFolder
+from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.pipeline.paths import find_backbone, find_store, stores_root
 from vitcapr.pipeline.rule import Wildcards
 from vitcapr.pipeline.stage import find_stage
@@ -71,7 +71,7 @@ class Inputs(Selection):
     def trained_backbone(self, wildcards: Wildcards) -> list[str]:
         """The files of the backbone, if the experiment trains it."""
         trained = self.is_trained(self.backbone(wildcards))
-        return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BackboneFolder.files] if trained else []
+        return [f"{self.root}/backbones/{TRAINED}/{file}" for file in BACKBONE_FILES] if trained else []
 
     def backbone_source(self, wildcards: Wildcards) -> str:
         """A hub id or a folder."""

@@ -1,235 +1,100 @@
 """The kinds of files and folders that stages read and write, without the code that reads them.
 
-The docstring of a kind is the help text of every option that takes a path of this kind.
+``Annotated[Path, help, files]``: the help is the text of every option that takes a path of this kind; of a folder, the
+files that a rule must list.
 """
 
-from typing import ClassVar
-
-
-class Artefact:
-    """A file."""
-
-    files: ClassVar[tuple[str, ...]] = ()
-    """The files in a folder that a rule must list; empty for a file."""
-
+from pathlib import Path
+from typing import Annotated
 
 # Data sets and text.
 
-
-class ManifestFile(Artefact):
-    """manifest.json of the data set"""
-
-
-class CroissantFile(Artefact):
-    """croissant.json: the data set for other programs"""
-
-
-class DataFolder(Artefact):
-    """Folder for the manifest and its tables"""
-
-    files = ("manifest.json", "images.parquet", "captions.parquet", "rejected.csv")
-
-
-class PairsFolder(Artefact):
-    """Folder for the manifest, its tables, the pairs before cleaning and the pools of queries"""
-
-    files = (*DataFolder.files, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json")
-
-
-class PairsFile(Artefact):
-    """pairs.parquet: the pairs before cleaning their texts"""
-
-
-class CleaningFile(Artefact):
-    """cleaning.json: what was removed from the texts"""
-
-
-class ClaimsFile(Artefact):
-    """claims.json: a paper's claims about its preprocessing, and the measured values"""
-
-
-class PoolsFile(Artefact):
-    """pools.npz: the held-out queries and their candidates"""
-
-
-class VocabularyFile(Artefact):
-    """vocabulary.json"""
-
-
-class TokensFile(Artefact):
-    """tokens.npz: the captions as word numbers"""
-
-
-class TagsFile(Artefact):
-    """tags.npz: parts of speech, for text towers that embed them"""
-
-
-class TagsCard(Artefact):
-    """tags.json: which tagger was used"""
-
-
-class WordVectorsFile(Artefact):
-    """vectors.npy: word vectors that initialise an embedding"""
-
-
-class CoverageFile(Artefact):
-    """coverage.json: which words have a vector"""
-
-
-class TokenizerFile(Artefact):
-    """tokenizer.json: a WordPiece tokenizer"""
-
-
-class ParaphrasesFolder(Artefact):
-    """Folder of the paraphrases that METEOR uses for the references of a split"""
-
-    files = ("card.json", "table.gz")
-
+ManifestFile = Annotated[Path, "manifest.json of the data set"]
+CroissantFile = Annotated[Path, "croissant.json: the data set for other programs"]
+DATA_FILES = ("manifest.json", "images.parquet", "captions.parquet", "rejected.csv")
+DataFolder = Annotated[Path, "Folder for the manifest and its tables", DATA_FILES]
+PAIRS_FILES = (*DATA_FILES, "pairs.parquet", "pairs.json", "pools.npz", "cleaning.json")
+PairsFolder = Annotated[
+    Path, "Folder for the manifest, its tables, the pairs before cleaning and the pools of queries", PAIRS_FILES
+]
+PairsFile = Annotated[Path, "pairs.parquet: the pairs before cleaning their texts"]
+CleaningFile = Annotated[Path, "cleaning.json: what was removed from the texts"]
+ClaimsFile = Annotated[Path, "claims.json: a paper's claims about its preprocessing, and the measured values"]
+PoolsFile = Annotated[Path, "pools.npz: the held-out queries and their candidates"]
+VocabularyFile = Annotated[Path, "vocabulary.json"]
+TokensFile = Annotated[Path, "tokens.npz: the captions as word numbers"]
+TagsFile = Annotated[Path, "tags.npz: parts of speech, for text towers that embed them"]
+TagsCard = Annotated[Path, "tags.json: which tagger was used"]
+WordVectorsFile = Annotated[Path, "vectors.npy: word vectors that initialise an embedding"]
+CoverageFile = Annotated[Path, "coverage.json: which words have a vector"]
+TokenizerFile = Annotated[Path, "tokenizer.json: a WordPiece tokenizer"]
+PARAPHRASES_FILES = ("card.json", "table.gz")
+ParaphrasesFolder = Annotated[
+    Path, "Folder of the paraphrases that METEOR uses for the references of a split", PARAPHRASES_FILES
+]
 
 # Stores.
 
-
-class FeaturesFile(Artefact):
-    """Sealed manifest.json of image features"""
-
-
-class TextFeaturesFile(Artefact):
-    """Sealed manifest.json of text features"""
-
-
-class PixelsFile(Artefact):
-    """Sealed manifest.json of decoded pixels"""
-
-
-class StoreFile(Artefact):
-    """Sealed manifest.json of a store that was pulled or imported"""
-
-
-class SealedFile(Artefact):
-    """Sealed manifest.json of a store"""
-
-
-class ExportedFile(Artefact):
-    """File of another program: features.h5 or features.npz"""
-
-
-class PartFile(Artefact):
-    """part.json: the chunks of one extraction task"""
-
+FeaturesFile = Annotated[Path, "Sealed manifest.json of image features"]
+TextFeaturesFile = Annotated[Path, "Sealed manifest.json of text features"]
+PixelsFile = Annotated[Path, "Sealed manifest.json of decoded pixels"]
+StoreFile = Annotated[Path, "Sealed manifest.json of a store that was pulled or imported"]
+SealedFile = Annotated[Path, "Sealed manifest.json of a store"]
+ExportedFile = Annotated[Path, "File of another program: features.h5 or features.npz"]
+PartFile = Annotated[Path, "part.json: the chunks of one extraction task"]
 
 # Models.
 
-
-class BackboneFolder(Artefact):
-    """Folder of a backbone in transformers' format"""
-
-    files = ("config.json", "model.safetensors", "preprocessor_config.json")
-
-
-class TrainedBackboneFolder(Artefact):
-    """Folder for the weights, the preprocessing and the history of the ViT that the workflow trains"""
-
-    files = (*BackboneFolder.files, "history.csv")
-
-
-class ModelFolder(Artefact):
-    """Folder of a trained model"""
-
-    files = ("best.safetensors", "card.json")
-
-
-class TrainingFolder(Artefact):
-    """Folder for the best weights, their card, the history and the GPU use"""
-
-    files = (*ModelFolder.files, "history.csv", "gpu.csv")
-
-
-class RetrieverTrainingFolder(Artefact):
-    """Folder for the best weights, their card, the history, the GPU use and the learning-rate sweep"""
-
-    files = (*TrainingFolder.files, "sweep.csv")
-
-
-class DualEncoderFolder(Artefact):
-    """Folder of a fine-tuned dual encoder and of the tokenizers of its text towers"""
-
-    files = (*ModelFolder.files, "readers.json")
-
-
-class DualEncoderTrainingFolder(Artefact):
-    """Folder for the best weights, their card, the tokenizers, the history, the GPU use and the learning-rate sweep"""
-
-    files = (*DualEncoderFolder.files, "history.csv", "gpu.csv", "sweep.csv")
-
-
-class CardFile(Artefact):
-    """card.json of a trained model"""
-
-
-class HistoryFile(Artefact):
-    """history.csv of a training"""
-
-
-class GpuUseFile(Artefact):
-    """gpu.csv of a training"""
-
+BACKBONE_FILES = ("config.json", "model.safetensors", "preprocessor_config.json")
+BackboneFolder = Annotated[Path, "Folder of a backbone in transformers' format", BACKBONE_FILES]
+TRAINED_BACKBONE_FILES = (*BACKBONE_FILES, "history.csv")
+TrainedBackboneFolder = Annotated[
+    Path,
+    "Folder for the weights, the preprocessing and the history of the ViT that the workflow trains",
+    TRAINED_BACKBONE_FILES,
+]
+MODEL_FILES = ("best.safetensors", "card.json")
+ModelFolder = Annotated[Path, "Folder of a trained model", MODEL_FILES]
+TRAINING_FILES = (*MODEL_FILES, "history.csv", "gpu.csv")
+TrainingFolder = Annotated[Path, "Folder for the best weights, their card, the history and the GPU use", TRAINING_FILES]
+RETRIEVER_TRAINING_FILES = (*TRAINING_FILES, "sweep.csv")
+RetrieverTrainingFolder = Annotated[
+    Path,
+    "Folder for the best weights, their card, the history, the GPU use and the learning-rate sweep",
+    RETRIEVER_TRAINING_FILES,
+]
+DUAL_ENCODER_FILES = (*MODEL_FILES, "readers.json")
+DualEncoderFolder = Annotated[
+    Path, "Folder of a fine-tuned dual encoder and of the tokenizers of its text towers", DUAL_ENCODER_FILES
+]
+DUAL_ENCODER_TRAINING_FILES = (*DUAL_ENCODER_FILES, "history.csv", "gpu.csv", "sweep.csv")
+DualEncoderTrainingFolder = Annotated[
+    Path,
+    "Folder for the best weights, their card, the tokenizers, the history, the GPU use and the learning-rate sweep",
+    DUAL_ENCODER_TRAINING_FILES,
+]
+CardFile = Annotated[Path, "card.json of a trained model"]
+HistoryFile = Annotated[Path, "history.csv of a training"]
+GpuUseFile = Annotated[Path, "gpu.csv of a training"]
 
 # Captions.
 
-
-class CaptionsFile(Artefact):
-    """captions.json of a split"""
-
-
-class AttentionFile(Artefact):
-    """attention.npz: the attention at every word of these captions"""
-
+CaptionsFile = Annotated[Path, "captions.json of a split"]
+AttentionFile = Annotated[Path, "attention.npz: the attention at every word of these captions"]
 
 # Embeddings.
 
-
-class EmbeddingsFile(Artefact):
-    """embeddings.npz of a split"""
-
-
-class QueryBankFile(Artefact):
-    """embeddings.npz of the training split, computed with the same model: the query bank"""
-
-
-class WeightFile(Artefact):
-    """weight.json: a weight selected on the validation split"""
-
+EmbeddingsFile = Annotated[Path, "embeddings.npz of a split"]
+QueryBankFile = Annotated[Path, "embeddings.npz of the training split, computed with the same model: the query bank"]
+WeightFile = Annotated[Path, "weight.json: a weight selected on the validation split"]
 
 # Scores.
 
-
-class MetricsFile(Artefact):
-    """metrics.json"""
-
-
-class PerImageFile(Artefact):
-    """per_image.parquet: the scores of every image"""
-
-
-class RanksFile(Artefact):
-    """ranks.npz: the retrieval rank of every positive"""
-
-
-class SummaryFile(Artefact):
-    """summary.csv: all scores of an experiment"""
-
-
-class ComparisonFile(Artefact):
-    """comparison.json: the paired differences of two systems"""
-
-
-class TableFile(Artefact):
-    """A table; its suffix gives the format: Markdown, LaTeX, CSV or JSON"""
-
-
-class FigureFile(Artefact):
-    """A figure; one file per format"""
-
-
-class PageFile(Artefact):
-    """A page in HTML"""
+MetricsFile = Annotated[Path, "metrics.json"]
+PerImageFile = Annotated[Path, "per_image.parquet: the scores of every image"]
+RanksFile = Annotated[Path, "ranks.npz: the retrieval rank of every positive"]
+SummaryFile = Annotated[Path, "summary.csv: all scores of an experiment"]
+ComparisonFile = Annotated[Path, "comparison.json: the paired differences of two systems"]
+TableFile = Annotated[Path, "A table; its suffix gives the format: Markdown, LaTeX, CSV or JSON"]
+FigureFile = Annotated[Path, "A figure; one file per format"]
+PageFile = Annotated[Path, "A page in HTML"]

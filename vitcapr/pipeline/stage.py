@@ -44,7 +44,6 @@ from typing_extensions import TypeAliasType
 
 from vitcapr.config.base import StageSettings
 from vitcapr.errors import UserError
-from vitcapr.formats.kinds import Artefact
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 STAGES = "vitcapr.stages"
 
-A = TypeVar("A", bound=Artefact)
+A = TypeVar("A", bound=Path)
 In = TypeAliasType("In", Path, type_params=(A,))
 """The path of a file or folder that the stage reads."""
 Out = TypeAliasType("Out", Path, type_params=(A,))
@@ -88,7 +87,7 @@ class Parameter:
     """One parameter of a stage.
 
     Attributes:
-        type: the artefact kind, the type of the value, the class of the settings, or the type of a passed object.
+        type: ``Path``, the type of the value, the class of the settings, or the type of a passed object.
         required: whether it has no default.
     """
 
@@ -99,6 +98,8 @@ class Parameter:
     required: bool
     default: Any
     help: str
+    files: tuple[str, ...] = ()
+    """The files of a folder that a rule must list; empty for a file."""
 
     @property
     def option(self) -> str:
@@ -119,11 +120,6 @@ class Parameter:
     def by_name(self) -> bool:
         """Whether the files are passed as NAME=FILE."""
         return self.form in (Form.NAMED, Form.GROUPED)
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files of a folder that a rule must list; empty for a file."""
-        return tuple(self.type.files) if issubclass(self.type, Artefact) else ()
 
 
 @dataclass(frozen=True)
@@ -245,9 +241,12 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
     required = parameter.default is inspect.Parameter.empty
     if optional and required:
         raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
+    files: tuple[str, ...] = ()
     if role in (Role.INPUT, Role.OUTPUT):
-        help_text = help_text or (inspect.getdoc(found) or "")
-    return Parameter(parameter.name, role, form, found, required, None if required else parameter.default, help_text)
+        found, kind_help, *listed = get_args(found)
+        help_text, files = help_text or kind_help, listed[0] if listed else ()
+    default = None if required else parameter.default
+    return Parameter(parameter.name, role, form, found, required, default, help_text, files)
 
 
 def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:
