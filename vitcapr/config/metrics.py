@@ -1,6 +1,6 @@
 """Configuration of the caption metrics and of their confidence intervals."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypedDict
 
 from pydantic import AfterValidator, Field
 
@@ -48,6 +48,13 @@ class BertScoreConfig(Section):
     """Weigh tokens by their inverse document frequency in the references of the split."""
 
 
+class Resampling(TypedDict):
+    """Of the images, for intervals; the arguments of the functions that score."""
+
+    samples: int
+    seed: int
+
+
 class MetricsConfig(Section):
     caption: list[Annotated[str, AfterValidator(_known)]] = [
         "bleu",
@@ -78,6 +85,10 @@ class MetricsConfig(Section):
     def located(self) -> Self:
         """A copy with the paths of this machine."""
         return self.model_copy(update={"instances": [one_spelling(str(find_data(path))) for path in self.instances]})
+
+    @property
+    def resampling(self) -> Resampling:
+        return {"samples": self.bootstrap_samples, "seed": self.bootstrap_seed}
 
     def sample_of(self, split: str) -> int | None:
         """Number of images of a split whose captions are scored; None: all."""

@@ -202,6 +202,22 @@ class AttentionTable:
             return None
         return self.weights[self.offsets[places[0]] : self.offsets[places[0] + 1]].reshape(-1, *self.grid)
 
+    def of_caption(self, row: int, caption: DecodedCaption, where: Path) -> NDArray[np.floating]:
+        """The attention (L, h, w) of the L words of a caption.
+
+        Raises:
+            UserError: the table has none for the row, or that of another caption; names ``where``, its file.
+        """
+        weights = self.of_row(row)
+        if weights is None or len(weights) != len(caption.tokens):
+            what = "no attention" if weights is None else f"attention for {len(weights)} words"
+            raise UserError(
+                f"{what} for the {len(caption.tokens)} words of image {caption.image_id}",
+                where=where,
+                remedy="give the captions and the attention of one decoding",
+            )
+        return weights
+
 
 def write_attention(path: Path, table: AttentionTable) -> None:
     """The same table gives the same bytes."""

@@ -15,7 +15,8 @@ import numpy as np
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import CocoCaption
 from vitcapr.formats.manifest import Manifest
-from vitcapr.metrics.bootstrap import Array, Measure
+from vitcapr.formats.scores import Score, write_metrics
+from vitcapr.metrics.bootstrap import Array, Measure, interval_protocol, score_of
 
 _LINE_BREAK = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 """What the Java programs, which read line by line, would take for the end of a caption."""
@@ -173,6 +174,30 @@ def check_tokens(candidates: Sequence[Caption], references: Sequence[Sequence[st
             raise UserError("a caption has no word in it", where=where, remedy="write a caption with words")
         if not any(others):
             raise UserError("no reference of an image has a word in it", where=f"image {candidate.image_id}")
+
+
+def write_measures(
+    path: Path,
+    data: Manifest,
+    split: str,
+    measures: Mapping[str, Measure],
+    protocol: Sequence[str],
+    *,
+    samples: int,
+    seed: int,
+    model: str = "",
+    decoding: str = "",
+) -> dict[str, Score]:
+    """Write the measures of a split's captions as ``metrics.json`` and return the scores.
+
+    Args:
+        protocol: the parts that say how the measures were made; the split and the intervals follow.
+        samples, seed: of the intervals.
+    """
+    scores = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
+    parts = "|".join([*protocol, f"split:{split}", *interval_protocol(samples, seed)])
+    write_metrics(path, data.dataset, split, scores, parts, model=model, decoding=decoding)
+    return scores
 
 
 def is_oracle(results: Iterable[CocoCaption]) -> bool:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings, QueryBankWeight, read_embeddings
@@ -23,7 +24,8 @@ from vitcapr.metrics.ranks import Float32s, Truth, rank_matches
 from vitcapr.metrics.retrieval import measures
 
 Sums = npt.NDArray[np.float64]
-_BANK_HELD, _ITEMS_HELD = 1024, 8192
+_SCORES = 2**22
+"""In memory at a time."""
 _SHOWN = ("rsum", "i2t_recall_1", "t2i_recall_1")
 
 
@@ -120,17 +122,9 @@ def weigh(
 
 
 def _nearness(items: Float32s, bank: Float32s, inverse_temperature: float) -> Sums:
-    """(len(items),): the log of the mean of the exponentials, block by block of the bank."""
-    near = np.empty(len(items))
-    for start in range(0, len(items), _ITEMS_HELD):
-        held = items[start : start + _ITEMS_HELD]
-        total = np.full(len(held), -np.inf)
-        for first in range(0, len(bank), _BANK_HELD):
-            scores = bank[first : first + _BANK_HELD] @ held.T
-            scores *= inverse_temperature
-            highest = scores.max(axis=0)
-            sums = np.exp(scores - highest, out=scores).sum(axis=0, dtype=np.float64)
-            np.logaddexp(total, highest + np.log(sums), out=total)
-        near[start : start + _ITEMS_HELD] = total
-    near -= np.log(len(bank))
-    return near / inverse_temperature
+    """(len(items),): the log of the mean of the exponentials, block by block of the items."""
+    block = max(1, _SCORES // len(bank))
+    parts = (items[start : start + block] @ bank.T for start in range(0, len(items), block))
+    sums = [logsumexp(inverse_temperature * part.astype(np.float64), axis=1) for part in parts]
+    near: Sums = (np.concatenate(sums) - np.log(len(bank))) / inverse_temperature
+    return near

@@ -8,7 +8,7 @@ import pandas as pd
 
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.formats.scores import RankFile, Ranks
+from vitcapr.formats.scores import RankFile
 from vitcapr.metrics.bootstrap import Measure, compare
 from vitcapr.metrics.ranks import Truth
 from vitcapr.metrics.retrieval import measures
@@ -21,30 +21,18 @@ def file_measures(file: RankFile) -> dict[str, Measure]:
     return measures(file.ranks, Truth.of(file.caption_image, len(file.image_row)))
 
 
-def read_ranks_of(path: Path, embeddings: Embeddings) -> Ranks:
-    """The ranks of the images and captions of ``embeddings``.
+def read_ranks_of(path: Path, pool: Embeddings | RankFile) -> RankFile:
+    """The ranks of the images and captions of ``pool``.
 
     Raises:
-        UserError: as :meth:`RankFile.read`, or the ranks are of other embeddings.
+        UserError: as :meth:`RankFile.read`, or the ranks are of other images or captions.
     """
     file = RankFile.read(path)
     for name in ("image_row", "caption_row"):
-        if not np.array_equal(getattr(file, name), getattr(embeddings, name)):
-            raise UserError("the ranks are of other embeddings", where=path, remedy="score these embeddings again")
-    return file.ranks
-
-
-def measures_of_both(a: Path, b: Path) -> tuple[dict[str, Measure], dict[str, Measure]]:
-    """The scores by image of two retrievers in the same pool.
-
-    Raises:
-        UserError: the files are of different pools.
-    """
-    first, second = RankFile.read(a), RankFile.read(b)
-    for name in ("image_row", "caption_row"):
-        if not np.array_equal(getattr(first, name), getattr(second, name)):
-            raise UserError(f"the ranks are of other images or captions than those of {a}", where=b)
-    return file_measures(first), file_measures(second)
+        if not np.array_equal(getattr(file, name), getattr(pool, name)):
+            what = "the ranks are of other images or captions"
+            raise UserError(what, where=path, remedy="score the same embeddings again")
+    return file
 
 
 def ablation_numbers(
@@ -66,7 +54,8 @@ def ablation_numbers(
                 if (name, split) not in files:
                     what = f"there are no ranks of '{name}' on the split '{split}'"
                     raise UserError(what, remedy="give its ranks.npz")
-            of_whole, of_model = measures_of_both(files[whole, split], files[model, split])
+            complete = RankFile.read(files[whole, split])
+            of_whole, of_model = map(file_measures, (complete, read_ranks_of(files[model, split], complete)))
             for metric in METRICS:
                 tested = compare(of_model[metric], of_whole[metric], samples, seed)
                 rows.append((split, whole, model, metric, of_whole[metric].value, of_model[metric].value, *tested))

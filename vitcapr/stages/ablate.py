@@ -35,9 +35,8 @@ def ablate(
     from vitcapr.metrics.rank_files import ablation_numbers
     from vitcapr.report.score_tables import ablation_tables
 
-    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}
-    found = ablation_numbers(files, settings.pairs, samples, seed)
+    found = ablation_numbers(files, settings.pairs, **settings.metrics.resampling)
     write_text(numbers, frame_to_csv(found))
-    write_text(table, to_page(ablation_tables(found, samples, seed), "Ablations"))
+    write_text(table, to_page(ablation_tables(found, **settings.metrics.resampling), "Ablations"))
     report.line(f"ablate: {len(settings.pairs)} pairs of models in {table}")

@@ -24,9 +24,7 @@ def check_claims(
     from vitcapr.demo.scenes.reading import read_caption
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import write_metrics
-    from vitcapr.metrics.base import check_candidates
-    from vitcapr.metrics.bootstrap import interval_protocol, score_of
+    from vitcapr.metrics.base import check_candidates, write_measures
 
     data = read_manifest(manifest)
     if data.dataset != DATASET:
@@ -37,8 +35,15 @@ def check_claims(
     # Every reference of a scene describes all of it, so any one of them serves.
     reference = dict(data.captions[data.captions["language"] == "en"][["image_id", "text"]].to_numpy())
     truth = [read_caption(reference[image]) for image in images]
-    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
-    scores = {name: score_of(measure, samples, seed) for name, measure in claim_accuracy(claims, truth).items()}
-    protocol = ["claims:read-back", f"images:{len(claims)}", f"split:{split}", *interval_protocol(samples, seed)]
-    write_metrics(metrics, data.dataset, split, scores, "|".join(protocol), model=model, decoding=decoding)
+    protocol = ["claims:read-back", f"images:{len(claims)}"]
+    scores = write_measures(
+        metrics,
+        data,
+        split,
+        claim_accuracy(claims, truth),
+        protocol,
+        model=model,
+        decoding=decoding,
+        **settings.metrics.resampling,
+    )
     report.line(f"check_claims: {scores['claims_true']['value']:.1%} of {len(claims)} captions make only right claims")

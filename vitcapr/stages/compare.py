@@ -26,7 +26,7 @@ def compare(
     from vitcapr.report.score_tables import comparison_page
 
     systems = read_scored(before, before_images), read_scored(after, after_images)
-    content = compare_systems(*systems, settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed)
+    content = compare_systems(*systems, **settings.metrics.resampling)
     write_comparison(comparison, content)
     write_text(table, comparison_page(content))
     for name, row in content["metrics"].items():

@@ -50,7 +50,7 @@ def draw_retrieved(
 
     data, count, seed = read_manifest(manifest), settings.figures.failures, settings.figures.seed
     embedded = read_embeddings(embeddings, data, split)
-    true = read_ranks_of(ranks, embedded)
+    true = read_ranks_of(ranks, embedded).ranks
     text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
     to_text, to_image = direction.image_to_text(embedded), direction.text_to_image(embedded)
     with open_images(data) as read:

@@ -59,9 +59,8 @@ def score(
         training=lambda: data.captions_of("train", settings.language)["text"].tolist(),
         paraphrases=paraphrases,
         timeout=options.scorer_timeout,
-        samples=options.bootstrap_samples,
-        seed=options.bootstrap_seed,
         instances=read_instances([Path(path) for path in options.instances]),
+        **options.resampling,
     )
     write_per_image(per_image, scored.per_image)
     protocol = ceiling + "|".join([scored.protocol, *sample, Vocabulary.read(vocabulary).signature])

@@ -23,11 +23,8 @@ def score_grounding(
     from vitcapr.demo.grounding import measures, object_words, read_pictures
     from vitcapr.formats.captions import read_attention, read_captions
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import write_metrics
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.base import check_candidates
-    from vitcapr.metrics.bootstrap import interval_protocol, score_of
-    from vitcapr.report.figures.examples import match_attention
+    from vitcapr.metrics.base import check_candidates, write_measures
 
     data = read_manifest(manifest)
     nouns = object_words(data, manifest)
@@ -37,15 +34,14 @@ def score_grounding(
     check_candidates({image: entry.caption for image, entry in written.items()}, images)
     words = [list(written[image].tokens) for image in images]
     table = read_attention(attention)
-    matched = [match_attention(row, written[image], table, attention) for row, image in zip(rows, images, strict=True)]
-    weights = [each.weights.reshape(len(each.weights), -1).astype("float64") for each in matched]
+    heat = [table.of_caption(row, written[image], attention) for row, image in zip(rows, images, strict=True)]
+    weights = [each.reshape(len(each), -1).astype("float64") for each in heat]
     measured = measures(words, weights, read_pictures(data, images, report), nouns, table.grid)
-    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
-    scores = {name: score_of(measure, samples, seed) for name, measure in measured.items()}
     parts = ["grounding:mask-union,area", "pointing:bilinear-max", f"grid:{table.grid[0]}x{table.grid[1]}"]
-    parts += [f"images:{len(images)}", f"split:{split}", *interval_protocol(samples, seed)]
-    parts.append(Vocabulary.read(vocabulary).signature)
-    write_metrics(metrics, data.dataset, split, scores, "|".join(parts), model=model, decoding=decoding)
+    parts += [Vocabulary.read(vocabulary).signature, f"images:{len(images)}"]
+    scores = write_measures(
+        metrics, data, split, measured, parts, model=model, decoding=decoding, **settings.metrics.resampling
+    )
     for name in ("grounding", "pointing_game"):
         value, chance = scores[name]["value"], scores[f"{name}_chance"]["value"]
         if value is None or chance is None:

@@ -24,7 +24,6 @@ def score_languages(
     from vitcapr.metrics.pools import rank_languages
     from vitcapr.metrics.retrieval_scoring import check_pool
 
-    options = settings.metrics
     data, found = read_manifest(manifest), read_embeddings(embeddings)
     languages = check_pool(found, data, split, embeddings)
     if len(languages) < 2:
@@ -33,7 +32,7 @@ def score_languages(
     scores: dict[str, Score] = {}
     pools = []
     for name, ranked in rank_languages(found, spoken, languages):
-        scores |= ranked.scores(name, options.bootstrap_samples, options.bootstrap_seed)
+        scores |= ranked.scores(name, **settings.metrics.resampling)
         pools.append(f"{name}:{len(ranked.ranks)}of{ranked.pool}captions")
         report.line(f"score_languages: {name}: {ranked.shown}")
     parts = [*pools, "hit:any caption of the picture", "ties:pessimistic", f"split:{split}"]

@@ -43,7 +43,6 @@ def score_pools(
     from vitcapr.metrics.query_bank import corrected, read_correction
     from vitcapr.metrics.retrieval_scoring import check_pool
 
-    samples, seed = settings.metrics.bootstrap_samples, settings.metrics.bootstrap_seed
     data, wanted = read_manifest(manifest), read_pools(pools)
     splits, caption_splits = data.images["split"].to_numpy(str), data.captions["split"].to_numpy(str)
     parts, embedded = [], set()
@@ -60,16 +59,14 @@ def score_pools(
     found = joined(parts)
     if correction is not None:
         if np.isin(correction.bank.image_row, wanted.image_candidates).any():
-            raise UserError(
-                "the query bank has distractors of the pools", remedy="set data.pairs.distractors otherwise"
-            )
+            raise UserError("the query bank has distractors of the pools", remedy="change data.pairs.distractors")
         found = corrected(found, *correction)
     ranked = rank_pools(found, wanted)
     scores: dict[str, Score] = {}
     for direction, each in ranked.items():
-        scores |= each.scores(direction, samples, seed)
+        scores |= each.scores(direction, **settings.metrics.resampling)
         report.line(f"score_pools: {direction}: {each.shown}")
     protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, splits, caption_splits)]
     protocol += [] if correction is None else [correction.weight.protocol]
-    protocol += interval_protocol(samples, seed)
+    protocol += interval_protocol(**settings.metrics.resampling)
     write_metrics(metrics, data.dataset, "pools", scores, "|".join(protocol), model=model)

@@ -45,9 +45,8 @@ def score_retrieval(
             correction,
             split=split,
             languages=languages,
-            samples=settings.metrics.bootstrap_samples,
-            seed=settings.metrics.bootstrap_seed,
             advance=tracker.advance,
+            **settings.metrics.resampling,
         )
     scored.ranks.write(ranks)
     write_metrics(metrics, data.dataset, split, scored.scores, scored.protocol, model=model)

@@ -55,9 +55,8 @@ def score_similarity(
     from vitcapr.encoders.sentence_vectors import SentenceVectors, image_vectors
     from vitcapr.formats.captions import read_results
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.formats.scores import write_metrics
-    from vitcapr.metrics.base import captions_to_score
-    from vitcapr.metrics.bootstrap import Measure, interval_protocol, score_of
+    from vitcapr.metrics.base import captions_to_score, write_measures
+    from vitcapr.metrics.bootstrap import Measure
     from vitcapr.metrics.similarity import WEIGHT, bert_score, clip_scores, sentence_similarity
 
     options = settings.metrics
@@ -87,9 +86,9 @@ def score_similarity(
         measures |= bert_score(tokens, others, image_of, vectors, vectors.special, bert.idf)
         stated = f"layer={'last' if bert.layer is None else bert.layer},idf={'references' if bert.idf else 'none'}"
         protocol.append(f"bert_score:{encoder.name},{stated},maximum over references,baseline rescaling=none")
-    samples, seed = options.bootstrap_samples, options.bootstrap_seed
-    scores = {name: score_of(measure, samples, seed) for name, measure in measures.items()}
-    parts = [*protocol, f"images:{len(references)}", f"split:{split}", *sample, *interval_protocol(samples, seed)]
-    write_metrics(metrics, data.dataset, split, scores, "|".join(parts), model=model, decoding=decoding)
+    protocol += [f"images:{len(references)}", *sample]
+    scores = write_measures(
+        metrics, data, split, measures, protocol, model=model, decoding=decoding, **options.resampling
+    )
     shown = (f"{name} {value['value']:.4f}" for name, value in scores.items())
     report.line(f"score_similarity: {', '.join(shown)}")

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,58 +31,73 @@ def retriever_card(folder: Path, **model: Any) -> Path:
     return card(folder, TrainRetrieverSettings(retriever=retriever), validation_rsum=3.25)
 
 
-def test_a_captioners_card_in_words(tmp_path: Path) -> None:
-    phases = [
-        {"epochs": 15, "batch_images": 3, "learning_rate": 0.001, "max_length": 33},
-        {"epochs": 15, "batch_images": 6, "learning_rate": 0.0001, "max_length": 35},
-    ]
-    path = captioner_card(tmp_path / "baseline", word_vectors="glove50", embedding_dim=50, training={"phases": phases})
-    assert read_training_setup(path) == {
-        "system": "baseline",
-        "epochs": "15, then 15",
-        "batch": "3, then 6 images with all captions",
-        "learning_rate": "0.001, then 0.0001",
-        "schedule": "cosine",
-        "objective": "cross-entropy",
-        "dropout": "0.2",
-        "embedding": "glove50, 50",
-        "longest_caption": "33, then 35",
-        "best_loss": "2.5000 (validation loss) in epoch 3",
-    }
+PHASE = {"epochs": 15, "learning_rate": 0.001}
 
 
-def test_a_batch_of_pairs_is_called_so(tmp_path: Path) -> None:
-    phase = {"epochs": 25, "batch_pairs": 64}
-    retriever = retriever_card(tmp_path / "r", training={"phases": [phase], "pairs": 5000})
-    captioner = captioner_card(tmp_path / "c", training={"phases": [phase, {**phase, "batch_pairs": 32}]})
-    assert read_training_setup(retriever)["batch"] == "64 pairs; 5,000 pairs in all"
-    assert read_training_setup(captioner)["batch"] == "64, then 32 pairs"
-
-
-def test_a_retrievers_card_in_words(tmp_path: Path) -> None:
-    phase = {"epochs": 25, "learning_rate": 1e-4, "schedule": "step"}
-    path = retriever_card(
-        tmp_path / "recommended",
-        image={"dropout": 0.1},
-        text={"kind": "features", "encoder": "minilm", "dropout": 0.5},
-        training={"phases": [phase, {**phase, "captions_per_image": 1, "hard_negatives": "second"}]},
-    )
-    assert read_training_setup(path) == {
-        "system": "recommended",
-        "epochs": "25, then 25",
-        "batch": "64 images; captions of each: all, then 1",
-        "learning_rate": "0.0001",
-        "schedule": "step",
-        "objective": "info-nce, then info-nce with hard negatives (second)",
-        "dropout": "0.1 image, 0.5 text",
-        "embedding": "features of minilm",
-        "longest_caption": "-",
-        "best_loss": "3.2500 (validation rsum) in epoch 3",
-    }
-    setup = read_training_setup(
-        retriever_card(tmp_path / "paper", text={"kind": "lstm", "word_dim": 50, "max_length": 33})
-    )
-    assert (setup["embedding"], setup["longest_caption"]) == ("trainable, 50", "33")
+@pytest.mark.parametrize(
+    ("write", "model", "expected"),
+    [
+        (
+            captioner_card,
+            {
+                "word_vectors": "glove50",
+                "embedding_dim": 50,
+                "training": {
+                    "phases": [
+                        {**PHASE, "batch_images": 3, "max_length": 33},
+                        {**PHASE, "batch_images": 6, "learning_rate": 0.0001, "max_length": 35},
+                    ]
+                },
+            },
+            {
+                "epochs": "15, then 15",
+                "batch": "3, then 6 images",
+                "learning_rate": "0.001, then 0.0001",
+                "schedule": "cosine",
+                "objective": "cross-entropy",
+                "dropout": "0.2",
+                "embedding": "glove50; 50 dimensions",
+                "longest_caption": "33, then 35",
+                "best_loss": "2.5000 (validation loss) in epoch 3",
+            },
+        ),
+        (
+            retriever_card,
+            {
+                "image": {"dropout": 0.1},
+                "text": {"kind": "features", "encoder": "minilm", "dropout": 0.5},
+                "training": {
+                    "phases": [PHASE, {**PHASE, "captions_per_image": 1, "hard_negatives": "second"}],
+                    "pairs": 5000,
+                },
+            },
+            {
+                "epochs": "15, then 15",
+                "batch": "64 images; captions of each: -, then 1; 5,000 pairs in all",
+                "learning_rate": "0.001",
+                "objective": "info-nce; hard negatives: -, then second",
+                "dropout": "0.1 image; 0.5 text",
+                "embedding": "features of minilm",
+                "longest_caption": "-",
+                "best_loss": "3.2500 (validation rsum) in epoch 3",
+            },
+        ),
+        (
+            retriever_card,
+            {
+                "text": {"kind": "lstm", "word_dim": 50, "max_length": 33},
+                "training": {"phases": [{**PHASE, "batch_pairs": 64}]},
+            },
+            {"batch": "64 pairs", "embedding": "50 dimensions", "longest_caption": "33"},
+        ),
+    ],
+)
+def test_a_card_in_words(
+    tmp_path: Path, write: Callable[..., Path], model: dict[str, Any], expected: dict[str, str]
+) -> None:
+    setup = read_training_setup(write(tmp_path / "mine", **model))
+    assert setup["system"] == "mine"
+    assert {column: setup[column] for column in expected} == expected
 
 
 @pytest.mark.parametrize("content", [{}, {"settings": {"backbone": {}}}, {"settings": 3}])
@@ -108,4 +124,4 @@ def test_a_raw_retriever_has_nothing_to_tell(tmp_path: Path) -> None:
     path = tmp_path / "raw" / "card.json"
     write_card(path.parent, {"settings": {"retriever": {"training": {"phases": []}}}})
     setup = read_training_setup(path)
-    assert (setup["system"], setup["objective"], setup["epochs"]) == ("raw", "nothing is learnt", "-")
+    assert (setup.pop("system"), set(setup.values())) == ("raw", {"-"})

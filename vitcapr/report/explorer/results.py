@@ -149,7 +149,7 @@ def _scores(metrics: Path) -> dict[str, Score]:
 
 def _space(folder: Path, path: Path, data: Manifest, split: str) -> Space:
     embedded, ranks = read_embeddings(path, data, split), _ranks_file(folder, path)
-    return Space(path.parts[-3], embedded, read_ranks_of(ranks, embedded), _scores(ranks.parent))
+    return Space(path.parts[-3], embedded, read_ranks_of(ranks, embedded).ranks, _scores(ranks.parent))
 
 
 def _ranks_file(folder: Path, embeddings: Path) -> Path:

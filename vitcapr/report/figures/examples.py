@@ -107,20 +107,8 @@ def choose_attended(
         others = sorted(sorted(shuffled, key=lambda row: -len({*words} & {*tokens[row]}))[:left])
     else:
         others = choose_long({row: len(caption) for row, caption in tokens.items()}, left, seed)
-    return [match_attention(row, written[image_ids[row]], table, captions) for row in [*named, *others]]
-
-
-def match_attention(row: int, caption: DecodedCaption, table: AttentionTable, where: Path) -> Attended:
-    """The attention behind the words of a caption; a table of another decoding is an error of the user."""
-    weights = table.of_row(row)
-    if weights is None or len(weights) != len(caption.tokens):
-        what = "no attention" if weights is None else f"attention for {len(weights)} words"
-        raise UserError(
-            f"{what} for the {len(caption.tokens)} words of image {caption.image_id}",
-            where=where,
-            remedy="give the captions and the attention of one decoding",
-        )
-    return Attended(row, caption, weights)
+    chosen = [(row, written[image_ids[row]]) for row in [*named, *others]]
+    return [Attended(row, caption, table.of_caption(row, caption, captions)) for row, caption in chosen]
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:

@@ -66,7 +66,7 @@ def retrieved(
         return None
     name = highest_recall(summary, list(embeddings), split)
     embedded = read_embeddings(embeddings[name], data, split)
-    rank = read_ranks_of(ranks[name], embedded)
+    rank = read_ranks_of(ranks[name], embedded).ranks
     ids = data.images["image_id"].tolist()
     text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
 

@@ -1,14 +1,14 @@
 """The effect of one change: reranking and self-critical training on every score, hard negatives on Recall@K."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from vitcapr.formats.scores import RankFile
 from vitcapr.formats.tables import NOTHING, Cell, Notes, Table, row
-from vitcapr.metrics.bootstrap import NOT_TESTED, Measure, compare
-from vitcapr.metrics.labels import COLUMNS, in_groups
+from vitcapr.metrics.bootstrap import Measure, compare
+from vitcapr.metrics.labels import COLUMNS
 from vitcapr.metrics.rank_files import file_measures
 from vitcapr.report.score_tables import COMPARISON_COLUMNS, comparison_rows
 from vitcapr.studies.papers.numbers import Published
@@ -23,12 +23,6 @@ from vitcapr.studies.papers.side_by_side import (
     published_line,
 )
 
-BEAM, RERANKED = "beam", "reranked"
-"""Decodings of these names are one before and after reranking, where no comparison of the two is given."""
-CROSS_ENTROPY = "_cross_entropy"
-"""A captioner whose name is another's with this after it is that one, without its self-critical phase."""
-
-
 WITH_THEM = "_hard_negatives"
 """A retriever whose name is another's with this after it is that one, trained with hard negatives."""
 _SAMPLES, _SEED = 1000, 0
@@ -38,26 +32,22 @@ Measured = Mapping[tuple[str, str], Mapping[str, Measure]]
 """By retriever and split, by metric."""
 
 
-def reranking(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
+def reranking(comparisons: Sequence[Mapping[str, Any]]) -> Table:
     """Two decodings of one captioner. The paper shows two images before and after reranking, but no score."""
-    given = [content for content in comparisons if content["before"]["model"] == content["after"]["model"]]
-    found = (content for content in _pairs(builds, _rerankings(builds)) if not _is_among(content, given))
     return _table(
         "reranking",
         "Captions before and after reranking",
-        [*given, *found],
+        [content for content in comparisons if content["before"]["model"] == content["after"]["model"]],
         "The paper shows the captions of two images of MS COCO before and after (figures 11 to 14) and no score.",
     )
 
 
-def self_critical(comparisons: Sequence[Mapping[str, Any]], builds: Sequence[BuildRow]) -> Table:
+def self_critical(comparisons: Sequence[Mapping[str, Any]]) -> Table:
     """Two captioners under one decoding. The paper trains with cross-entropy alone."""
-    given = [content for content in comparisons if content["before"]["model"] != content["after"]["model"]]
-    found = (content for content in _pairs(builds, _trainings(builds)) if not _is_among(content, given))
     return _table(
         "self_critical",
         "Captions before and after self-critical training",
-        [*given, *found],
+        [content for content in comparisons if content["before"]["model"] != content["after"]["model"]],
         "The paper trains with cross-entropy alone.",
     )
 
@@ -81,60 +71,6 @@ def _table(name: str, title: str, comparisons: Sequence[Mapping[str, Any]], of_p
     return Table(
         title, ("systems", *COMPARISON_COLUMNS), tuple(lines), align="llrrrrrl", caption=" ".join(parts), name=name
     )
-
-
-def _rerankings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
-    for build in builds:
-        model, _, decoding = build.key.partition("/")
-        if decoding == RERANKED:
-            yield f"{model}/{BEAM}", build
-
-
-def _trainings(builds: Sequence[BuildRow]) -> Iterator[tuple[str, BuildRow]]:
-    for build in builds:
-        model, _, decoding = build.key.partition("/")
-        if decoding:
-            yield f"{model}{CROSS_ENTROPY}/{decoding}", build
-
-
-def _pairs(builds: Sequence[BuildRow], wanted: Iterator[tuple[str, BuildRow]]) -> Iterator[dict[str, Any]]:
-    """Comparisons made of the summary alone: differences without intervals."""
-    for key, after in wanted:
-        like = replace(after, key=key)
-        for before in builds:
-            if place(before) != place(like):
-                continue
-            metrics = {}
-            for name in (column.name for column in in_groups("references", "language")):
-                if name in before.scores and name in after.scores:
-                    values = before.scores[name].value, after.scores[name].value
-                    metrics[name] = {
-                        "before": values[0],
-                        "after": values[1],
-                        "difference": values[1] - values[0],
-                        **dict.fromkeys(("low", "high", "p_value")),
-                        "verdict": NOT_TESTED,
-                    }
-            yield {
-                "dataset": after.dataset,
-                "split": after.split,
-                "before": _identity(before),
-                "after": _identity(after),
-                "metrics": metrics,
-                "protocol": "",
-            }
-
-
-def _identity(build: BuildRow) -> dict[str, str]:
-    model, _, decoding = build.key.partition("/")
-    return {"model": model, "decoding": decoding, "protocol": "; ".join(dict.fromkeys(build.protocols.values()))}
-
-
-def _is_among(content: Mapping[str, Any], given: Sequence[Mapping[str, Any]]) -> bool:
-    def key(one: Mapping[str, Any]) -> tuple[str, ...]:
-        return one["dataset"], one["split"], _named(one["before"]), _named(one["after"])
-
-    return any(key(content) == key(other) for other in given)
 
 
 def _named(side: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import digamma
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KDTree
 
@@ -122,15 +123,8 @@ def shared_information(images: Array, captions: Array, components: int = COMPONE
     distance, _ = KDTree(joint, metric="chebyshev").query(joint, NEIGHBOURS + 1)
     radius = np.nextafter(distance[:, -1], 0)
     inside = [KDTree(part, metric="chebyshev").query_radius(part, radius, count_only=True) for part in parts]
-    psi = _digamma(len(joint))
-    nats = psi[NEIGHBOURS] + psi[len(joint)] - np.mean(sum(psi[count] for count in inside))
+    nats = digamma(NEIGHBOURS) + digamma(len(joint)) - np.mean(sum(map(digamma, inside)))
     return max(0.0, float(nats) / math.log(2))
-
-
-def _digamma(largest: int) -> Array:
-    """The digamma function at 0 (which is not used), 1, ..., ``largest``: harmonic numbers less Euler's constant."""
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, largest))])
-    return np.concatenate([[np.nan], harmonic - np.euler_gamma])
 
 
 def _components(vectors: Array, components: int) -> Array:

@@ -36,8 +36,8 @@ def paper_tables(
     compared = [read_comparison(path) for path in comparisons]
     others: dict[str, Callable[[], Table]] = {
         "hard_negatives": lambda: hard_negatives(published, builds, read_ranks(ranks)),
-        "reranking": lambda: reranking(compared, builds),
-        "self_critical": lambda: self_critical(compared, builds),
+        "reranking": lambda: reranking(compared),
+        "self_critical": lambda: self_critical(compared),
         "training": lambda: training(published, [read_training_setup(path) for path in cards]),
         "other_numbers": lambda: other_numbers(published),
     }

@@ -1,6 +1,7 @@
 """Tables of training setups and of numbers outside score tables: the paper's and those of this build."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,34 @@ from vitcapr.errors import UserError
 from vitcapr.formats.model import read_card
 from vitcapr.formats.tables import NOTHING, Table, row
 from vitcapr.studies.papers.numbers import Published
+from vitcapr.studies.papers.recipe import value_at
 from vitcapr.studies.papers.side_by_side import BUILD
 
+_SETTINGS = {
+    "epochs": {"model.training.phases.*.epochs": "{}"},
+    "batch": {
+        "model.training.phases.*.batch_pairs": "{} pairs",
+        "model.training.phases.*.batch_images": "{} images",
+        "model.training.phases.*.captions_per_image": "captions of each: {}",
+        "model.training.pairs": "{} pairs in all",
+    },
+    "learning_rate": {"model.training.phases.*.learning_rate": "{}"},
+    "schedule": {"model.training.phases.*.schedule": "{}"},
+    "objective": {
+        "model.training.phases.*.objective": "{}",
+        "model.training.phases.*.hard_negatives": "hard negatives: {}",
+    },
+    "dropout": {"captioner.dropout": "{}", "model.image.dropout": "{} image", "model.text.dropout": "{} text"},
+    "embedding": {
+        "captioner.word_vectors": "{}",
+        "captioner.embedding_dim": "{} dimensions",
+        "model.text.word_vectors": "{}",
+        "model.text.encoder": "features of {}",
+        "model.text.word_dim": "{} dimensions",
+    },
+    "longest_caption": {"model.training.phases.*.max_length": "{}", "model.text.max_length": "{}"},
+}
+"""What a cell shows: the settings at these keys, as far as the model has them, and the words around each value."""
 _COLUMNS = {
     "epochs": "epochs",
     "batch": "batch",
@@ -30,28 +57,37 @@ def read_training_setup(card: Path) -> dict[str, str]:
         UserError: the file is missing or is not the card of a captioner or a retriever.
     """
     content = read_card(card)
-    try:
-        return _setup(card.parent.name, content, content["settings"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    settings = content["settings"] if isinstance(content.get("settings"), dict) else {}
+    model = settings.get("captioner") or settings.get("retriever")
+    if not model:
         what = "not the card of a captioner or a retriever"
-        raise UserError(what, where=card, remedy="name a card.json of one") from error
-
-
-def _setup(name: str, content: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
-    model = settings["captioner" if "captioner" in settings else "retriever"]
-    phases = model["training"]["phases"]
-    if not phases:
-        return dict.fromkeys(_COLUMNS, NOTHING) | {"system": name, "objective": "nothing is learnt"}
-    score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in content["best_score"].items())
+        raise UserError(what, where=card, remedy="name a card.json of one")
+    best = content.get("best_score", {}).items()
+    score = ", ".join(f"{value:.4f} ({kind.replace('_', ' ')})" for kind, value in best)
     return {
-        "system": name,
-        "epochs": _by_phase(phases, "epochs"),
-        "learning_rate": _by_phase(phases, "learning_rate"),
-        "schedule": _by_phase(phases, "schedule"),
-        "objective": _by_phase(phases, "objective"),
-        **(_captioner(model, phases) if "captioner" in settings else _retriever(model, phases)),
-        "best_loss": f"{score} in epoch {content['best_epoch']}",
+        "system": card.parent.name,
+        **{column: _cell({**settings, "model": model}, keys) for column, keys in _SETTINGS.items()},
+        "best_loss": f"{score} in epoch {content['best_epoch']}" if best else NOTHING,
     }
+
+
+def _cell(settings: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+    parts = []
+    for key, words in keys.items():
+        with suppress(KeyError):
+            value = value_at(settings, key)
+            phases = value if isinstance(value, list) else [value]
+            if any(one is not None for one in phases):
+                values = [_shown(one) for one in phases]
+                same = len(set(values)) == 1 and not key.endswith("epochs")
+                parts.append(words.format(values[0] if same else ", then ".join(values)))
+    return "; ".join(parts) or NOTHING
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return NOTHING
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("_", "-")
 
 
 def training(published: Published, setups: Sequence[Mapping[str, str]]) -> Table:
@@ -80,50 +116,3 @@ def other_numbers(published: Published) -> Table:
         caption="As printed in the paper; beside each, what stands for it in this build.",
         name="other_numbers",
     )
-
-
-def _captioner(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    return {
-        "batch": _batch(phases, "images with all captions"),
-        "dropout": str(model["dropout"]),
-        "embedding": f"{model['word_vectors'] or 'trainable'}, {model['embedding_dim']}",
-        "longest_caption": _by_phase(phases, "max_length"),
-    }
-
-
-def _retriever(model: Mapping[str, Any], phases: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    image, text = model["image"], model["text"]
-    drawn = ", then ".join(dict.fromkeys(str(phase.get("captions_per_image") or "all") for phase in phases))
-    if text["kind"] == "features":
-        read = {"embedding": f"features of {text['encoder']}", "longest_caption": NOTHING}
-    else:
-        embedding = f"{text['word_vectors'] or 'trainable'}, {text['word_dim']}"
-        read = {"embedding": embedding, "longest_caption": str(text["max_length"])}
-    return {
-        "batch": _batch(phases, f"images; captions of each: {drawn}") + _pairs(model),
-        "objective": ", then ".join(dict.fromkeys(map(_contrast, phases))),
-        "dropout": f"{image['dropout']} image, {text['dropout']} text",
-        **read,
-    }
-
-
-def _batch(phases: Sequence[Mapping[str, Any]], of_images: str) -> str:
-    """The size of a batch, in pairs or in images."""
-    if all(phase.get("batch_pairs") for phase in phases):
-        return f"{_by_phase(phases, 'batch_pairs')} pairs"
-    return f"{_by_phase(phases, 'batch_images')} {of_images}"
-
-
-def _pairs(model: Mapping[str, Any]) -> str:
-    pairs = model["training"].get("pairs")
-    return "" if pairs is None else f"; {pairs:,} pairs in all"
-
-
-def _contrast(phase: Mapping[str, Any]) -> str:
-    objective, mined = str(phase["objective"]).replace("_", "-"), phase["hard_negatives"]
-    return f"{objective} with hard negatives ({mined})" if mined else objective
-
-
-def _by_phase(phases: Sequence[Mapping[str, Any]], key: str) -> str:
-    values = [str(phase[key]).replace("_", "-") for phase in phases]
-    return values[0] if len(set(values)) == 1 and key != "epochs" else ", then ".join(values)
