@@ -25,8 +25,9 @@ from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
 from vitcapr.formats.manifest import Manifest, read_manifest
 from vitcapr.progress import Reporter
-from vitcapr.store.fill import Rows, StorePlan, fill
+from vitcapr.store.fill import StorePlan, fill
 from vitcapr.store.image_rows import ImageFeatures, Pixels
+from vitcapr.store.rows import Rows
 from vitcapr.store.seal import seal, write_part
 
 

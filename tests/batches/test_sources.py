@@ -6,7 +6,6 @@ import torch
 
 from vitcapr.batches.pairs import FeatureTexts, PairBatch, PairBatches
 from vitcapr.batches.sources import AugmentedViews, MemoryArray, MemoryFeatures, draw_augmented_views, with_mean_patch
-from vitcapr.errors import UserError
 from vitcapr.models.towers import ImageTower
 
 IMAGES = 200
@@ -76,8 +75,3 @@ def test_the_mean_patch_in_memory_gives_the_bits_of_the_patches() -> None:
         for features in (store, once)
     ]
     assert torch.equal(*seen)
-
-
-def test_features_without_patches_are_one_line() -> None:
-    with pytest.raises(UserError, match="these features have no 'patches'"):
-        with_mean_patch(MemoryFeatures(cls=MemoryArray(np.zeros((2, 8), np.float16))))

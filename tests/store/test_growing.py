@@ -11,7 +11,8 @@ import pytest
 
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest, write_manifest
-from vitcapr.store.check import all_files
+from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.store.check import sealed_files
 from vitcapr.store.layout import chunk_path
 
 Snapshot = Callable[[Path], dict[str, bytes]]
@@ -48,7 +49,7 @@ def files(store: Any, name: str) -> list[Path]:
 
 
 def sound(store: Any) -> bool:
-    return not any(file.problem() for file, _ in all_files(store.manifest_path))
+    return not any(file.problem() for file in sealed_files(read_sealed(store.manifest_path), store.path))
 
 
 def test_only_new_pictures_are_computed(experiment: Any) -> None:

@@ -12,8 +12,8 @@ from PIL import Image
 
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
-from vitcapr.formats.store_manifest import check_sealed
-from vitcapr.store.check import all_files
+from vitcapr.formats.store_manifest import check_sealed, read_sealed
+from vitcapr.store.check import sealed_files
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
 from vitcapr.store.remote_folder import RemoteFolder
@@ -52,7 +52,7 @@ def test_a_store_of_eight_bits_is_read_as_float16(experiment: Any) -> None:
     assert (np.abs(small["patches"][:] - exact["patches"][:]) <= 0.52 * steps).all()
     assert np.array_equal(small["cls"][:], exact["cls"][:].astype(np.float16))
     assert np.array_equal(small["patches"][[7, 2, 2]], small["patches"][:][[7, 2, 2]])
-    assert not any(file.problem() for file, _ in all_files(small.manifest_path))
+    assert not any(file.problem() for file in sealed_files(read_sealed(small.manifest_path), small.path))
 
 
 def test_rows_are_multiplied_as_they_are_read(experiment: Any) -> None:

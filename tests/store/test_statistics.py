@@ -11,6 +11,7 @@ from vitcapr.stages.feature_statistics import feature_statistics
 from vitcapr.store import statistics as module
 from vitcapr.store.foreign_files import ForeignFeatures
 from vitcapr.store.importing import import_features
+from vitcapr.store.reader import open_features
 
 IMAGES, PATCHES, WIDTH = 150, 3, 6
 
@@ -83,6 +84,29 @@ def test_the_stage_writes_all_stores_and_a_page(sealed: Path, arrays: dict[str, 
     page = (tmp_path / "page.md").read_text()
     assert f"| features/a | patches | 450 | 6 | {arrays['patches'].mean():.4f} |" in page
     assert "| text_features/b | cls | 1.0000 | i17 | i140 |" in page
+
+
+def test_of_a_large_store_a_sample_is_compared(
+    sealed: Path, arrays: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_COMPARED", 50)
+    rows = np.sort(np.random.default_rng(0).choice(IMAGES, 50, replace=False))
+    unit = arrays["cls"] / np.linalg.norm(arrays["cls"], axis=1, keepdims=True)
+    expected = np.sort(np.triu(unit[rows] @ unit[rows].T, 1), axis=None)[::-1][:5]
+    with open_features(sealed) as store:
+        nearest = module.statistics(store, "cls", 5)["nearest"]
+        assert [cosine for _, _, cosine in nearest] == pytest.approx(expected, abs=1e-6)
+        assert {name for first, second, _ in nearest for name in (first, second)} <= {store.ids[row] for row in rows}
+
+
+def test_a_number_that_is_not_finite_is_one_line(sealed: Path) -> None:
+    with open_features(sealed) as store:
+        path = store["cls"].chunk_path(0)
+        values = np.fromfile(path, "<f4").reshape(-1, WIDTH)
+        values[7, 1] = np.nan
+        values.tofile(path)
+        with pytest.raises(UserError, match="the numbers of 'i7' in 'cls' are not finite"):
+            module.statistics(store, "cls")
 
 
 def test_workers_of_a_cluster_compute_the_same(sealed: Path, arrays: dict[str, np.ndarray], tmp_path: Path) -> None:

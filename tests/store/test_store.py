@@ -1,7 +1,9 @@
 import json
+import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_file
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.store import check, reader
 from vitcapr.store.layout import ArrayLayout, chunk_path, decode_ids, encode_ids
 from vitcapr.store.reader import FeatureArray, open_features
@@ -76,6 +79,15 @@ def test_masks_and_whole_arrays(array: FeatureArray, values: np.ndarray) -> None
 def test_rows_that_are_not_rows_are_refused(array: FeatureArray, rows: list[Any]) -> None:
     with pytest.raises(IndexError):
         array.gather(np.array(rows))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="descriptors are counted by /proc")
+def test_a_mapped_chunk_keeps_no_file_open(tmp_path: Path, values: np.ndarray) -> None:
+    """COCO has thousands of chunks, and a process may usually open 1,024 files."""
+    array = write_array(tmp_path, values, 1)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    np.testing.assert_array_equal(array[:], values)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_short_chunk_is_one_line(tmp_path: Path, values: np.ndarray) -> None:
@@ -161,7 +173,7 @@ def test_opening_checks_size_and_ids(experiment: Any) -> None:
     path.write_bytes(whole)
     ids = chunk_path(store.path / "image_id", 0, 2)
     ids.write_bytes(b"z" + ids.read_bytes()[1:])
-    with pytest.raises(UserError, match="ids of the feature store"):
+    with pytest.raises(UserError, match="chunk 0 of 'image_id' is damaged"):
         open_features(store.manifest_path)
 
 
@@ -191,9 +203,9 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
     for _ in range(60):
         read.clear()
         open_features(store.manifest_path)
-        assert len(read) == 1
+        assert len(read) == 2  # the table of ids and one chunk
         drawn.update(read)
-    assert len(drawn) > 1
+    assert len(drawn) > 2
 
 
 @pytest.mark.parametrize(
@@ -201,11 +213,14 @@ def test_of_a_large_store_a_few_chunks_are_read(experiment: Any, monkeypatch: py
     [
         (lambda seal: seal["arrays"]["cls"].update(checksums=[]), "0 checksums for 11 rows"),
         (lambda seal: seal["arrays"]["cls"].update(checksums=[None] * 3), "lacks the checksum of a chunk"),
-        (lambda seal: seal["arrays"]["cls"].update(dtype="uint8"), "shape, type or chunk of 'cls'"),
-        (lambda seal: seal["arrays"]["patches"].update(shape=[11, 2, 16]), "shape, type or chunk of 'patches'"),
+        (lambda seal: seal["arrays"]["cls"].update(dtype="uint8"), "that of the store: 'cls'"),
+        (
+            lambda seal: seal["arrays"]["patches"].update(shape=[11, 2, 16]),
+            "that of the store: 'patches'",
+        ),
         (lambda seal: seal.update(grid=[1, 4]), "its attributes"),
         (lambda seal: seal["attributes"].update(grid=[1, 4]), "its attributes"),
-        (lambda seal: seal.update(fingerprint="0" * 64), "its fingerprint"),
+        (lambda seal: seal.update(fingerprint="0" * 64), "its attributes"),
     ],
 )
 def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change: Any, message: str) -> None:
@@ -219,10 +234,32 @@ def test_a_seal_that_is_not_that_of_the_store_is_refused(experiment: Any, change
     assert caught.value.remedy
 
 
+@pytest.mark.timeout(30)
+def test_a_pipe_in_the_store_is_not_waited_for(experiment: Any) -> None:
+    store = experiment.run()
+    rows = store.path.parent / "rows.npy"
+    rows.unlink()
+    os.mkfifo(rows)
+    experiment.run("other", chunk=6, batch=3)
+    chunk = store["cls"].chunk_path(0)
+    chunk.unlink()
+    os.mkfifo(chunk)
+    with pytest.raises(UserError, match="chunk 0 of 'cls' is missing"):
+        open_features(store.manifest_path)
+
+
+def test_other_images_with_the_same_ids_are_other_rows(experiment: Any) -> None:
+    store, data = experiment.run(), read_manifest(experiment.manifest)
+    store.check_rows("image_id", data)
+    changed = data.images.assign(sha256=["0" * 64, *data.images["sha256"][1:]])
+    with pytest.raises(UserError, match="features are of other images with the ids of the data set noise"):
+        store.check_rows("image_id", replace(data, images=changed))
+
+
 def test_damaged_zarr_metadata_is_one_line(experiment: Any) -> None:
     store = experiment.run()
     (store.path / "cls/zarr.json").write_text("{}")
-    with pytest.raises(UserError, match="not the Zarr metadata"):
+    with pytest.raises(UserError, match="the manifest is not that of the store: 'cls' differ"):
         open_features(store.manifest_path)
 
 
@@ -236,6 +273,7 @@ def test_what_is_not_a_sealed_manifest_is_one_line(experiment: Any, tmp_path: Pa
 LIMITED = """
 import resource, sys
 import numpy as np
+from dataclasses import replace
 from pathlib import Path
 from vitcapr.store.reader import FeatureArray
 limit = int(sys.argv[3])

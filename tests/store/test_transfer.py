@@ -204,6 +204,8 @@ def test_a_part_knows_its_rows_and_refuses_others(
         assert part.partial
         assert list(part) == ["cls"]
         np.testing.assert_array_equal(part["cls"][4:8], store["cls"][4:8])
+        with pytest.raises(UserError, match=r"has no 'patches', only cls .* pull them"):
+            part["patches"]
         with pytest.raises(UserError, match=r"row 2 of 'cls' is not in this part of the store, which has 4-7"):
             part["cls"].gather(np.array([5, 2]))
     run_features("pull", elsewhere, "--split", "validation", "--arrays", "cls,patches", "--data", data)

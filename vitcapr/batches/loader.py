@@ -13,7 +13,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from vitcapr.batches.sources import FeatureSource, array_of
+from vitcapr.batches.sources import FeatureSource
 
 PAD = 0
 
@@ -77,7 +77,7 @@ class CaptionBatches:
         share: tuple[int, int] = (0, 1),
         depth: int = 2,
     ) -> None:
-        self._arrays = {name: array_of(store, name) for name in arrays}
+        self._arrays = {name: store[name] for name in arrays}
         self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
         image_row = np.asarray(tokens["image_row"])
         images = min(len(array) for array in self._arrays.values())

@@ -6,8 +6,6 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from vitcapr.errors import UserError
-
 _STREAM = 1
 """Stream of the generator of views. Batches sample their order and captions from another stream of this seed and
 epoch."""
@@ -27,19 +25,6 @@ class FeatureSource(Protocol):
     """The source of batches: :class:`vitcapr.store.reader.FeatureStore`, or arrays in memory."""
 
     def __getitem__(self, name: str) -> GatheredArray: ...
-
-
-def array_of(store: FeatureSource, name: str) -> GatheredArray:
-    """Raises:
-    UserError: the features have no such array.
-    """
-    try:
-        return store[name]
-    except KeyError as error:
-        raise UserError(
-            f"these features have no '{name}'",
-            remedy="use a backbone with output: hidden, or a model that reads the arrays that there are",
-        ) from error
 
 
 class _DrawnArray:
@@ -100,7 +85,7 @@ class MemoryFeatures(dict[str, MemoryArray]):
 
 def with_mean_patch(store: FeatureSource) -> MemoryFeatures:
     """``cls`` (N, D) and the mean patch as ``patches`` (N, 1, D) float32, so that no epoch reads the patches again."""
-    cls, all_patches = array_of(store, "cls"), array_of(store, "patches")
+    cls, all_patches = store["cls"], store["patches"]
     images = len(cls)
     means = []
     for first in range(0, images, _ROWS):

@@ -63,29 +63,25 @@ def verify(
     """Read every chunk and compare it with its checksum."""
     from vitcapr.formats.store_manifest import read_sealed
     from vitcapr.progress import format_bytes
-    from vitcapr.store.check import all_files
+    from vitcapr.store.check import compute_again, sealed_files
+    from vitcapr.store.layout import checksum_path
 
-    manifest = sealed / "manifest.json" if sealed.is_dir() else sealed
-    checks, damaged, read = 0, 0, 0
-    for file, record in all_files(manifest):
-        checks, read, problem = checks + 1, read + file.size, file.problem()
-        if problem is None:
-            continue
-        damaged += 1
-        typer.echo(f"bad: chunk {file.index} of {file.array} {problem}: {file.path}", err=True)
-        if delete:
-            file.path.unlink(missing_ok=True)
-            if record is not None:
-                record.unlink(missing_ok=True)
+    path = sealed / "manifest.json" if sealed.is_dir() else sealed
+    manifest = read_sealed(path)
+    group = (path.parent / manifest["store"]).resolve()
+    files, damaged = sealed_files(manifest, group), 0
+    for file in files:
+        if problem := file.problem():
+            damaged += 1
+            typer.echo(f"bad: chunk {file.index} of {file.array} {problem}: {file.path}", err=True)
+            if delete:  # Extraction computes a chunk without a record, and writes the ids with any chunk.
+                file.path.unlink(missing_ok=True)
+                checksum_path(group.parent, file.index).unlink(missing_ok=True)
     if damaged:
         first = "they were deleted; " if delete else "delete them (--delete does), then "
-        again = "extract --until seal" if "image_id" in read_sealed(manifest) else "extract_text --until extract_text"
-        raise UserError(
-            f"{damaged} of {checks} chunks are damaged",
-            where=manifest,
-            remedy=f"{first}run snakemake --forcerun {again}, which computes only what is missing",
-        )
-    typer.echo(f"{checks} chunks, {format_bytes(read)}, all as sealed")
+        remedy = f"{first}run {compute_again(files[0].array)}, which computes only what is missing"
+        raise UserError(f"{damaged} of {len(files)} chunks are damaged", where=path, remedy=remedy)
+    typer.echo(f"{len(files)} chunks, {format_bytes(sum(file.size for file in files))}, all as sealed")
 
 
 @app.command()

@@ -40,8 +40,9 @@ def extract_pixels(
     from vitcapr.encoders.image_encoders import image_size_of
     from vitcapr.encoders.preprocess import read_preprocessing
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.store.fill import Rows, StorePlan, fill, terms_of
+    from vitcapr.store.fill import StorePlan, fill, terms_of
     from vitcapr.store.image_rows import Pixels
+    from vitcapr.store.rows import Rows
     from vitcapr.store.seal import write_sealed
 
     config, chunk, data = settings.backbone, settings.pixels.chunk, read_manifest(manifest)

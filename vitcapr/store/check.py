@@ -2,15 +2,24 @@
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.store_manifest import IDENTITIES, FeaturePart, read_sealed
-from vitcapr.store.layout import CHECKSUMS, GROUP, STORE_NAME_LENGTH, ArrayLayout, checksum_path, chunk_path
+from vitcapr.formats.store_manifest import FeaturePart, read_sealed
+from vitcapr.store.layout import (
+    CHECKSUMS,
+    GROUP,
+    STORE_NAME_LENGTH,
+    TEXT,
+    chunk_path,
+    group_metadata,
+    identity_in,
+    layouts_in,
+)
 
 MOST_BYTES = 64 * 2**20
 """What is read of the chunks of a store when it is opened."""
@@ -19,7 +28,13 @@ _RECENT_SECONDS = 3600.0
 
 @dataclass(frozen=True)
 class SealedFile:
-    """A chunk file of a sealed store: its path, and the size and SHA-256 that it has to have."""
+    """A file of a sealed store: a chunk or the table of ids.
+
+    Attributes:
+        array: of which it is a chunk; the table is chunk 0 of ``image_id`` or ``caption_id``.
+        size: in bytes.
+        checksum: SHA-256.
+    """
 
     array: str
     index: int
@@ -37,21 +52,27 @@ class SealedFile:
         return None if sound else "is damaged: its content is not what was sealed"
 
 
-def sealed_chunks(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
-    """The chunks that a store has; a partial one does not have all."""
-    files = []
-    for name, array in manifest["arrays"].items():
-        layout = ArrayLayout(tuple(array["shape"]), manifest["chunk"], array["dtype"], ())
+def sealed_files(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
+    """The table of ids, and the chunks that a store has; a partial store does not have all.
+
+    Args:
+        group: the Zarr group in which the files lie.
+    """
+    identity = identity_in(manifest)
+    ids = manifest[identity]
+    table = chunk_path(group / identity, 0, 2)
+    files = [SealedFile(identity, 0, table, ids["shape"][0] * ids["shape"][1], ids["checksum"])]
+    for name, layout in layouts_in(manifest).items():
         files += [
             SealedFile(name, index, chunk_path(group / name, index, len(layout.shape)), layout.chunk_bytes, digest)
-            for index, digest in enumerate(array["checksums"])
+            for index, digest in enumerate(manifest["arrays"][name]["checksums"])
             if digest is not None
         ]
     return files
 
 
 def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
-    """Compare Zarr metadata, the sizes of all chunks and the content of some with the manifest, at a small cost.
+    """Compare Zarr metadata, the ids, the sizes of all chunks and the content of some with the manifest.
 
     Up to ``MOST_BYTES`` of the chunks are read, others in every call, so that damage which one stage misses is found by
     a later one. A small store is read whole.
@@ -60,37 +81,32 @@ def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
         UserError: the store is not what was sealed.
     """
     _check_metadata(manifest, group, where)
-    files = sealed_chunks(manifest, group)
+    table, *files = sealed_files(manifest, group)
     random.Random().shuffle(files)
     left = MOST_BYTES
-    for file in files:
+    for file in [table, *files]:
         if problem := file.problem(content=left > 0):
             what = f"chunk {file.index} of '{file.array}' {problem}"
             raise UserError(what, where=file.path, remedy=repair(file.array))
-        left -= file.size
+        left -= file.size if file is not table else 0
 
 
 def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
-    try:
-        attributes = read_json(group / "zarr.json")["attributes"]
-        layouts = {
-            name: ArrayLayout.from_metadata(read_json(group / name / "zarr.json")) for name in manifest["arrays"]
-        }
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        remedy = "make the store again, or pull it again"
-        raise UserError(f"not the Zarr metadata of a feature store: {error!r}", where=group, remedy=remedy) from error
-    differing = []
-    if attributes.get("fingerprint") != manifest["fingerprint"]:
-        differing.append("its fingerprint")
-    if attributes != manifest["attributes"] or attributes.get("grid") != manifest.get("grid"):
+    sealed = manifest["attributes"]
+    differing = [
+        f"'{name}'"
+        for name, layout in layouts_in(manifest).items()
+        if read_json(group / name / "zarr.json") != layout.metadata()
+    ]
+    stated = (sealed.get("fingerprint"), sealed.get("grid"))
+    if read_json(group / "zarr.json") != group_metadata(sealed) or stated != (
+        manifest["fingerprint"],
+        manifest.get("grid"),
+    ):
         differing.append("its attributes")
-    for name, array in manifest["arrays"].items():
-        layout = layouts[name]
-        if (list(layout.shape), layout.dtype, layout.chunk) != (array["shape"], array["dtype"], manifest["chunk"]):
-            differing.append(f"shape, type or chunk of '{name}'")
     if differing:
         what = f"the manifest is not that of the store: {', '.join(differing)} differ from {group}"
-        again = _again(next(iter(manifest["arrays"]), ""))
+        again = compute_again(identity_in(manifest))
         raise UserError(what, where=where, remedy=f"{again} writes both again; pull a pulled store again")
 
 
@@ -98,28 +114,14 @@ def repair(array: str) -> str:
     """What to do about a damaged array of that name."""
     return (
         "see what else is damaged with vitcapr features verify, delete it, and run "
-        f"{_again(array)}: only what is missing is computed again; pull a pulled store again"
+        f"{compute_again(array)}: only what is missing is computed again; pull a pulled store again"
     )
 
 
-def _again(array: str) -> str:
-    captions = array in ("text", "caption_id")
+def compute_again(array: str) -> str:
+    """The command that computes what a store lacks."""
+    captions = array in (TEXT, "caption_id")
     return f"snakemake --forcerun {'extract_text --until extract_text' if captions else 'extract --until seal'}"
-
-
-def all_files(manifest_path: Path) -> Iterator[tuple[SealedFile, Path | None]]:
-    """Every chunk file of a sealed store and the table of ids, each with the record that has to go with the file for
-    extraction to compute it again. Extraction writes the ids with any chunk, so theirs is the record of the first.
-    """
-    manifest = read_sealed(manifest_path)
-    group = (manifest_path.parent / manifest["store"]).resolve()
-    identity = next(name for name in IDENTITIES if name in manifest)
-    ids = manifest[identity]
-    table = chunk_path(group / identity, 0, 2)
-    table_of_ids = SealedFile(identity, 0, table, ids["shape"][0] * ids["shape"][1], ids["checksum"])
-    recorded = (group.parent / CHECKSUMS).is_dir()
-    for file in [*sealed_chunks(manifest, group), table_of_ids]:
-        yield file, checksum_path(group.parent, file.index) if recorded else None
 
 
 @dataclass(frozen=True)

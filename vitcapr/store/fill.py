@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -21,45 +20,16 @@ from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.checkpoints import stated_licence
 from vitcapr.encoders.precision import DTYPES
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
 from vitcapr.progress import Reporter
 from vitcapr.store.int8 import dtype_of, quantise
 from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout, rows_in
+from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, finished, read_layouts, store_folder
 
 _AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What the rows of a store describe, in order.
-
-    Attributes:
-        kind: ``image`` or ``caption``.
-        origins: for messages, the path of each image or the words of each caption.
-        digests: SHA-256 of each file or of the words of each caption; equal rows are copied from other stores.
-        sha256: of ids and contents of all rows.
-    """
-
-    kind: str
-    ids: list[str]
-    origins: list[str]
-    digests: list[str]
-    sha256: str
-
-    @classmethod
-    def of_images(cls, data: Manifest) -> "Rows":
-        ids, paths, digests = (data.images[name].tolist() for name in ("image_id", "path", "sha256"))
-        return cls("image", ids, paths, digests, _digest(data.images[["image_id", "sha256"]]))
-
-    @classmethod
-    def of_captions(cls, data: Manifest) -> "Rows":
-        ids, texts = (data.captions[name].tolist() for name in ("caption_id", "text"))
-        digests = [sha256_bytes(text.encode("utf-8")) for text in texts]
-        return cls("caption", ids, texts, digests, _digest(data.captions[["caption_id", "text"]]))
 
 
 @dataclass(frozen=True)
@@ -234,7 +204,3 @@ def _as_stored(name: str, features: Tensor, dtype: str, rows: np.ndarray, table:
         steps, scale = quantise(features)
         return {name: steps, name + SCALE: scale}
     return {name: readable}
-
-
-def _digest(table: pd.DataFrame) -> str:
-    return sha256_bytes(canonical_json(table.to_numpy().tolist()).encode("utf-8"))

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_bytes, write_bytes
+from vitcapr.files import check_is_file, read_json, sha256_bytes, write_bytes
 from vitcapr.formats.store_manifest import LAYERS, SCALE, arrays_of_layer
 from vitcapr.store.layout import GROUP, ArrayLayout, chunk_path, row_ranges
 from vitcapr.store.writer import finished, read_layouts
@@ -38,6 +38,7 @@ def write_row_digests(folder: Path, digests: Sequence[str]) -> None:
 def _read_row_digests(folder: Path) -> list[str]:
     """The digests of the rows; empty if the store has none."""
     try:
+        check_is_file(folder / ROWS)
         table = np.load(folder / ROWS, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return []

@@ -12,12 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from vitcapr.formats.store_manifest import IDENTITIES
+
 GROUP = "features.zarr"
 CHECKSUMS = "checksums"
 STORE_NAME_LENGTH = 16
 """Digits of the fingerprint that name the folder of a store."""
 PIXELS, TEXT = "pixels", "text"
 """The array of a store of decoded images, (N, S, S, 3) uint8, and of a store of captions, (M, D)."""
+_AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
+"""The names of the axes of a row, by their number."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,17 @@ class ArrayLayout:
     chunk: int
     dtype: str
     axes: tuple[str, ...]
+
+    @classmethod
+    def for_rows(cls, identity: str, shape: Sequence[int], chunk: int, dtype: str) -> Self:
+        """The layout of features of images or of captions.
+
+        Args:
+            identity: ``image_id`` or ``caption_id``.
+            shape: that of the array, N first.
+        """
+        axes = _AXES.get(len(shape) - 1) or tuple(f"axis_{number}" for number in range(1, len(shape)))
+        return cls(tuple(shape), chunk, dtype, (identity.removesuffix("_id"), *axes))
 
     @property
     def chunk_bytes(self) -> int:
@@ -59,6 +74,25 @@ class ArrayLayout:
         """The inverse of :meth:`metadata`."""
         chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"][0]
         return cls(tuple(metadata["shape"]), chunk, metadata["data_type"], tuple(metadata["dimension_names"]))
+
+
+def identity_in(manifest: Mapping[str, Any]) -> str:
+    """What a row of a sealed store is: ``image_id`` or ``caption_id``."""
+    return next(name for name in IDENTITIES if name in manifest)
+
+
+def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
+    """The arrays of a sealed store, by name."""
+    identity, chunk = identity_in(manifest), manifest["chunk"]
+    return {
+        name: ArrayLayout.for_rows(identity, array["shape"], chunk, array["dtype"])
+        for name, array in manifest["arrays"].items()
+    }
+
+
+def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``zarr.json`` of the group says."""
+    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
 
 
 def chunk_path(array: Path, index: int, ndim: int) -> Path:

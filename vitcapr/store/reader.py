@@ -5,7 +5,6 @@ Any Zarr reader opens the group; this one copies rows out of memory maps of the 
 memory.
 """
 
-import mmap
 import re
 import resource
 from collections.abc import Iterator, Mapping
@@ -17,10 +16,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from vitcapr.errors import UserError
-from vitcapr.files import sha256_file
-from vitcapr.formats.store_manifest import IDENTITIES, SCALE, arrays_of_layer, read_sealed
+from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
 from vitcapr.store.check import check_store, repair
-from vitcapr.store.layout import chunk_path, decode_ids
+from vitcapr.store.layout import chunk_path, decode_ids, identity_in
 
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
@@ -126,17 +124,16 @@ class FeatureArray:
 
     def _map(self, index: int) -> np.ndarray:
         """A chunk, mapped and read-only."""
-        path = self.chunk_path(index)
-        try:
-            with path.open("rb") as file:
-                content = mmap.mmap(file.fileno(), self.chunk * self.row_bytes, access=mmap.ACCESS_READ)
-        except FileNotFoundError as error:
-            what = "a chunk of the feature store is missing"
-            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
-        except ValueError as error:
-            what = "a chunk of the feature store is cut short"
-            raise UserError(what, where=path, remedy=repair(self.directory.name)) from error
-        return np.frombuffer(content, self.stored).reshape(self.chunk, *self.shape[1:])
+        import torch
+
+        path, size = self.chunk_path(index), self.chunk * self.row_bytes
+        if not path.is_file() or path.stat().st_size < size:
+            state = "cut short" if path.is_file() else "missing"
+            what = f"a chunk of the feature store is {state}"
+            raise UserError(what, where=path, remedy=repair(self.directory.name))
+        # Python's mmap and numpy.memmap keep a descriptor for each map; a process may have 1,024 of them.
+        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
+        return content.view(self.stored).reshape(self.chunk, *self.shape[1:])
 
     def __getitem__(self, key: Any) -> np.ndarray:
         first, *rest = key if isinstance(key, tuple) else (key,)
@@ -175,6 +172,10 @@ class QuantisedArray(FeatureArray):
     def close(self) -> None:
         super().close()
         self._scale.close()
+
+
+class MissingArray(UserError, KeyError):
+    """A store does not have the array."""
 
 
 class FeatureStore(Mapping[str, FeatureArray]):
@@ -221,15 +222,18 @@ class FeatureStore(Mapping[str, FeatureArray]):
             if not name.endswith(SCALE)
         }
         check_store(manifest, self.path, manifest_path)
-        self.identity = next(name for name in IDENTITIES if name in manifest)
-        table = chunk_path(self.path / self.identity, 0, 2)
-        if not table.is_file() or sha256_file(table) != manifest[self.identity]["checksum"]:
-            what = "the ids of the feature store's rows are missing or altered"
-            raise UserError(what, where=table, remedy=repair(self.identity))
-        self.ids = decode_ids(np.fromfile(table, np.uint8).reshape(manifest[self.identity]["shape"]))
+        self.identity = identity_in(manifest)
+        table = np.fromfile(chunk_path(self.path / self.identity, 0, 2), np.uint8)
+        self.ids = decode_ids(table.reshape(manifest[self.identity]["shape"]))
 
     def __getitem__(self, name: str) -> FeatureArray:
-        return self.arrays[name]
+        try:
+            return self.arrays[name]
+        except KeyError as error:
+            remedy = "use a backbone with output: hidden, or a model that reads the arrays that there are"
+            remedy = "pull them with vitcapr features pull" if self.partial else remedy
+            what = f"the feature store has no '{name}', only {', '.join(self)}"
+            raise MissingArray(what, where=self.path, remedy=remedy) from error
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
@@ -267,15 +271,20 @@ class FeatureStore(Mapping[str, FeatureArray]):
     def check_rows(self, identity: str, data: "Manifest") -> None:
         """Raises:
         UserError: the rows of the store are not the images (``image_id``) or the captions (``caption_id``) of the data
-            set, in its order.
+            set, in its order. Contents are compared too, but for imported features, whose contents nobody knows.
         """
-        table, what = (data.images, "images") if identity == "image_id" else (data.captions, "captions")
-        if self.identity != identity or self.ids != table[identity].tolist():
-            raise UserError(
-                f"the features are not those of the {what} of the data set {data.dataset}",
-                where=self.manifest_path,
-                remedy="extract the features of this data set; import those of other programs again, with --data",
-            )
+        from vitcapr.store.rows import Rows
+
+        rows = Rows.of_images(data) if identity == "image_id" else Rows.of_captions(data)
+        what, contents = f"{rows.kind}s", self.attributes.get(f"{rows.kind}s_sha256")
+        if self.identity != identity or self.ids != rows.ids:
+            problem = f"the features are not those of the {what} of the data set {data.dataset}"
+        elif "imported" not in self.attributes and contents != rows.sha256:
+            problem = f"the features are of other {what} with the ids of the data set {data.dataset}"
+        else:
+            return
+        remedy = "extract the features of this data set; import those of other programs again, with --data"
+        raise UserError(problem, where=self.manifest_path, remedy=remedy)
 
     def __repr__(self) -> str:
         what = (
@@ -285,6 +294,10 @@ class FeatureStore(Mapping[str, FeatureArray]):
         )
         lines = [f"FeatureStore({self.path}), {what}" + (", a part" if self.partial else "")]
         return "\n".join([*lines, *(f"  {name}: {array.shape} {array.dtype}" for name, array in self.arrays.items())])
+
+    def __reduce__(self) -> Any:
+        """Another process opens the store again."""
+        return open_features, (self.manifest_path,)
 
     def close(self) -> None:
         for array in self.arrays.values():

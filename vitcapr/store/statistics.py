@@ -7,17 +7,19 @@ scheduler of dask runs them: threads, or the workers of a cluster that see the s
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import dask
 import numpy as np
 
+from vitcapr.errors import UserError
 from vitcapr.formats.tables import Table, number, row
-from vitcapr.store.reader import FeatureArray, FeatureStore, open_features
+from vitcapr.store.reader import FeatureArray, FeatureStore
 
 _SPAN_BYTES = 32 << 20
 _PAIR_ROWS = 2048
+_MOST_COMPARED = 100_000
+"""Rows that are compared with one another; of a larger store, a random sample."""
 _COMPONENTS = 64
 """Shares of the variance that are listed."""
 _QUANTILES = (0.0, 0.01, 0.25, 0.5, 0.75, 0.99, 1.0)
@@ -67,12 +69,15 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         ``vectors``, ``dimensions``; ``mean``, ``variance`` (over all) and of each dimension; ``dead``: the dimensions
         that never change; ``explained``: the shares of the variance in the first 64 principal components;
         ``components_90``, ``components_99``: how many hold that share; ``norm``: quantiles of the lengths;
-        ``nearest``: ``[id, id, cosine]`` of the most similar pairs.
+        ``nearest``: ``[id, id, cosine]`` of the most similar pairs, of a sample of a large store.
+
+    Raises:
+        UserError: a number is not finite.
     """
-    array, manifest = store[name], str(store.manifest_path)
+    array = store[name]
     width = array.shape[-1]
     shift = array[: min(len(array), 64)].reshape(-1, width).astype(np.float64).mean(axis=0)
-    tasks = [dask.delayed(_sums)(manifest, name, first, last, shift) for first, last in _spans(array)]
+    tasks = [dask.delayed(_sums)(store, name, first, last, shift) for first, last in _spans(array)]
     (sums,) = dask.compute(_tree(tasks))
     mean = sums.total / sums.n + shift
     covariance = sums.products / sums.n - np.outer(sums.total, sums.total) / sums.n**2
@@ -96,7 +101,7 @@ def statistics(store: FeatureStore, name: str, duplicates: int = 10) -> dict[str
         },
     }
     if duplicates:
-        pairs = _nearest(manifest, array, name, duplicates)
+        pairs = _nearest(store, name, duplicates)
         result["nearest"] = [[store.ids[a], store.ids[b], cosine] for a, b, cosine in pairs]
     return result
 
@@ -137,9 +142,13 @@ def _spans(array: FeatureArray) -> Iterator[tuple[int, int]]:
         yield first, min(first + rows, len(array))
 
 
-def _sums(manifest: str, name: str, first: int, last: int, shift: np.ndarray) -> Sums:
-    with open_features(Path(manifest)) as store:
-        vectors = store[name][first:last].reshape(-1, len(shift)).astype(np.float64)
+def _sums(store: FeatureStore, name: str, first: int, last: int, shift: np.ndarray) -> Sums:
+    rows = store[name][first:last]
+    finite = np.isfinite(rows.reshape(len(rows), -1)).all(axis=1)
+    if not finite.all():
+        what = f"the numbers of '{store.ids[first + int(finite.argmin())]}' in '{name}' are not finite"
+        raise UserError(what, where=store.manifest_path, remedy="extract or import these features again")
+    vectors = rows.reshape(-1, len(shift)).astype(np.float64)
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors)).astype(np.float32)
     low, high = vectors.min(axis=0), vectors.max(axis=0)
     vectors -= shift
@@ -154,23 +163,24 @@ def _tree(tasks: Sequence[Any]) -> Any:
     return tasks[0]
 
 
-def _nearest(manifest: str, array: FeatureArray, name: str, count: int) -> list[tuple[int, int, float]]:
+def _nearest(store: FeatureStore, name: str, count: int) -> list[tuple[int, int, float]]:
     """The ``count`` most similar pairs of rows, exactly: every block against itself and those after it."""
-    starts = range(0, len(array), _PAIR_ROWS)
-    tasks = [dask.delayed(_pairs)(manifest, name, a, b, count) for at, a in enumerate(starts) for b in starts[at:]]
+    rows = np.arange(len(store[name]))
+    if len(rows) > _MOST_COMPARED:
+        rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_COMPARED, replace=False))
+    parts = [rows[start : start + _PAIR_ROWS] for start in range(0, len(rows), _PAIR_ROWS)]
+    tasks = [dask.delayed(_pairs)(store, name, a, b, count) for at, a in enumerate(parts) for b in parts[at:]]
     (blocks,) = dask.compute(tasks)
     return _best([pair for block in blocks for pair in block], count)
 
 
-def _pairs(manifest: str, name: str, a: int, b: int, count: int) -> list[tuple[int, int, float]]:
-    with open_features(Path(manifest)) as store:
-        first, second = (_unit(store[name][start : start + _PAIR_ROWS]) for start in (a, b))
-    cosine = first @ second.T
-    if a == b:
+def _pairs(store: FeatureStore, name: str, a: np.ndarray, b: np.ndarray, count: int) -> list[tuple[int, int, float]]:
+    cosine = _unit(store[name].gather(a)) @ _unit(store[name].gather(b)).T
+    if a[0] == b[0]:
         cosine[np.tril_indices(len(cosine))] = -np.inf
     top = np.argpartition(cosine, -min(count, cosine.size), axis=None)[-min(count, cosine.size) :]
     rows, columns = np.unravel_index(top, cosine.shape)
-    nearest = [(a + int(r), b + int(c), float(cosine[r, c])) for r, c in zip(rows, columns, strict=True)]
+    nearest = [(int(a[r]), int(b[c]), float(cosine[r, c])) for r, c in zip(rows, columns, strict=True)]
     return _best([pair for pair in nearest if np.isfinite(pair[2])], count)
 
 

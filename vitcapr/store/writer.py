@@ -32,6 +32,7 @@ from vitcapr.store.layout import (
     checksum_path,
     chunk_path,
     encode_ids,
+    group_metadata,
 )
 
 LOCK = "writers.lock"
@@ -82,8 +83,7 @@ class StoreWriter:
             _write_once(self.group / name / "zarr.json", readable_json(layout.metadata()).encode())
         _write_once(chunk_path(self.group / identity, 0, 2), table.tobytes())
         if {**self.attributes, TERMS: None} != {**attributes, TERMS: None}:
-            metadata = {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
-            _write_once(self.group / "zarr.json", readable_json(metadata).encode())
+            _write_once(self.group / "zarr.json", readable_json(group_metadata(attributes)).encode())
 
     @property
     def attributes(self) -> dict[str, Any]:
