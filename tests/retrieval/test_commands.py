@@ -191,7 +191,7 @@ def test_inputs_that_do_not_belong_together_are_an_error(files: Any, tmp_path: P
         train(files, tmp_path / "no", files.settings(FEATURES), text_features=files.inputs["features"])
     with pytest.raises(UserError, match="give --text-features"):
         embedded(files, bert, tmp_path / "no.npz")
-    with pytest.raises(UserError, match="no images or no captions in the split 'none'"):
+    with pytest.raises(UserError, match="the split has no images or no captions"):
         embedded(files, folder, tmp_path / "no.npz", split="none")
     data = read_manifest(files.inputs["manifest"])
     with pytest.raises(UserError, match="not those of the captions"):

@@ -1,11 +1,11 @@
 """Configuration that all trainings share: seed, optimiser, early stopping and execution."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator
 
-from vitcapr.config.base import Only, Section
+from vitcapr.config.base import Only, Section, StageSettings
 
 Layer = Annotated[int | None, Field(ge=1, exclude_if=lambda layer: layer is None)]
 """A hidden layer, counted from 1. None is left out of the plain settings, so that it does not change a fingerprint."""
@@ -23,6 +23,19 @@ class TrainedConfig(Section):
     def seed_in(self, experiment: int) -> int:
         """The model's own seed, or the seed ``experiment`` if it has none."""
         return experiment if self.seed is None else self.seed
+
+
+class TrainedSettings(StageSettings):
+    """The settings of a stage that trains a model. Its only other field has the name of the wildcard of the model."""
+
+    seed: int = Field(0, ge=0)
+    """The seed of the model, or that of the experiment if the model sets none."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        (kind,) = cls.model_fields.keys() - {"seed"}
+        model = getattr(config, f"{kind}s")[getattr(wildcards, kind)]
+        return cls(**{kind: model}, seed=model.seed_in(config.seed))
 
 
 class PhaseConfig(Section):

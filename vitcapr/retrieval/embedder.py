@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from vitcapr.batches.sources import FeatureSource, GatheredArray
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import layer_of, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.dual_encoder import DualEncoders, TextBatch, build_dual_encoder
+from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.text.normalise import words_of
 
@@ -48,6 +51,37 @@ class Embedder(Generic[Items]):
             blocks.append(self.vectors(items[first : first + block]).cpu())
             advance(len(blocks[-1]))
         return torch.cat(blocks).numpy()
+
+
+def embed_split(
+    images: Embedder[Any],
+    captions: Embedder[Any],
+    rows: np.ndarray,
+    table: pd.DataFrame,
+    batch: int,
+    reporter: Reporter,
+) -> Embeddings:
+    """Images and captions of a split.
+
+    Args:
+        images, captions: the embedders of rows of images and of rows of captions.
+        rows: of the images, increasing.
+        table: the captions, with ``caption_row`` and ``image_row``.
+
+    Raises:
+        UserError: there are no images or no captions.
+    """
+    if not len(rows) or table.empty:
+        raise UserError("the split has no images or no captions")
+    caption_row = table["caption_row"].to_numpy()
+    with reporter.track("embed", len(rows) + len(table), "images and captions") as tracker:
+        return Embeddings(
+            images=images.embed(rows, batch, tracker.advance),
+            captions=captions.embed(caption_row, batch, tracker.advance),
+            image_row=rows.astype(np.int32),
+            caption_row=caption_row.astype(np.int32),
+            caption_image=np.searchsorted(rows, table["image_row"]).astype(np.int32),
+        )
 
 
 def embed_rows(model: DualEncoders, augmented_views: Sequence[FeatureSource], device: torch.device) -> Embedder[Any]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
+from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
@@ -19,7 +20,7 @@ from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebui
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
 from vitcapr.retrieval.embedder import Embedder
-from vitcapr.retrieval.finetuned_towers import build_finetuned
+from vitcapr.retrieval.finetuned_towers import build_finetuned, untrained_finetuned
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 
@@ -112,6 +113,21 @@ def open_finetuned(
     }
     check_tags(finetuned, tags)
     return FinetunedEmbedder(finetuned.to(device).eval(), readers, device, tags)
+
+
+def open_untrained(
+    settings: FinetuneSettings,
+    store: FeatureStore,
+    source: str,
+    tokenizers: Mapping[str, Path],
+    device: torch.device,
+    tags: WordTags | None = None,
+) -> FinetunedEmbedder:
+    """The dual encoder of a configuration before its training; see :func:`untrained_finetuned`."""
+    torch.manual_seed(settings.finetuned.seed_in(settings.seed))
+    model, _, readers, _ = untrained_finetuned(settings, store, source, tokenizers)
+    check_tags(model, tags)
+    return FinetunedEmbedder(model.to(device).eval(), readers, device, tags)
 
 
 def check_tags(finetuned: FinetunedDualEncoder, tags: WordTags | None) -> None:

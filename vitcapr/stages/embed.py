@@ -2,7 +2,6 @@
 
 from vitcapr.config.base import StageSettings
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.errors import UserError
 from vitcapr.formats.kinds import (
     EmbeddingsFile,
     FeaturesFile,
@@ -36,31 +35,18 @@ def embed(
     import numpy as np
 
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.formats.embeddings import Embeddings, write_embeddings
+    from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.retrieval.augmented_views import open_augmented_views
-    from vitcapr.retrieval.embedder import open_retriever
+    from vitcapr.retrieval.embedder import embed_split, open_retriever
 
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
     captions = data.captions_of(split, opened.words.recipe["language"])
+    embed_images, embed_captions = opened.image_embedder(*stores), opened.caption_embedder(data, text_features)
     # In a data set of several languages an image may have no caption in this language.
-    images = np.unique(captions["image_row"])
-    if not len(images) or captions.empty:
-        raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
-    caption_row = captions["caption_row"].to_numpy()
-    embed_images = opened.image_embedder(*stores)
-    embed_captions = opened.caption_embedder(data, text_features)
-    batch = settings.embed.batch
-    with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
-        of_images = embed_images.embed(images, batch, tracker.advance)
-        of_captions = embed_captions.embed(caption_row, batch, tracker.advance)
-    written = Embeddings(
-        images=of_images,
-        captions=of_captions,
-        image_row=images.astype(np.int32),
-        caption_row=caption_row.astype(np.int32),
-        caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
+    rows = np.unique(captions["image_row"])
+    write_embeddings(
+        embeddings, embed_split(embed_images, embed_captions, rows, captions, settings.embed.batch, report)
     )
-    write_embeddings(embeddings, written)

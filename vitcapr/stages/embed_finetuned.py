@@ -5,7 +5,6 @@ from typing import Any, Self
 from vitcapr.config.base import StageSettings
 from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
 from vitcapr.config.retriever import EmbedConfig
-from vitcapr.errors import UserError
 from vitcapr.formats.kinds import (
     BackboneFolder,
     DualEncoderFolder,
@@ -49,46 +48,21 @@ def embed_finetuned(
     pairs: In[PairsFile] | None = None,
 ) -> None:
     """Embed every image and caption of a split. Without a trained model, use the initial weights."""
-    import numpy as np
-    import torch
-
     from vitcapr.encoders.precision import resolve_device
-    from vitcapr.formats.embeddings import Embeddings, write_embeddings
+    from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import (
-        FinetunedEmbedder,
-        captions_to_read,
-        check_pixels,
-        check_tags,
-        open_finetuned,
-    )
-    from vitcapr.retrieval.finetuned_towers import untrained_finetuned
+    from vitcapr.retrieval.embedder import embed_split
+    from vitcapr.retrieval.finetuned import captions_to_read, check_pixels, open_finetuned, open_untrained
     from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
     check_pixels(store, data, pixels)
-    device = resolve_device(settings.embed.device)
-    words = None if tags is None else TagTable.read(tags)
+    device, words = resolve_device(settings.embed.device), None if tags is None else TagTable.read(tags)
     if finetuned is not None:
         opened = open_finetuned(finetuned, store, device, words)
     else:
-        torch.manual_seed(settings.training.finetuned.seed_in(settings.training.seed))
-        model, _, readers, _ = untrained_finetuned(settings.training, store, str(backbone or source), tokenizers or {})
-        check_tags(model, words)
-        opened = FinetunedEmbedder(model.to(device).eval(), readers, device, words)
-    images = data.rows(split)
+        opened = open_untrained(settings.training, store, str(backbone or source), tokenizers or {}, device, words)
     captions = captions_to_read(data, opened.languages, pairs, split)
-    if not len(images) or captions.empty:
-        raise UserError(f"the data set {data.dataset} has no images or no captions in the split '{split}'")
-    batch = settings.embed.batch
-    caption_row = captions["caption_row"].to_numpy()
-    with report.track("embed", len(images) + len(captions), "images and captions") as tracker:
-        embedded = Embeddings(
-            images=opened.images(store).embed(images, batch, tracker.advance),
-            captions=opened.captions(captions).embed(caption_row, batch, tracker.advance),
-            image_row=images.astype(np.int32),
-            caption_row=caption_row.astype(np.int32),
-            caption_image=np.searchsorted(images, captions["image_row"]).astype(np.int32),
-        )
-    write_embeddings(embeddings, embedded)
+    images, texts, rows = opened.images(store), opened.captions(captions), data.rows(split)
+    write_embeddings(embeddings, embed_split(images, texts, rows, captions, settings.embed.batch, report))

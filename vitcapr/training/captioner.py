@@ -1,6 +1,6 @@
 """Training a captioner: teacher-forced cross-entropy over the captions of a split, or a reward for its own captions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,80 @@ import torch
 from torch import Tensor, nn
 
 from vitcapr.batches.loader import PAD, CaptionBatch, CaptionBatches
-from vitcapr.config.captioner import CaptionerPhaseConfig, CaptionerTrainingConfig
+from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import greedy
+from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
 from vitcapr.errors import UserError
+from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import read_model, rebuild
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.training import History
 from vitcapr.formats.vocabulary import Vocabulary
+from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner
+from vitcapr.progress import Reporter
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
+from vitcapr.training.outcome import train_into
 from vitcapr.training.self_critical import CiderReward, SelfCritical
+from vitcapr.training.word_vectors import start_embedding
+
+
+def train_captioner(
+    folder: Path,
+    captioner: CaptionerConfig,
+    data: Manifest,
+    store: FeatureStore,
+    words: Vocabulary,
+    tokens: TokenTable,
+    card: Mapping[str, Any],
+    reporter: Reporter,
+    *,
+    seed: int,
+    word_vectors: Path | None,
+    start: Path | None,
+) -> None:
+    """Train a captioner, and write its files to ``folder``.
+
+    Args:
+        tokens: the captions of ``data`` in the numbers of ``words``.
+        card: as for :func:`train_into`, but for architecture and backbone.
+        word_vectors: ``vectors.npy``, from which the embedding starts.
+        start: folder of a captioner of the same architecture, from whose weights training starts.
+    """
+    training = captioner.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
+    architecture = {
+        "kind": captioner.architecture,
+        "vocabulary": len(words),
+        "feature_dim": store["cls"].shape[-1],
+        **captioner.arguments(),
+    }
+    torch.manual_seed(seed)
+    model = build_captioner(architecture)
+    if word_vectors is not None:
+        start_embedding(model.embedding, word_vectors, "the captioner's embedding_dim")
+    if start is not None:
+        start_from(model, architecture, start)
+    train, validation = data.rows("train"), data.rows("validation")
+    task = CaptionerTask(
+        model, store, tokens, training, train=train, validation=validation, seed=seed, device=device, vocabulary=words
+    )
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    reporter.line(
+        f"{captioner.architecture}: {weights:,} weights, {len(words):,} words, {dtype_name(dtype)} on {device}"
+    )
+    train_into(
+        folder,
+        lambda: task,
+        training,
+        card={**card, "architecture": architecture, "backbone": captioner.backbone},
+        device=device,
+        dtype=dtype,
+        reporter=reporter,
+        rows=lambda history: history_with_rewards(history, training.phases),
+    )
 
 
 @dataclass(frozen=True)

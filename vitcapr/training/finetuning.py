@@ -1,7 +1,9 @@
 """Fine-tuning of a dual encoder on pixels and captions (Peng 2025, section 2.4)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,13 +12,21 @@ from torch import Tensor
 from vitcapr.batches.augment import Augmentation
 from vitcapr.batches.pairs import CaptionRows
 from vitcapr.batches.pixel_batches import PixelBatch, PixelBatches
-from vitcapr.batches.tokenised import TowerCaptions
-from vitcapr.config.finetuned_dual_encoder import FinetuningPhaseConfig
-from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder
-from vitcapr.retrieval.finetuned import embed_captions, embed_pixels
+from vitcapr.batches.tokenised import TowerCaptions, WordTags
+from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, FinetuningPhaseConfig
+from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.files import sha256_bytes
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.model import READERS, write_tower_readers
+from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, layer_rates
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.finetuned import captions_to_read, check_tags, embed_captions, embed_pixels
+from vitcapr.retrieval.finetuned_towers import Untrained
 from vitcapr.store.reader import FeatureStore
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import info_nce, pooled_loss
+from vitcapr.training.outcome import Rates, train_into
 from vitcapr.training.recall import recalls
 
 _BLOCK = 64
@@ -135,3 +145,90 @@ class FinetuningTask:
             total += float(loss) * len(of_images)
         scores = recalls(np.concatenate(images), np.concatenate(captions), np.concatenate(owners))
         return {"validation_loss": total / seen, **scores}
+
+
+def finetune(
+    folder: Path,
+    config: FinetunedDualEncoderConfig,
+    untrained: Callable[[], Untrained],
+    store: FeatureStore,
+    data: Manifest,
+    *,
+    tags: WordTags | None,
+    pairs: Path | None,
+    seed: int,
+    card: Mapping[str, Any],
+    reporter: Reporter,
+) -> None:
+    """Fine-tune a dual encoder, and write its files to ``folder``.
+
+    Args:
+        untrained: makes the dual encoder, the same every time.
+        store: the pixels of ``data``.
+        tags: parts of speech, if a text tower adds them.
+        pairs: the captions before cleaning, if the towers read these.
+        card: as for :func:`train_into`, but for what is known here.
+    """
+    training = config.training
+    device = resolve_device(training.device)
+    dtype = resolve_dtype(training.precision, device)
+    model, architecture, readers, checkpoints = untrained()
+    check_tags(model, tags)
+    captions = captions_to_read(data, config.languages, pairs, None)
+    rows = CaptionRows(captions["caption_row"].to_numpy(), captions["image_row"].to_numpy())
+    tokens = TowerCaptions(captions, readers, tags)
+
+    def make_task() -> FinetuningTask:
+        torch.manual_seed(seed)
+        finetuned = untrained().model
+        for tower in finetuned.towers:  # How the towers are computed changes nothing of what they compute.
+            if training.checkpoint_layers:
+                encoder: Any = tower.encoder
+                encoder.gradient_checkpointing_enable({"use_reentrant": False})
+            if training.compile:
+                tower.compile()
+        return FinetuningTask(
+            finetuned,
+            store,
+            rows,
+            tokens,
+            train=data.rows("train"),
+            validation=data.rows("validation")[: training.validation_images],
+            phases=training.phases,
+            augmentation=None if training.augmentation is None else training.augmentation.to(Augmentation),
+            chunk=training.chunk,
+            epoch_batches=training.epoch_batches,
+            seed=seed,
+            device=device,
+        )
+
+    def rates_of(finetuned: Any) -> Rates:
+        groups = layer_rates(finetuned, training.layer_decay, training.encoder_rate)
+        return [(group.parameters, group.scale) for group in groups]
+
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    reporter.line(
+        f"{sum(p.numel() for p in model.parameters()):,} weights, {trained:,} of them trained, "
+        f"{len(list(rates_of(model)))} learning rates, {dtype_name(dtype)} on {device}"
+    )
+    del model
+    read = {"checkpoints": checkpoints, "captions": sha256_bytes("\n".join(captions["text"]).encode())}
+    train_into(
+        folder,
+        make_task,
+        training,
+        sweep=[] if training.sweep is None else training.sweep.learning_rate,
+        card={
+            **card,
+            "architecture": architecture,
+            "backbone": config.image.backbone,
+            "inputs": {**card["inputs"], **read},
+            "preprocessing": preprocessing_of(store.attributes).describe(),
+        },
+        device=device,
+        dtype=dtype,
+        reporter=reporter,
+        rates_of=rates_of,
+    )
+    if distributed.is_first():
+        write_tower_readers(folder / READERS, {name: reader.describe() for name, reader in readers.items()})

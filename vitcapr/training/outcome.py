@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from vitcapr.config.training import TrainingConfig
 from vitcapr.encoders.precision import dtype_name
 from vitcapr.errors import UserError
-from vitcapr.files import canonical_json, sha256_bytes, write_text
-from vitcapr.formats.model import write_model
+from vitcapr.files import canonical_json, sha256_bytes, sha256_file, write_text
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.model import WEIGHTS, write_model
 from vitcapr.formats.training import SWEEP, History, gpu_csv, write_history, write_sweep
 from vitcapr.progress import Reporter
 from vitcapr.training import distributed
@@ -40,6 +41,13 @@ class Trained:
     end: Position
     weights: dict[str, Tensor]
     gpu_use: str
+
+
+def digests(data: Manifest, **files: Path | None) -> dict[str, str | None]:
+    """For a card's ``inputs``: the sha256 of each file, or of the weights in a folder, and that of all splits."""
+    paths = {name: path / WEIGHTS if path is not None and path.is_dir() else path for name, path in files.items()}
+    of_files = {name: None if path is None else sha256_file(path) for name, path in paths.items()}
+    return {**of_files, "images": sha256_bytes("\n".join(data.images["split"]).encode())}
 
 
 def train_into(

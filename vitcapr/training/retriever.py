@@ -1,4 +1,4 @@
-"""Trains a retriever from its configuration, for all commands that train one."""
+"""Trains a retriever from its configuration, for all stages and commands that train one."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts
+from vitcapr.batches.pairs import FeatureAndWordTexts, FeatureTexts, Texts, WordTexts, draw_pairs
 from vitcapr.batches.sources import FeatureSource, with_mean_patch
 from vitcapr.config.retriever import (
     AnyTextConfig,
@@ -26,6 +26,7 @@ from vitcapr.store.reader import FeatureStore, open_features
 from vitcapr.training.hard_negatives import MomentumQueue
 from vitcapr.training.outcome import train_into
 from vitcapr.training.retriever_task import RetrieverTask
+from vitcapr.training.word_vectors import start_embedding
 
 _BLOCK = 4096
 """Rows measured at a time."""
@@ -59,6 +60,57 @@ def architecture_of(
         "image": {"feature_dim": image_dim, **retriever.image.canonical()},
         "text": text,
     }
+
+
+def train_retriever(
+    folder: Path,
+    retriever: RetrieverConfig,
+    data: Manifest,
+    stores: Sequence[FeatureStore],
+    table: TokenTable,
+    sentences: FeatureStore | None,
+    card: Mapping[str, Any],
+    reporter: Reporter,
+    *,
+    vocabulary: int,
+    seed: int,
+    word_vectors: Path | None,
+) -> None:
+    """Train a retriever on a data set.
+
+    Args:
+        stores: of the backbone, then of the augmented views.
+        table: the captions of ``data`` as numbers of a vocabulary of so many words.
+        sentences: their text features, if the text tower reads any.
+        card: as for ``train_into``, but for architecture, backbone and text encoder.
+        word_vectors: ``vectors.npy``, from which the word embedding starts.
+    """
+    training, train = retriever.training, data.rows("train")
+    if training.pairs is not None:
+        table = table.select(draw_pairs(table.image_row, train, training.pairs, training.pairs_seed))
+
+    def begin(encoder: DualEncoder) -> None:
+        if word_vectors is None:
+            return
+        if encoder.text.embedding is None:
+            raise UserError("a text tower of kind features has no word embedding", remedy="omit --word-vectors")
+        start_embedding(encoder.text.embedding, word_vectors, "the retriever's text.word_dim")
+
+    text_dim = None if sentences is None else sentences["text"].shape[-1]
+    text_encoder = None if sentences is None else describe_text_encoder(sentences)
+    train_dual_encoder(
+        folder,
+        retriever,
+        architecture_of(retriever, stores[0]["cls"].shape[-1], text_dim=text_dim, vocabulary=vocabulary),
+        stores,
+        texts_of(retriever.text, table, sentences),
+        train=train,
+        validation=data.rows("validation"),
+        seed=seed,
+        card={**card, "backbone": retriever.backbone, "text_encoder": text_encoder},
+        reporter=reporter,
+        begin=begin,
+    )
 
 
 def train_dual_encoder(
