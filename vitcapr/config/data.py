@@ -73,9 +73,9 @@ class Flickr30kConfig(PhotographsConfig):
     """dataset_flickr30k.json or results_20130124.token; null: the Parquet files hold the captions."""
     lists: UserPath | None = None
     """dataset_flickr30k.json, used only for its splits; needed if neither images nor text define splits."""
-    splits: Literal["karpathy", "paper", "random"] = "karpathy"
+    splits: Literal["karpathy", "paper", "random", "whole"] = "karpathy"
     """karpathy: 29,000 / 1,014 / 1,000 from the files or the lists; paper: the same with one caption per image (the
-    BLIP-2 report); random: the same sizes, drawn with seed."""
+    BLIP-2 report); random: the same sizes, drawn with seed; whole: all images in the test split, one caption each."""
     seed: int = Field(0, ge=0)
     """Seed of the random split."""
 

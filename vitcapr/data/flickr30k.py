@@ -32,7 +32,7 @@ from vitcapr.data.tables import SUFFIX, open_table, picture_path
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
-Splits = Literal["karpathy", "paper", "random"]
+Splits = Literal["karpathy", "paper", "random", "whole"]
 
 EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
 SIZES = (29000, 1014, 1000)
@@ -77,15 +77,17 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
     Args:
         given: image id -> split, as far as a file says so.
         splits: ``karpathy``: as given. ``paper``: as given, the first caption of each image alone. ``random``: the same
-            sizes, drawn from the images that have captions.
+            sizes, drawn from the images that have captions. ``whole``: all images with one caption each, in ``test``.
     """
     captions = listing.captions
-    if splits == "paper":
+    if splits in ("paper", "whole"):
         # An example of the paper is one image and one caption; an empty caption does not count.
         first = {caption.image_id: caption for caption in reversed(captions) if caption.text.strip()}
         captions = [caption for caption in captions if first.get(caption.image_id) is caption]
     split_of = given
-    if splits == "random":
+    if splits == "whole":
+        split_of = {image.image_id: "test" for image in listing.images}
+    elif splits == "random":
         captioned = {caption.image_id for caption in captions}
         names = [image.image_id for image in listing.images if image.image_id in captioned]
         split_of = random_splits(names, seed, SIZES)

@@ -6,6 +6,7 @@ import pytest
 
 from vitcapr.formats.scores import COLUMNS
 from vitcapr.formats.tables import Table
+from vitcapr.studies.papers.changes import gains
 from vitcapr.studies.papers.numbers import Published, read_published
 from vitcapr.studies.papers.side_by_side import BuildRow, ScoreRange, build_rows, seed_average, side_by_side
 
@@ -182,3 +183,23 @@ def test_bits_are_shown_as_they_are_before_and_after() -> None:
     assert [value for name, value in shown.items() if "before training" in name] == ["4.25"]
     assert "4.50" in shown.values()
     assert table.caption.startswith("Scores times 100, bits as they are;")
+
+
+def test_the_gains_of_peng_are_computed_from_the_validation_split() -> None:
+    place = {"split": "validation"}
+    recalls = {"i2t_recall_1": 0.30, "t2i_recall_1": 0.20, "i2t_recall_5": 0.5, "t2i_recall_5": 0.5}
+    information = {"caption_match_information": 0.6, "caption_match_information_before": 0.5}
+    builds = build_rows(
+        summary(
+            {"model": "fine_tuned", **place, "scores": {**recalls, **information}},
+            {"model": "devise", **place, "scores": {"i2t_recall_1": 0.15, "t2i_recall_1": 0.25, "i2t_recall_5": 0.4}},
+            {"model": "devise", "split": "train", "scores": {"t2i_recall_5": 0.4}},
+        )
+    )
+    assert lines(gains(read_published("bert-vit"), builds), "gain", "paper", "this build") == [
+        ["R@1 over DeViSE", "12.9 %", "+5.0 points"],
+        ["R@5 over DeViSE", "10.0 %", "-"],
+        ["R@10 over DeViSE", "9.0 %", "-"],
+        ["I(text; match) over before training", "28.3 %", "+20.0 %"],
+        ["I(image; match) over before training", "31.5 %", "-"],
+    ]

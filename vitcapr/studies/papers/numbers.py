@@ -19,7 +19,7 @@ TABLE_NAMES = {
     "blip2-flickr30k": (
         "literature_retrieval", "retrieval_flickr30k", "full_training", "heads", "training", "other_numbers",
     ),
-    "bert-vit": ("retrieval_pairs", "representation", "cross_language", "other_numbers"),
+    "bert-vit": ("retrieval_pairs", "gains", "representation", "cross_language", "other_numbers"),
 }  # fmt: skip
 """The papers, and the tables that are made for each in the order of its page; a table is a .md, a .csv and a .tex."""
 
@@ -110,6 +110,8 @@ class Published(_Closed):
     setups_caption: str
     training_setups: tuple[dict[str, str], ...]
     """How each system was trained, in words."""
+    gains: dict[str, dict[str, str]] = {}
+    """Printed gains: the kind of gain, then its value by metric."""
     other_numbers: tuple[dict[str, str], ...]
     """Numbers that belong in no table of scores: ``quantity``, ``printed``, ``where``, and ``build``, what stands for
     it here."""

@@ -13,6 +13,7 @@ from vitcapr.metrics.labels import COLUMNS
 from vitcapr.studies.papers.numbers import Number, Published, PublishedRow, PublishedTable
 
 BUILD = "this build"
+BEFORE_TRAINING = ", before training"
 
 _BLEU = ("bleu_1", "bleu_2", "bleu_3", "bleu_4")
 _FOLDS, _CHANCE, _BEFORE = "_1k", "_chance", "_before"
@@ -64,7 +65,7 @@ def build_rows(summary: pd.DataFrame) -> list[BuildRow]:
             rows.append(replace(row, scores=folds, variant=", mean of five folds of 1,000 images"))
         if before := _ending(scores, _BEFORE):
             known = {name: protocols[f"{name}{_BEFORE}"] for name in before}
-            rows.append(replace(row, scores=before, protocols=known, variant=", before training"))
+            rows.append(replace(row, scores=before, protocols=known, variant=BEFORE_TRAINING))
         chance = replace(row, key="", scores=_ending(scores, _CHANCE), variant="chance, in the same pool")
         if chance.scores and place(chance) not in map(place, rows):
             rows.append(chance)
