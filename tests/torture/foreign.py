@@ -85,7 +85,7 @@ def pull_hostile(project: Path, box: Path, new: Any, draw: random.Random, tally:
         replace_by_no_file(file, draw)
     else:
         file.write_bytes(damaged(file.read_bytes(), draw))
-    run = server().run(box, ["features", "pull", "place", "here/deep", "--attempts", "1"])
+    run = server().run(box, ["features", "pull", "place", "here/deep"])
     problem = None if run.in_one_line or (run.code == 0 and not run.traced) else run.end
     if run.code == 0:
         for path in files_below(box / "here/deep/features.zarr"):

@@ -114,7 +114,7 @@ def pull_from(answer: Answer, box: Path, tally: Tally) -> None:
     box.mkdir()
     with serving(answer) as port:
         url = f"http://127.0.0.1:{port}/store"
-        arguments = ["features", "pull", url, "here", "--attempts", "1", "--timeout", PATIENCE]
+        arguments = ["features", "pull", url, "here", "--timeout", PATIENCE]
         run = server().run(box, arguments, seconds=60, limits={"RLIMIT_AS": 500 << 20})
     good = run.in_one_line and "out of memory" not in run.printed and not (box / "here").exists()
     tally.add("inputs, servers", answer.__name__, None if good else run.end)

@@ -90,6 +90,12 @@ def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
     }
 
 
+def chunks_in(manifest: Mapping[str, Any]) -> range:
+    """The numbers of the chunks of a sealed store."""
+    rows = manifest[identity_in(manifest)]["shape"][0]
+    return range(-(-rows // manifest["chunk"]))
+
+
 def group_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """What ``zarr.json`` of the group says."""
     return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}

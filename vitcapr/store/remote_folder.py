@@ -1,21 +1,22 @@
 """A folder anywhere that fsspec reaches: a path, sftp, S3, GCS, the hub, http.
 
-fsspec moves the bytes. A server is not trusted: no answer is longer than the caller allows, every operation has a time
-limit, and an operation is tried again after a lost connection.
+fsspec moves the bytes. A server is not trusted: no answer is longer than the caller allows, and a transfer that makes
+no progress is given up.
 """
 
+import asyncio
 import logging
 import posixpath
 import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import fsspec
-from fsspec.callbacks import Callback
 
 from vitcapr.errors import UserError
 
@@ -29,10 +30,11 @@ _EXTRAS = {
     **dict.fromkeys(("sftp", "ssh"), "ssh"),
 }
 """The extra of this package that brings the client of a protocol; fsspec names the package of the others."""
-_LASTING = (UserError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
-"""Errors that a second attempt does not mend."""
-_SLOWEST = 20_000
-"""Bytes a second: a slower answer is given up."""
+_ATTEMPTS = 3
+_PROGRESS = 2**16
+"""Bytes that have to arrive within the patience, unless the transfer ends within it."""
+_GLANCE = 0.1
+"""Seconds between two looks at what has arrived."""
 
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
 
@@ -45,16 +47,14 @@ class RemoteFolder:
         read_only: nothing can be written there.
 
     Args:
-        attempts: how often an operation is tried before a lost connection is an error.
-        pause: seconds before the second attempt; doubled for each one after it.
-        patience: seconds in which an answer has to begin.
+        patience: seconds without progress after which a transfer is given up.
 
     Raises:
         UserError: the protocol is unknown, its package is not installed, or the server is not there.
     """
 
-    def __init__(self, url: str, attempts: int = 5, pause: float = 0.5, patience: float = 60.0) -> None:
-        self._address, self._attempts, self._pause, self._patience = url, attempts, pause, patience
+    def __init__(self, url: str, patience: float = 60.0) -> None:
+        self._address, self._patience = url, patience
         self.url = re.sub(r"//[^/@]*@", "//", url)
         self._connect()
         self.read_only = fsspec.utils.get_protocol(url) in _HTTP
@@ -76,13 +76,13 @@ class RemoteFolder:
         self._root: str = path.rstrip("/")
 
     def _options(self, protocol: str) -> dict[str, Any]:
-        """Of the protocol's client: folders are made, nothing is decompressed, and silence ends."""
+        """Of the protocol's client: folders are made, and over http nothing is decompressed."""
         if protocol in _HTTP:
             import aiohttp
 
-            limits = aiohttp.ClientTimeout(total=None, sock_connect=self._patience, sock_read=self._patience)
             plain = {"Accept-Encoding": "identity"}
-            return {"client_kwargs": {"timeout": limits, "auto_decompress": False, "headers": plain}}
+            options = {"timeout": aiohttp.ClientTimeout(total=None), "auto_decompress": False, "headers": plain}
+            return {"client_kwargs": options}
         if protocol in ("sftp", "ssh"):
             return {f"{what}timeout": self._patience for what in ("", "banner_", "auth_", "channel_")}
         return {"auto_mkdir": True} if protocol in ("file", "local") else {}
@@ -91,30 +91,41 @@ class RemoteFolder:
         """Copy files from the folder.
 
         Args:
-            files: name -> where it is copied to, and how many bytes it may have. After a lost connection, those that
-                have so many are not copied again.
+            files: name -> where it is copied to, and how many bytes it may have.
 
         Raises:
             FileNotFoundError: one does not exist.
             UserError: one cannot be copied, or is longer.
         """
+        self._tried(lambda: self._get(files))
+        self._arrived(files)
 
-        def get() -> None:
-            left = {name: file for name, file in files.items() if not _has_size(*file)}
-            if not self._fs.async_impl:
-                for name, (_, size) in left.items():
-                    info = self._fs.info(self._path(name))
-                    if info["type"] != "file":
-                        raise UserError("not a file", where=f"{self.url}: {name}")
-                    self._check_size(name, info["size"], size)
-            limits = {str(path): size for path, size in left.values()}
-            places = [self._path(name) for name in left]
-            self._call("get", places, list(limits), callback=_Limits(limits), moved=sum(limits.values()))
+    def _get(self, files: Mapping[str, tuple[Path, int]]) -> None:
+        names, paths = [self._path(name) for name in files], [str(path) for path, _ in files.values()]
+        if not self._fs.async_impl:
+            for name, (_, limit) in files.items():
+                info = self._fs.info(self._path(name))
+                if info["type"] != "file":
+                    raise UserError("not a file", where=f"{self.url}: {name}")
+                self._check_size(name, info["size"], limit)
+            self._fs.get(names, paths)
+            return
 
-        with suppress(_TooLong):
-            self._tried(next(iter(files), ""), get)
-        for name, (path, size) in files.items():
-            self._check_size(name, path.stat().st_size if path.is_file() else 0, size)
+        async def transfer_all() -> None:
+            await asyncio.gather(*map(self._fs._get_file, names, paths))
+
+        transfer = asyncio.run_coroutine_threadsafe(transfer_all(), self._fs.loop)
+        mark, since = 0, time.monotonic()
+        try:
+            while not wait([transfer], _GLANCE).done:
+                if self._arrived(files) - mark >= _PROGRESS:
+                    mark, since = self._arrived(files), time.monotonic()
+                elif time.monotonic() - since > self._patience:
+                    remedy = "run the same command again: what has been moved is kept"
+                    raise UserError(f"no progress in {self._patience:g} seconds", where=self.url, remedy=remedy)
+            transfer.result()
+        finally:
+            transfer.cancel()
 
     def read(self, name: str, limit: int) -> bytes:
         """The content of a file of at most ``limit`` bytes; raises what :meth:`get` raises."""
@@ -125,11 +136,9 @@ class RemoteFolder:
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy files to the folder: name -> the file here."""
-        names, paths = list(files), [str(path) for path in files.values()]
-        size = sum(path.stat().st_size for path in files.values())
-        places = [self._path(name) for name in names]
+        names, paths = [self._path(name) for name in files], [str(path) for path in files.values()]
         try:
-            self._tried(next(iter(names), ""), lambda: self._call("put", paths, places, moved=size))
+            self._tried(lambda: self._fs.put(paths, names))
         except FileNotFoundError as error:  # Folders are made, buckets are not.
             raise UserError("there is no such bucket", where=self.url, remedy="make it, then push again") from error
 
@@ -140,27 +149,28 @@ class RemoteFolder:
             path.write_bytes(content)
             self.put({name: path})
 
-    def size(self, name: str) -> int | None:
-        """In bytes; None if there is no such file."""
+    def sizes(self) -> dict[str, int]:
+        """The bytes of every file in the folder, by name."""
 
-        def size() -> int:
+        def sizes() -> dict[str, int]:
             self._fs.invalidate_cache()
-            return int(self._call("info", self._path(name))["size"])
+            files = self._fs.find(self._root, detail=True)
+            return {posixpath.relpath(path, self._root): int(facts["size"]) for path, facts in files.items()}
 
-        try:
-            return self._tried(name, size)
-        except FileNotFoundError:
-            return None
+        with suppress(FileNotFoundError):
+            return self._tried(sizes)
+        return {}
 
     def remove(self, name: str) -> None:
         """Remove a file that is there."""
-        self._tried(name, lambda: self._call("rm_file", self._path(name)))
+        self._tried(lambda: self._fs.rm_file(self._path(name)))
 
-    def _call(self, method: str, *arguments: Any, moved: int = 0, **options: Any) -> Any:
-        """A method of fsspec, with a time limit where its client is made for one."""
-        if self._fs.async_impl:
-            options["timeout"] = self._patience + moved / _SLOWEST
-        return getattr(self._fs, method)(*arguments, **options)
+    def _arrived(self, files: Mapping[str, tuple[Path, int]]) -> int:
+        """How many bytes of the files are here, none of which may be too long."""
+        sizes = [path.stat().st_size if path.is_file() else 0 for path, _ in files.values()]
+        for (name, (_, limit)), size in zip(files.items(), sizes, strict=True):
+            self._check_size(name, size, limit)
+        return sum(sizes)
 
     def _check_size(self, name: str, size: int, limit: int) -> None:
         if size > limit:
@@ -172,47 +182,21 @@ class RemoteFolder:
         host, _, folder = rest.partition("/")
         return scheme + separator + host + posixpath.normpath("/" + posixpath.join(folder, name.lstrip("/")))
 
-    def _tried(self, name: str, work: Callable[[], T]) -> T:
-        for attempt in range(self._attempts):
-            if attempt:
-                time.sleep(self._pause * 2 ** (attempt - 1))
-                with suppress(UserError):  # If the server is away, this attempt says so.
-                    self._connect()  # A connection that broke may be of no more use.
+    def _tried(self, work: Callable[[], T]) -> T:
+        """The result of ``work``, which is done again after a lost connection."""
+        for _ in range(_ATTEMPTS):
             try:
                 return work()
-            except (*_LASTING, _TooLong):
+            except (UserError, FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 raise
             except PermissionError as error:
-                raise UserError(f"'{name}': permission denied", where=self.url) from error
+                raise UserError("permission denied", where=self.url) from error
             except NotImplementedError as error:
-                raise UserError(f"'{name}': this protocol cannot do that", where=self.url) from error
+                raise UserError("this protocol cannot do that", where=self.url) from error
             except Exception as error:  # Each protocol has its own errors for a lost connection.
                 problem = error
-        late = isinstance(problem, TimeoutError)
-        why = "no answer in time" if late else f"{type(problem).__name__} {problem}".strip()[:160]
+                with suppress(UserError):  # If the server is away, the next attempt says so.
+                    self._connect()
+        why = f"{type(problem).__name__} {problem}".strip()[:160]
         remedy = "run the same command again: what has been moved is kept"
-        raise UserError(f"'{name}' failed {self._attempts} times: {why}", where=self.url, remedy=remedy) from problem
-
-
-class _TooLong(Exception):
-    """An answer is longer than it may be."""
-
-
-class _Limits(Callback):
-    """Ends a transfer once a file has more bytes than it may have; fsspec reports them to this."""
-
-    def __init__(self, limits: Mapping[str, int], limit: int | None = None) -> None:
-        super().__init__()
-        self._limits, self._limit = limits, limit
-
-    def branched(self, path_1: str, path_2: str, **_: Any) -> "_Limits":  # noqa: ARG002
-        return _Limits({}, self._limits[path_2])
-
-    def relative_update(self, inc: int = 1) -> None:
-        super().relative_update(inc)
-        if self._limit is not None and self.value > self._limit:
-            raise _TooLong
-
-
-def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size
+        raise UserError(f"the connection failed {_ATTEMPTS} times: {why}", where=self.url, remedy=remedy) from problem
