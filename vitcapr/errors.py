@@ -1,5 +1,6 @@
 """Errors for the user: what is wrong, where, and what to do."""
 
+import unicodedata
 from collections.abc import Sequence
 
 EXIT_BAD_INPUT = 2
@@ -25,8 +26,7 @@ class UserError(Exception):
     def __str__(self) -> str:
         place = "" if self.where is None else f" ({self.where})"
         remedy = "" if self.remedy is None else f"; {self.remedy}"
-        line = " ".join(f"{self.what}{place}{remedy}".split())
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+        return printable(" ".join(f"{self.what}{place}{remedy}".split()))
 
 
 class UserErrors(UserError):
@@ -43,6 +43,15 @@ class UserErrors(UserError):
 def as_user_error(errors: Sequence[UserError]) -> UserError:
     """One error, of one line, or all of them."""
     return errors[0] if len(errors) == 1 else UserErrors(errors)
+
+
+def printable(text: str) -> str:
+    """Control characters as escapes: nothing in a name or a caption steers the terminal."""
+    escaped = ("Cc", "Cs")
+    return "".join(
+        c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in escaped and c != "\n" else c
+        for c in text
+    )
 
 
 class Preempted(Exception):

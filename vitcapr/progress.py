@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
+from vitcapr.errors import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
@@ -134,6 +136,7 @@ class Reporter:
             self._log.flush()
         if not (to_terminal and self._shows):
             return
+        message = printable(message)
         if self.live:
             self.console.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
         else:

@@ -181,9 +181,9 @@ def test_samples_of_a_photograph_do_not_depend_on_the_others() -> None:
 
 def test_which_captioner(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for given in (None, Path("results/toy")):
-        with pytest.raises(UserError, match=r"2 trained captioners .*--captioner: results/toy/captioners/baseline, "):
+        with pytest.raises(UserError, match=r"2 trained captioners .*; give one of results/toy/captioners/baseline, "):
             caption.main(images=["photos"], captioner=given)
-    with pytest.raises(UserError, match=r"no trained captioner here .*there are baseline, patch_attention"):
+    with pytest.raises(UserError, match=r"no trained captioner here .*give one of .*baseline, "):
         caption.main(images=["photos"], captioner=Path("results/toy/captioners/atention"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="no trained captioner"):
@@ -206,7 +206,7 @@ def test_what_it_was_not_trained_with(tmp_path: Path) -> None:
         ("vocabulary", "results/toy/text/vocabulary.json", "another vocabulary"),
         ("features", "results/toy/features/vit/manifest.json", "other features"),
     ):
-        content = json.loads(Path(place).read_text()) | {"fingerprint": "0" * 64}
+        content = json.loads(Path(place).read_text()) | {"fingerprint": "0" * 64, "attributes": {"backbone": "other"}}
         other = tmp_path / f"{name}.json"
         other.write_text(json.dumps(content))
         with pytest.raises(UserError, match=message):

@@ -1,14 +1,17 @@
 """A model that was published is the same elsewhere, and its folder holds no code and no name of a person."""
 
 import json
+import re
+import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 
 import vitcapr
-from vitcapr.api.published_model import INDEX, PAGE, cached_model
+from vitcapr.api.published_model import INDEX, PAGE
 from vitcapr.commands.models import pull, push
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes
@@ -84,4 +87,60 @@ def test_a_changed_file_is_refused(project: Path, url: str, tmp_path: Path) -> N
 def test_nothing_there_is_one_line(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(UserError, match="no published model there"):
-        cached_model(url)
+        vitcapr.load_captioner(url)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"architecture": {"scoring": "cosine"}}, "its architecture and its settings differ"),
+        ({"architecture": {"hidden_dim": 10**9}}, "its architecture and its settings differ"),
+        ({"settings": {"captioner": {"scoring": "cosine"}}}, "scoring"),
+        ({"settings": {"captioner": {"extra": 1}}}, "extra"),
+        ({"settings": {"finetuned": {}, "captioner": ...}}, "this is no captioner"),
+        ({"inputs": {"features": "../x"}}, "inputs.features"),
+        ({"inputs": ...}, "inputs: Field required"),
+        ({"backbone": "../../.."}, "backbone"),
+        ({"best_epoch": "one"}, "best_epoch"),
+        ({"code": {"a": 1}}, "code"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_the_card_of_a_published_model_is_not_believed(
+    project: Path, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    shutil.copytree(project / "results/toy", tmp_path / "toy")
+    path = tmp_path / "toy/captioners/patch_attention/card.json"
+    path.write_text(json.dumps(changed(json.loads(path.read_text()), change)))
+    with pytest.raises(UserError, match=re.escape(message)):
+        vitcapr.load_captioner(path.parent).caption(project / "photos/photo 03.png")
+
+
+def changed(card: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """The card with other values; ``...`` removes one."""
+    card = dict(card)
+    for key, value in change.items():
+        if value is ...:
+            del card[key]
+        else:
+            card[key] = changed(card[key], value) if isinstance(card.get(key), dict) else value
+    return card
+
+
+def test_a_long_file_is_not_held_in_memory(project: Path, url: str, tmp_path: Path) -> None:
+    """The index claims 2^40 bytes; the file has fewer, so that its digest is wrong."""
+    push(project / CAPTIONER, url)
+    place = f"{url.removeprefix('memory:/')}/{INDEX}"
+    index = json.loads(MEMORY.cat(place))
+    index["files"]["captioners/patch_attention/best.safetensors"] = {"size": 2**40, "sha256": "0" * 64}
+    MEMORY.pipe_file(place, json.dumps(index).encode())
+    with pytest.raises(UserError, match="is not what"):
+        pull(url, tmp_path / "copy")
+    assert not [path for path in (tmp_path / "copy").rglob("*") if path.name.startswith(".pull")]
+
+
+def test_a_model_of_the_other_kind_is_one_line(project: Path) -> None:
+    with pytest.raises(UserError, match=r"this is no captioner .*; it is a retriever"):
+        vitcapr.load_captioner(project / "results/toy/retrievers/words")
+    with pytest.raises(UserError, match=r"2 trained captioners here .*; give one of .*captioners/baseline, "):
+        vitcapr.load_captioner(project / "results/toy")

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from typer import Typer
 from typer.testing import CliRunner
 
 import vitcapr
-from vitcapr.api.retriever import FoundCaption, FoundImage
-from vitcapr.commands import search
+from vitcapr.commands import search, train_head
 from vitcapr.errors import UserError
 from vitcapr.formats import embeddings
 from vitcapr.formats.manifest import read_manifest, write_manifest
@@ -177,11 +177,32 @@ def test_mistakes_are_one_line() -> None:
         run("dog", "--augmented-views", RESULTS / "features/vit", kind="augmented_views")
 
 
-def test_nothing_from_outside_is_taken_for_markup() -> None:
-    nasty = '<script>alert("x")</script>'
-    image, caption = FoundImage(1, 0.5, nasty, nasty, nasty, nasty), FoundCaption(1, 0.25, nasty, nasty, nasty)
-    page = search.results_page(query=nasty, images=[(image, None)], captions=[caption], note=nasty)
+@pytest.mark.usefixtures("project")
+def test_nothing_from_outside_steers_the_page_or_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    nasty = '<script>alert("x")</script>\x1b]0;title\x07\x9b31m'
+    retriever = vitcapr.load_retriever(RESULTS / "retrievers/words")
+    row = {"rank": 1, "cosine": 0.5, "path": nasty, "split": nasty}
+    images, captions = pd.DataFrame([{**row, "caption": nasty}]), pd.DataFrame([{**row, "text": nasty}])
+    page = search._page(nasty, None, retriever, images, captions)
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 7
+    assert page.count("&lt;script&gt;") == 6
     assert "1. 0.500" in page
     assert "no picture" in page
+    search._print(images, "caption")
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert "\x1b" not in printed
+    assert r"\x1b]0;title\x07\x9b31m" in printed
+
+
+@pytest.mark.usefixtures("project")
+def test_a_head_of_train_head_searches_a_data_set(tmp_path: Path) -> None:
+    """It has no vocabulary and no experiment: the command names the data set and its stores."""
+    images, texts = RESULTS / "features/vit", RESULTS / "text_features/bert"
+    train_head.main(images, texts, tmp_path / "heads/mine", embedding_dim=5, epochs=2, batch_images=4)
+    own = ["--retriever", tmp_path / "heads/mine", "--manifest", RESULTS / "data", "--features", images]
+    for query in (["a", "big", "bird"], ["--image", "photos/photo 08.png"]):
+        lines = run(*query, *own, "--text-features", texts, "--captions", "-k", 3)
+        assert [line[0] for line in lines] == ["rank", "1", "2", "3"] * 2
+    with pytest.raises(UserError, match=r"features is not there .*give --features"):
+        run("dog", "--retriever", tmp_path / "heads/mine", "--manifest", RESULTS / "data")

@@ -87,9 +87,9 @@ def test_a_photograph_gets_the_caption_the_words_and_the_nearest_captions(server
     for word, attention in zip(answer["words"], expected.attention, strict=True):
         assert [len(row) for row in word["attention"]] == [2, 2]
         assert np.asarray(word["attention"]) == pytest.approx(np.asarray(attention), abs=1e-4)
-    nearest = retriever.find_captions(retriever.query(None, project / PHOTOGRAPH), 5)
-    assert [one["caption"] for one in answer["nearest"]] == [one.text for one in nearest]
-    assert [one["cosine"] for one in answer["nearest"]] == pytest.approx([one.cosine for one in nearest], abs=1e-3)
+    nearest = retriever.nearest("captions", retriever.query(None, project / PHOTOGRAPH), 5)
+    assert [one["caption"] for one in answer["nearest"]] == nearest["text"].tolist()
+    assert [one["cosine"] for one in answer["nearest"]] == pytest.approx(nearest["cosine"].tolist(), abs=1e-3)
     assert answer["picture"].startswith("data:image/jpeg;base64,")
 
 

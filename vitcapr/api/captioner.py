@@ -4,7 +4,7 @@ The module does not import torch: a mistake is found without it.
 """
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from vitcapr.api.model_files import ModelFiles, choose_decoding
 from vitcapr.api.published_model import find_model
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.errors import UserError
-from vitcapr.formats.model import layer_of
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import read_sealed
 from vitcapr.formats.vocabulary import Vocabulary
 
@@ -61,7 +61,7 @@ class TrainedCaptioner:
     The weights and the backbone are loaded for the first image.
 
     Attributes:
-        files: the folder of the captioner and what belongs to it; ``folder`` and ``card`` are its own.
+        files: the folder of the captioner and what belongs to it.
         vocabulary: the words that it knows.
         attributes: of the store of its features.
         backbone: hub id or folder, if it is not found by its name.
@@ -79,10 +79,6 @@ class TrainedCaptioner:
     @property
     def folder(self) -> Path:
         return self.files.folder
-
-    @property
-    def card(self) -> Mapping[str, Any]:
-        return self.files.card
 
     def caption(self, images: "ImageLike | Sequence[ImageLike]", *, attention: bool = False) -> list[CaptionedImage]:
         """The captions of photographs of any size, in their order.
@@ -152,6 +148,7 @@ class TrainedCaptioner:
         from vitcapr.formats.model import read_model, rebuild
         from vitcapr.models.captioners import build_captioner
 
+        self.files.check_architecture()
         weights, card = read_model(self.folder)
         model = rebuild(self.folder, build_captioner, card, weights)
         return model.to(resolve_device(self.device)).eval()
@@ -161,8 +158,8 @@ class TrainedCaptioner:
         from vitcapr.encoders.photographs import open_like
         from vitcapr.encoders.precision import resolve_device
 
-        layer = layer_of(self.card, "captioner")
-        return open_like(self.attributes, resolve_device(self.device), self.backbone, layer)
+        with reading(self.folder, "a captioner with its backbone", "publish it"):
+            return open_like(self.attributes, resolve_device(self.device), self.backbone, self.files.model.layer)
 
 
 def load_captioner(

@@ -1,40 +1,140 @@
-"""Finds the files that a trained model needs in its experiment: the model is ``results/<experiment>/<kind>/<name>``."""
+"""The files that a trained model needs in its experiment: the model is ``results/<experiment>/<kind>s/<name>``."""
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from vitcapr.config.base import parse
+from vitcapr.config.captioner import AnyCaptionerConfig
 from vitcapr.config.decoding import DecodingConfig
 from vitcapr.config.features import TRAINED, BackboneConfig
+from vitcapr.config.retriever import RetrieverConfig
 from vitcapr.errors import UserError
-from vitcapr.files import read_json, sha256_file
-from vitcapr.formats.model import WEIGHTS
-from vitcapr.formats.store_manifest import read_sealed
+from vitcapr.files import sha256_file
+from vitcapr.formats.model import CARD, WEIGHTS
+from vitcapr.formats.records import read_record, reading
+from vitcapr.formats.store_manifest import Digest, read_sealed
 from vitcapr.pipeline.records import RUNS, read_run
-from vitcapr.store.layout import GROUP, STORE_NAME_LENGTH
+from vitcapr.stages.train_captioner import TrainCaptionerSettings
+from vitcapr.stages.train_retriever import TrainRetrieverSettings
 from vitcapr.store.writer import TERMS
+
+Kind = Literal["captioner", "retriever"]
+
+_SETTINGS: dict[Kind, type[TrainCaptionerSettings | TrainRetrieverSettings]] = {
+    "captioner": TrainCaptionerSettings,
+    "retriever": TrainRetrieverSettings,
+}
+
+
+class _Inputs(BaseModel):
+    """Digests of what a model was trained on; those of its stores are fingerprints."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    features: Digest
+    augmented_views: list[Digest] = []
+    text_features: Digest | None = None
+    vocabulary: Digest | None = None
+
+
+class _TextEncoder(BaseModel):
+    """The text encoder of a retriever that reads text features. Little is known of imported features."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    source: str
+    output: Literal["hidden", "aligned", "word_vectors"]
+    revision: str | None
+    weights_sha256: Digest | None
+    pool: Literal["mean", "cls", "last"] | None
+    max_length: Annotated[int, Field(ge=1)] | None
+    dtype: str
+
+
+class _Card(BaseModel):
+    """The card of a model. It may come from a person who is not trusted; :attr:`ModelFiles.settings` has the rest."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+    format: Literal["vitcapr-model-2"]
+    architecture: dict[str, Any]
+    backbone: Annotated[str, StringConstraints(pattern=r"^[^/]+$")]
+    best_epoch: int
+    best_score: dict[str, float]
+    code: str
+    inputs: _Inputs
+    precision: str
+    settings: dict[str, Any]
+    text_encoder: _TextEncoder | None = None
+    versions: dict[str, str]
+    weights_sha256: Digest
 
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of the experiment that trained the model in ``folder``.
+    """A trained model and the files of its experiment.
 
     Attributes:
-        card: the model's.
+        card: as ``card.json`` has it; checked.
+        model: the settings of the model.
         kind: the user's word for the model, for messages.
     """
 
     folder: Path
     card: Mapping[str, Any]
-    kind: str
+    model: AnyCaptionerConfig | RetrieverConfig
+    kind: Kind
+
+    @classmethod
+    def open(cls, folder: Path, expected: Kind | None = None) -> Self:
+        """The model in ``folder``.
+
+        Raises:
+            UserError: there is none of the expected kind, or its card is damaged.
+        """
+        path = folder / CARD
+        card = read_record(path, TypeAdapter(_Card), "the card of a captioner or a retriever", "train the model")
+        kind = next((kind for kind in _SETTINGS if kind in card.settings), None)
+        if kind is None or kind != (expected or kind):
+            what = f"this is no {expected or 'captioner or retriever'}"
+            raise UserError(what, where=folder, remedy=f"it is a {kind or 'fine-tuned dual encoder'}")
+        settings = parse(_SETTINGS[kind], card.settings, path)
+        return cls(folder, card.model_dump(), getattr(settings, kind), kind)
 
     @property
     def experiment(self) -> Path:
         return self.folder.resolve().parent.parent
+
+    def check_architecture(self) -> None:
+        """Imports torch.
+
+        Raises:
+            UserError: the architecture of the card is not that of its settings.
+        """
+        from vitcapr.training.retriever import architecture_of
+
+        with reading(self.folder / CARD, f"the card of a {self.kind}", "train the model"):
+            given, model = self.card["architecture"], self.model
+            if isinstance(model, RetrieverConfig):
+                text = given["text"]
+                widths = {"text_dim": text.get("feature_dim"), "vocabulary": text.get("vocabulary", 0)}
+                expected = architecture_of(model, given["image"]["feature_dim"], **widths)
+            else:
+                sizes = {name: given[name] for name in ("vocabulary", "feature_dim")}
+                expected = {"kind": model.architecture, **sizes, **model.arguments()}
+            if given != expected:
+                raise ValueError("its architecture and its settings differ")
+
+    @property
+    def has_vocabulary(self) -> bool:
+        """Heads that were trained on two stores alone have none."""
+        return self.kind == "captioner" or self.card["inputs"]["vocabulary"] is not None
 
     def vocabulary(self, given: str | Path | None) -> Path:
         """The vocabulary.json that the model was trained with.
@@ -50,26 +150,31 @@ class ModelFiles:
     def stores(self, features: str | Path | None, views: Sequence[str | Path] | None = None) -> list[Path]:
         """The sealed manifests of the image features that the model was trained on.
 
-        Those of its backbone come first, then those of its augmented views; None for the experiment's own.
+        Those of its backbone come first, then those of its augmented views; None for the experiment's own. A given
+        store may hold other pictures, if all else is as in the experiment's own.
 
         Raises:
             UserError: one is missing or describes other features.
         """
-        names = [self.card["backbone"], *(self.card["settings"][self.kind].get("augmented_views") or [])]
-        fingerprints = [self.card["inputs"]["features"], *(self.card["inputs"].get("augmented_views") or [])]
-        given = [features, *(views or itertools.repeat(None, len(names) - 1))]
-        if len(given) != len(names):
+        names = [self.card["backbone"], *getattr(self.model, "augmented_views", [])]
+        fingerprints = [self.card["inputs"]["features"], *self.card["inputs"]["augmented_views"]]
+        given = [features, *(views or repeat(None, len(names) - 1))]
+        if not len(given) == len(names) == len(fingerprints):
             what = f"the {self.kind} uses {len(names) - 1} augmented views, but {len(given) - 1} are given"
             raise UserError(what, where=self.folder, remedy="give --augmented-views once for each")
         paths: list[Path] = []
         for name, fingerprint, one in zip(names, fingerprints, given, strict=True):
-            option = "--augmented-views" if paths else "--features"
-            path = self.file(one, f"features/{name}/manifest.json", option)
-            sealed = read_sealed(path)
-            if sealed["fingerprint"] != fingerprint and not (one and _same_recipe(path, sealed, fingerprint)):
+            own = self.experiment / f"features/{name}/manifest.json"
+            path = self.file(one, f"features/{name}/manifest.json", "--augmented-views" if paths else "--features")
+            if read_sealed(path)["fingerprint"] != fingerprint and not _same_recipe(path, own, fingerprint):
                 raise self._other("on other features", path)
             paths.append(path)
         return paths
+
+    def text_features(self, given: str | Path | None) -> Path | None:
+        """The sealed manifest of the text features that a retriever reads; None if it reads none."""
+        encoder = getattr(getattr(self.model, "text", None), "encoder", None)
+        return encoder and self.file(given, f"text_features/{encoder}/manifest.json", "--text-features")
 
     def _other(self, what: str, path: Path) -> UserError:
         remedy = "give what it was trained with, or train it again"
@@ -106,18 +211,15 @@ def _folder_of_extraction(experiment: Path, name: str) -> str | None:
     return None
 
 
-def _same_recipe(path: Path, sealed: Mapping[str, Any], fingerprint: str) -> bool:
-    """Whether a store holds other pictures than the store with ``fingerprint`` beside it, and is the same otherwise."""
-    group = (path.parent / sealed["store"]).resolve()
-    trained_on = group.parent.parent / fingerprint[:STORE_NAME_LENGTH] / GROUP / "zarr.json"
-    if not trained_on.is_file():
+def _same_recipe(path: Path, own: Path, fingerprint: str) -> bool:
+    """Whether a store holds other pictures than the experiment's own, and is the same otherwise."""
+    if not own.is_file() or (sealed := read_sealed(own))["fingerprint"] != fingerprint:
         return False
-    other = read_json(trained_on)["attributes"]
-    return _recipe(other) == _recipe(sealed["attributes"])
-
-
-def _recipe(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in attributes.items() if key not in ("fingerprint", "images_sha256", TERMS)}
+    own_recipe, recipe = (
+        {key: value for key, value in attributes.items() if key not in ("fingerprint", "images_sha256", TERMS)}
+        for attributes in (sealed["attributes"], read_sealed(path)["attributes"])
+    )
+    return own_recipe == recipe
 
 
 def decoding_records(captioner: Path) -> Iterator[Path]:

@@ -3,8 +3,8 @@
 The module does not import torch: a mistake is found without it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from vitcapr.api.model_files import ModelFiles
 from vitcapr.api.published_model import find_model
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
+from vitcapr.formats.records import reading
 from vitcapr.formats.store_manifest import read_sealed
 
 if TYPE_CHECKING:
@@ -26,36 +27,7 @@ if TYPE_CHECKING:
     from vitcapr.retrieval.embedder import Embedder, Retriever
 
 IndexKind = Literal["exact", "faiss"]
-
-
-@dataclass(frozen=True)
-class FoundImage:
-    """An image of the data set.
-
-    Attributes:
-        rank: from 1.
-        cosine: with the query.
-        path: relative to the image root of the data set.
-        caption: its first.
-    """
-
-    rank: int
-    cosine: float
-    image_id: str
-    path: str
-    split: str
-    caption: str
-
-
-@dataclass(frozen=True)
-class FoundCaption:
-    """A caption of the data set; ``path`` is that of its image."""
-
-    rank: int
-    cosine: float
-    text: str
-    path: str
-    split: str
+Part = Literal["images", "captions"]
 
 
 @dataclass
@@ -63,7 +35,8 @@ class TrainedRetriever:
     """A trained retriever with all that it needs; made by :func:`load_retriever`. Weights are loaded at first use.
 
     Attributes:
-        files: the folder of the retriever and what belongs to it; ``folder`` and ``card`` are its own.
+        files: the folder of the retriever and what belongs to it.
+        vocabulary: None for a head on text features alone.
         manifest: ``manifest.json`` of the data set that is searched.
         stores: manifests of the features: of the backbone, then of the augmented views.
         text_features, text_encoder, backbone: what a person gave for them; None for those of the experiment.
@@ -72,7 +45,7 @@ class TrainedRetriever:
 
     files: ModelFiles
     device: str
-    vocabulary: Path
+    vocabulary: Path | None
     stores: Sequence[Path]
     manifest: Path
     text_features: str | Path | None
@@ -83,10 +56,6 @@ class TrainedRetriever:
     @property
     def folder(self) -> Path:
         return self.files.folder
-
-    @property
-    def card(self) -> Mapping[str, Any]:
-        return self.files.card
 
     def embed_images(self, images: "ImageLike | Sequence[ImageLike]") -> "np.ndarray":
         """Photographs of any size in the space that images and texts share: (n, E) float32, unit length.
@@ -140,10 +109,7 @@ class TrainedRetriever:
         Raises:
             UserError: the query is missing, the split does not exist, or faiss is not installed.
         """
-        import pandas as pd
-
-        found = self.find_images(self.query(text, image), k, split, index)
-        return pd.DataFrame([asdict(one) for one in found], columns=list(FoundImage.__dataclass_fields__))
+        return self.nearest("images", self.query(text, image), k, split, index)
 
     def query(self, text: str | None, image: "ImageLike | None") -> "np.ndarray":
         """The embedding (1, E) of a sentence or of an image.
@@ -155,18 +121,6 @@ class TrainedRetriever:
             raise UserError("a search is for words or for an image", remedy="give one of them")
         return self.embed_texts(text) if text is not None else self.embed_images([image] if image is not None else [])
 
-    def find_images(
-        self, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"
-    ) -> list[FoundImage]:
-        """The ``k`` images nearest to a query (1, E), the nearest first."""
-        rows = self._search("images", query, k, split, index)
-        return [FoundImage(rank, **row) for rank, row in enumerate(rows, 1)]
-
-    def find_captions(self, query: "np.ndarray", k: int, split: str | None = None) -> list[FoundCaption]:
-        """The ``k`` captions nearest to a query (1, E), the nearest first."""
-        rows = self._search("captions", query, k, split, "exact")
-        return [FoundCaption(rank, **row) for rank, row in enumerate(rows, 1)]
-
     @property
     def image_root(self) -> Path:
         """The folder or zip that the paths of found images are relative to."""
@@ -177,6 +131,7 @@ class TrainedRetriever:
         from vitcapr.encoders.precision import resolve_device
         from vitcapr.retrieval.embedder import open_retriever
 
+        self.files.check_architecture()
         device = resolve_device(self.device)
         return open_retriever(self.folder, vocabulary=self.vocabulary, device=device, text_encoder=self.text_encoder)
 
@@ -187,35 +142,40 @@ class TrainedRetriever:
 
         attributes = [read_sealed(path)["attributes"] for path in self.stores]
         device, layer = self._opened.device, self._opened.layer
-        return [open_like(one, device, self.files.backbone(self.backbone, one), layer) for one in attributes]
+        with reading(self.folder, "a retriever with its backbone", "publish it"):
+            return [open_like(one, device, self.files.backbone(self.backbone, one), layer) for one in attributes]
 
-    def _search(
-        self, name: Literal["images", "captions"], query: "np.ndarray", k: int, split: str | None, index: IndexKind
-    ) -> list[dict[str, Any]]:
-        """The images or the captions of the data set nearest to a query, each with its ``cosine``."""
+    def nearest(
+        self, part: Part, query: "np.ndarray", k: int, split: str | None = None, index: IndexKind = "exact"
+    ) -> "pd.DataFrame":
+        """The ``k`` images or captions of the data set nearest to a query (1, E), with ``rank`` and ``cosine``."""
         import numpy as np
+        import pandas as pd
 
         from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
 
-        part, faiss = self._images if name == "images" else self._captions
+        found, faiss = self._images if part == "images" else self._captions
         rows = None
         if split is not None:
-            splits = part.column("split")
+            splits = found.column("split")
             rows = np.flatnonzero(splits == split)
             if not len(rows):
                 known = ", ".join(sorted(set(splits.tolist())))
                 raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
         if index == "exact":
-            cosines, numbers = nearest(query, part.vectors, k, rows)
+            cosines, numbers = nearest(query, found.vectors, k, rows)
         else:
             if faiss is None:
                 remedy = "make the retriever's folder writable, or search exactly"
                 raise UserError("the index of faiss cannot be kept", remedy=remedy)
             if not faiss.is_file():
-                write_faiss(faiss, part.vectors)
+                write_faiss(faiss, found.vectors)
             cosines, numbers = nearest_by_faiss(faiss, query, k, rows)
-        nearest_rows = part.rows(numbers[0].tolist())
-        return [{"cosine": cosine, **row} for cosine, row in zip(cosines[0].tolist(), nearest_rows, strict=True)]
+        nearest_rows = enumerate(zip(cosines[0].tolist(), found.rows(numbers[0].tolist()), strict=True), 1)
+        columns = ["rank", "cosine", *found.table.column_names]
+        return pd.DataFrame(
+            [{"rank": rank, "cosine": cosine, **row} for rank, (cosine, row) in nearest_rows], columns=columns
+        )
 
     @cached_property
     def _images(self) -> "tuple[IndexPart, Path | None]":
@@ -226,7 +186,7 @@ class TrainedRetriever:
         return self._kept("captions", self._embed_captions)
 
     def _kept(
-        self, name: str, embed: "Callable[[], tuple[np.ndarray, dict[str, Any]]]"
+        self, name: Part, embed: "Callable[[], tuple[np.ndarray, dict[str, Any]]]"
     ) -> "tuple[IndexPart, Path | None]":
         """The embeddings of the data set, which are kept beside the retriever, and the file of faiss' index.
 
@@ -235,7 +195,7 @@ class TrainedRetriever:
         from vitcapr.formats.embeddings import FAISS, IndexPart, IndexSources, read_part, write_part
 
         fingerprints = tuple(str(read_sealed(path)["fingerprint"]) for path in self.stores)
-        sources = IndexSources(self.card["weights_sha256"], fingerprints, sha256_file(self.manifest))
+        sources = IndexSources(self.files.card["weights_sha256"], fingerprints, sha256_file(self.manifest))
         folder = sources.folder(self.folder)
         part = read_part(folder, name)
         if part is None:
@@ -268,11 +228,8 @@ class TrainedRetriever:
     def _embed_captions(self) -> "tuple[np.ndarray, dict[str, Any]]":
         """The same of the captions in the retriever's language."""
         data, retriever = self._data, self._opened
-        table = data.captions_of(None, retriever.words.recipe["language"])
-        features = None
-        if retriever.model.reads != "tokens":
-            place = f"text_features/{self.card['settings']['retriever']['text']['encoder']}/manifest.json"
-            features = self.files.file(self.text_features, place, "--text-features")
+        table = data.captions_of(None, retriever.language)
+        features = self.files.text_features(self.text_features)
         embedder = retriever.caption_embedder(data, features)
         vectors = self._embedded(embedder, table["caption_row"].to_numpy(), "captions")
         paths = data.images["path"].iloc[table["image_row"]].tolist()
@@ -324,7 +281,7 @@ def load_retriever(
     return TrainedRetriever(
         files,
         device,
-        files.vocabulary(vocabulary),
+        files.vocabulary(vocabulary) if files.has_vocabulary else None,
         files.stores(features, augmented_views),
         files.file(manifest, "data/manifest.json", "--manifest"),
         text_features,

@@ -78,10 +78,9 @@ class CaptionPage:
         ]
         nearest = []
         if self._retriever is not None:
-            captions = self._retriever.find_captions(self._retriever.query(None, picture), NEAREST)
-            nearest = [
-                {"cosine": round(one.cosine, _DECIMALS), "caption": one.text, "image": one.path} for one in captions
-            ]
+            captions = self._retriever.nearest("captions", self._retriever.query(None, picture), NEAREST)
+            captions = captions.rename(columns={"text": "caption", "path": "image"}).round(_DECIMALS)
+            nearest = captions[["cosine", "caption", "image"]].to_dict("records")
         return {
             **candidates[0],
             "words": _words(found),

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from vitcapr.api.published_model import PAGE, published_files, pull_model, push_model
+from vitcapr.api.model_files import ModelFiles
+from vitcapr.api.published_model import pull_model, push_model
 from vitcapr.progress import format_bytes
 from vitcapr.store.remote_folder import RemoteFolder
 
@@ -31,7 +32,9 @@ def pull(url: Url, folder: Annotated[Path, typer.Argument(help="The folder to co
 @app.command()
 def page(model: Model) -> None:
     """Print the page of a model: scores with intervals and protocol, data set, backbone, use."""
-    print(published_files(model)[PAGE].decode("utf-8"), end="")
+    from vitcapr.api.model_page import model_page
+
+    print(model_page(ModelFiles.open(model)), end="")
 
 
 def _print(name: str, size: int) -> None:

@@ -1,10 +1,8 @@
 """Search the images of a data set, by words or by an image, with a trained retriever."""
 
 import base64
-from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,7 +10,9 @@ from vitcapr.commands.main import Device, NamedBackbone, OwnVocabulary, typed
 from vitcapr.errors import UserError
 
 if TYPE_CHECKING:
-    from vitcapr.api.retriever import FoundCaption, FoundImage, TrainedRetriever
+    import pandas as pd
+
+    from vitcapr.api.retriever import TrainedRetriever
 
 
 def main(
@@ -62,9 +62,10 @@ def main(
         raise UserError("no such image", where=image)
 
     from vitcapr.api.retriever import load_retriever
+    from vitcapr.files import write_text
     from vitcapr.progress import Reporter
 
-    reporter = Reporter()
+    reporter, text = Reporter(), " ".join(words or ()) or None
     opened = load_retriever(
         retriever,
         device=device,
@@ -77,47 +78,48 @@ def main(
         backbone=backbone,
         reporter=reporter,
     )
-    query = opened.query(None if image else " ".join(words or []), image)
-    images = opened.find_images(query, top, split, index)
-    sentences = opened.find_captions(query, top, split) if captions else []
-    _print([(each.cosine, each.path, each.caption) for each in images])
-    _print([(each.cosine, each.path, each.text) for each in sentences])
+    query = opened.query(text, image)
+    images = opened.nearest("images", query, top, split, index)
+    nearest_captions = opened.nearest("captions", query, top if captions else 0, split)
+    _print(images, "caption")
+    _print(nearest_captions, "text")
     if page is not None:
-        _write_page(page, opened, " ".join(words or []), image, images, sentences)
+        write_text(page, _page(text, image, opened, images, nearest_captions))
         reporter.line(f"{page}: {len(images)} images")
 
 
-def _write_page(
-    page: Path,
-    retriever: "TrainedRetriever",
-    words: str,
+def _page(
+    text: str | None,
     image: Path | None,
-    images: "Sequence[FoundImage]",
-    captions: "Sequence[FoundCaption]",
-) -> None:
-    from vitcapr.data.images import BadImage, ImageSource, thumbnail
-    from vitcapr.data.photographs import MAX_PIXELS, open_image
-    from vitcapr.files import write_text
-
-    shown = []
-    with ImageSource(retriever.image_root) as source:
-        for one in images:
-            small = None
-            with suppress(BadImage):  # The image is listed even if its file is missing now.
-                small = data_url(thumbnail(source.open(one.path, MAX_PIXELS)))
-            shown.append((one, small))
-    query_image = None if image is None else data_url(thumbnail(open_image(image)))
-    note = f"retriever {retriever.folder.name}; cosine"
-    query = words or str(image and image.name)
-    write_text(page, results_page(query=query, query_image=query_image, images=shown, captions=captions, note=note))
-
-
-def results_page(**values: Any) -> str:
-    """The page, UTF-8 text: the query, the images with rank, cosine and a caption, then the captions."""
+    retriever: "TrainedRetriever",
+    images: "pd.DataFrame",
+    captions: "pd.DataFrame",
+) -> str:
+    """The query, the images with rank, cosine and a caption, then the captions."""
     from jinja2 import Environment
 
+    from vitcapr.data.images import BadImage, ImageSource, thumbnail
+    from vitcapr.data.photographs import MAX_PIXELS, open_image
+
+    with ImageSource(retriever.image_root) as source:
+        pictures: list[str] = []
+        for path in images["path"]:
+            try:
+                pictures.append(data_url(thumbnail(source.open(path, MAX_PIXELS))))
+            except BadImage:  # The image is listed even if its file is missing now.
+                pictures.append("")
     template = Path(__file__).with_name("search.html").read_text(encoding="utf-8")
-    return Environment(autoescape=True).from_string(template).render(values)
+    return (
+        Environment(autoescape=True)
+        .from_string(template)
+        .render(
+            query=text or (image and image.name),
+            query_image=image and data_url(thumbnail(open_image(image))),
+            images=images.assign(picture=pictures).to_dict("records"),
+            captions=captions.to_dict("records"),
+            note=f"retriever {retriever.folder.name}; cosine",
+        )
+    )
 
 
 def data_url(jpeg: bytes) -> str:
@@ -125,12 +127,13 @@ def data_url(jpeg: bytes) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
-def _print(found: Sequence[tuple[float, str, str]]) -> None:
-    """Print one line per result with cosine, image and caption, numbered from 1."""
+def _print(nearest: "pd.DataFrame", text: str) -> None:
+    """Print one line per result with rank, cosine, image and caption."""
     from vitcapr.formats.tables import Table, row
     from vitcapr.formats.terminal import print_listing
 
-    rows = [row(str(rank), f"{score:.3f}", name, caption) for rank, (score, name, caption) in enumerate(found, 1)]
+    columns = nearest[["rank", "cosine", "path", text]].itertuples(index=False)
+    rows = [row(str(rank), f"{cosine:.3f}", path, caption) for rank, cosine, path, caption in columns]
     if rows:
         print_listing(Table("", ("rank", "cosine", "image", "caption"), tuple(rows), align="rrll"))
 

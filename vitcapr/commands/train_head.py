@@ -54,7 +54,7 @@ def main(
     from vitcapr.encoders.precision import resolve_device
     from vitcapr.files import sha256_file
     from vitcapr.progress import Reporter
-    from vitcapr.training.retriever import architecture_of, train_dual_encoder
+    from vitcapr.training.retriever import architecture_of, describe_text_encoder, train_dual_encoder
 
     with Reporter(log) as reporter:
         pairing = pair_stores(pairs, store.ids, sentences.ids, seed)
@@ -71,7 +71,7 @@ def main(
             validation=pairing.splits["validation"],
             seed=seed,
             card={
-                "backbone": store.attributes.get("backbone"),
+                "backbone": retriever.backbone,
                 "code": "",
                 "inputs": {
                     "features": store.fingerprint,
@@ -79,7 +79,7 @@ def main(
                     "pairs": None if pairs is None else sha256_file(pairs),
                 },
                 "settings": {"retriever": retriever.canonical(), "seed": seed},
-                "text_encoder": {"source": sentences.attributes.get("backbone")},
+                "text_encoder": describe_text_encoder(sentences),
             },
             reporter=reporter,
         )

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from vitcapr.errors import UserError
-from vitcapr.files import atomic_path, canonical_json, sha256_bytes, sha256_file, write_json
-from vitcapr.formats.records import read_record
+from vitcapr.files import atomic_path, sha256_file, write_json
+from vitcapr.formats.records import read_format, read_record
 
 Model = TypeVar("Model")
 Weights = dict[str, Any]
@@ -21,30 +21,16 @@ WEIGHTS, CARD, READERS = "best.safetensors", "card.json", "readers.json"
 FORMAT = "vitcapr-model-2"
 DIGEST = "weights_sha256"
 """In the card: the digest of the weights that it was written with."""
-_CARD_DIGEST = "sha256"
-"""In the card: the digest of all the rest."""
 _REMEDY = "train the model again"
-_CARD = TypeAdapter(dict[str, Any])
 
 
 def write_card(folder: Path, card: dict[str, Any]) -> None:
-    content = {"format": FORMAT, **card}
-    write_json(folder / CARD, {**content, _CARD_DIGEST: card_digest(content)})
-
-
-def card_digest(content: dict[str, Any]) -> str:
-    """Of a card without its digest."""
-    return sha256_bytes(canonical_json(content).encode("utf-8", "surrogatepass"))
+    write_json(folder / CARD, {"format": FORMAT, **card})
 
 
 def read_card(path: Path) -> dict[str, Any]:
     """The content of the ``card.json`` at ``path``."""
-    card = read_record(path, _CARD, "the card of a trained model", "train the model")
-    if card.get("format") != FORMAT:
-        raise UserError(f"not the card of a trained model of format {FORMAT}", where=path, remedy=_REMEDY)
-    if card.pop(_CARD_DIGEST, None) != card_digest(card):
-        raise UserError("damaged: the card is not as it was written", where=path, remedy=_REMEDY)
-    return card
+    return read_format(path, FORMAT, "the card of a trained model", "train the model")
 
 
 def layer_of(card: Mapping[str, Any], kind: Literal["captioner", "retriever"]) -> int | None:
@@ -75,15 +61,22 @@ def read_model(folder: Path) -> tuple[Weights, dict[str, Any]]:
         loaded = load_file(weights)
     except (OSError, SafetensorError) as error:
         raise UserError(f"damaged weights: {error}", where=weights, remedy=_REMEDY) from error
-    if not isinstance(card.get("architecture"), dict):
-        raise UserError("the card has no architecture", where=folder / CARD, remedy=_REMEDY)
+    if not all(tensor.isfinite().all() for tensor in loaded.values()):
+        raise UserError("damaged weights: not all of them are finite", where=weights, remedy=_REMEDY)
     return loaded, card
 
 
 def rebuild(folder: Path, build: Callable[[dict[str, Any]], Model], card: Mapping[str, Any], weights: Any) -> Model:
-    """The model that the card describes, with its weights."""
+    """The model that the card describes, with its weights.
+
+    Raises:
+        UserError: the weights are of another model.
+    """
     try:
-        model = build(card["architecture"])
+        architecture = card["architecture"]
+        if architecture.get("members", 1) + architecture.get("layers", 0) > len(weights):
+            raise ValueError(f"{len(weights)} weights are too few")  # Else it is built for hours.
+        model = build(architecture)
         model.load_state_dict(weights)  # type: ignore[attr-defined]
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError) as error:
         what = f"the card describes no model of these weights: {type(error).__name__} {error}"

@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from vitcapr.errors import printable
 from vitcapr.formats.tables import Cell, Table
 
 _WIDE = 10_000
@@ -31,7 +32,7 @@ def to_listing(table: Table) -> RichTable:
     for place, (heading, side) in enumerate(zip(table.columns, table.align, strict=True), 1):
         result.add_column(heading, justify="right" if side == "r" else "left", no_wrap=place < len(table.columns))
     for row in table.rows:
-        result.add_row(*(Text(cell.shown) for cell in row))
+        result.add_row(*(Text(printable(cell.shown)) for cell in row))
     return result
 
 
@@ -47,6 +48,6 @@ def print_listing(table: Table) -> None:
 
 def _number_over_spread(cell: Cell) -> Text:
     if not cell.low:
-        return Text(cell.text)
+        return Text(printable(cell.text))
     places = len(cell.high.partition(".")[2])
     return Text.assemble(cell.text, "\n", (f"±{(float(cell.high) - float(cell.low)) / 2:.{places}f}", "dim"))

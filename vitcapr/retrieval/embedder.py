@@ -130,14 +130,14 @@ class Retriever:
     Attributes:
         model: in evaluation mode, on ``device``.
         card: what it is and what made it.
-        words: the vocabulary it was trained with.
+        words: the vocabulary it was trained with; None for a head on text features alone.
         text_encoder: where the text encoder lies, in place of what the card says; None believes the card.
     """
 
     folder: Path
     model: DualEncoders
     card: dict[str, Any]
-    words: Vocabulary
+    words: Vocabulary | None
     device: torch.device
     text_encoder: str | None = None
 
@@ -204,6 +204,11 @@ class Retriever:
             )
         return embed_text_rows(self.model, store["text"], self.device, words if self.model.reads == "both" else None)
 
+    @property
+    def language(self) -> str | None:
+        """The language of the captions that it was trained on; None: not stated."""
+        return None if self.words is None else self.words.recipe["language"]
+
     def _check(self, store: FeatureStore, name: str, width: int) -> None:
         if name not in store:
             raise UserError(f"the feature store has no '{name}'", where=store.path, remedy=f"it has {', '.join(store)}")
@@ -216,6 +221,7 @@ class Retriever:
 
     def _words(self, captions: Sequence[str]) -> Tensor:
         """Word numbers by the recipe of the vocabulary; a caption without a known word is ``<start> <end>``."""
+        assert self.words is not None
         cleaning = self.words.recipe["normalise"]
         longest = self.card["settings"]["retriever"]["text"]["max_length"]
         numbers = [self.words.encode(words_of(caption, **cleaning))[:longest] for caption in captions]
@@ -229,6 +235,9 @@ class Retriever:
         from vitcapr.encoders.text_encoders import load_text_encoder, locate_text_encoder, text_encoder_digest
 
         made = self.card["text_encoder"]
+        if made["weights_sha256"] is None:
+            remedy = "search with --image, or train on features of vitcapr stage extract_text"
+            raise UserError("its text features were imported: no encoder is known", where=self.folder, remedy=remedy)
         source, revision = self.text_encoder or made["source"], made["revision"] or "main"
         output = made.get("output", "hidden")
         if text_encoder_digest(locate_text_encoder(source, revision, output).folder) != made["weights_sha256"]:
@@ -250,21 +259,21 @@ class Retriever:
 
 
 def open_retriever(
-    folder: Path, *, vocabulary: Path, device: torch.device, text_encoder: str | None = None
+    folder: Path, *, vocabulary: Path | None, device: torch.device, text_encoder: str | None = None
 ) -> Retriever:
     """The retriever that ``train_retriever`` wrote to ``folder``.
 
     Args:
-        vocabulary: vocabulary.json that it was trained with.
+        vocabulary: vocabulary.json that it was trained with; None for a head on text features alone.
         text_encoder: hub id or folder of its text encoder where it is not found by the name on the card.
 
     Raises:
         UserError: there is none, or it was trained with another vocabulary.
     """
     weights, card = read_model(folder)
-    words = Vocabulary.read(vocabulary)
-    known = card["architecture"]["text"].get("vocabulary", len(words))
-    if known != len(words):
+    words = None if vocabulary is None else Vocabulary.read(vocabulary)
+    known = card["architecture"]["text"].get("vocabulary")
+    if words is not None and known not in (None, len(words)):
         raise UserError(
             f"the retriever has {known} words and the vocabulary {len(words)}",
             where=folder,

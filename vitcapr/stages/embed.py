@@ -43,7 +43,7 @@ def embed(
     data = read_manifest(manifest)
     opened = open_retriever(retriever, vocabulary=vocabulary, device=resolve_device(settings.embed.device))
     stores = open_augmented_views(data, opened.augmented_views, features, augmented_views, opened.layer)
-    captions = data.captions_of(split, opened.words.recipe["language"])
+    captions = data.captions_of(split, opened.language)
     embed_images, embed_captions = opened.image_embedder(*stores), opened.caption_embedder(data, text_features)
     # In a data set of several languages an image may have no caption in this language.
     rows = np.unique(captions["image_row"])
