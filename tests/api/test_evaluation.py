@@ -39,7 +39,9 @@ def annotations(path: Path) -> Path:
         for image, texts in REFERENCES.items()
         for number, text in enumerate(texts)
     ]
-    path.write_text(json.dumps({"info": {}, "images": [{"id": 139}], "annotations": entries}))
+    path.write_text(
+        json.dumps({"info": {}, "images": [{"id": 139, "file_name": "coco/139.jpg"}], "annotations": entries})
+    )
     return path
 
 
@@ -85,6 +87,14 @@ def test_captions_that_the_references_chose_are_no_result(tmp_path: Path) -> Non
     found = vitcapr.evaluate(tmp_path / "oracle.json", REFERENCES, metrics=["bleu"], samples=0)
     assert found.protocol.startswith("ORACLE, NOT A RESULT")
     assert found.scores["low"].isna().all()
+
+
+def test_a_file_name_of_the_annotations_is_its_image(tmp_path: Path) -> None:
+    references = annotations(tmp_path / "refs.json")
+    by_name = vitcapr.evaluate({"val2017/139.jpg": CAPTIONS[139]}, references, metrics=["bleu"], samples=0)
+    assert by_name.scores.equals(vitcapr.evaluate({139: CAPTIONS[139]}, references, metrics=["bleu"], samples=0).scores)
+    with pytest.raises(UserError, match="an image has two captions"):
+        vitcapr.evaluate({"139.jpg": "a", 139: "b"}, references, metrics=["bleu"], samples=0)
 
 
 @pytest.mark.parametrize(

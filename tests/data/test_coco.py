@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.data.coco import list_coco, list_karpathy
+from vitcapr.data.coco import list_coco, list_images, list_karpathy
+from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
 from vitcapr.pipeline.run import run_stage
@@ -51,7 +52,7 @@ def coco(tmp_path, picture, write_files):
 
 
 def run(output_dir: Path, **coco: object) -> Path:
-    run_stage(data_photographs, settings=json.dumps({"coco": coco}), folder=output_dir)
+    run_stage(data_photographs, settings=json.dumps({"coco": coco, "max_rejected": 1}), folder=output_dir)
     return output_dir / "manifest.json"
 
 
@@ -168,8 +169,8 @@ def test_karpathys_image_twice_counts_once(tmp_path, write_files):
 )
 def test_a_foreign_annotation_file_is_named(tmp_path, write_files, name, content, message):
     write_files(tmp_path, {name: content})
-    with pytest.raises(UserError, match=message) as caught:
-        list_coco([], [tmp_path / name])
+    with pytest.raises(UserError, match=message) as caught, ImageSource(tmp_path) as source:
+        list_images(source, [], annotations=[str(tmp_path / name)], karpathy=None, restval=True)
     assert name in str(caught.value)
 
 
@@ -204,7 +205,13 @@ def test_the_real_coco_captions(tmp_path, real_data):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('"id": 4', '"id": 4.5'), ('"id": 4', '"id": true'), ('"Four."', "null"), ('"Four."', "[" * 100_000)],
+    [
+        ('"id": 4', '"id": 4.5'),
+        ('"id": 4', '"id": true'),
+        ('"id": 4', '"id": 30.0'),
+        ('"Four."', "null"),
+        ('"Four."', "[" * 100_000),
+    ],
 )
 def test_odd_ids_and_texts_are_refused(coco, old, new):
     file = coco / "annotations/captions_train2017.json"

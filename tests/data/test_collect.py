@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing, collect
+from vitcapr.data.collect import Checks, ListedCaption, ListedImage, Listing, check, collect
 from vitcapr.data.images import ImageSource
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import read_manifest
@@ -51,8 +51,7 @@ def run(listing: Listing, folder: Path, limit: int | None = None) -> tuple[Path,
             folder / "out",
             dataset="tiny",
             language="en",
-            max_pixels=100,
-            on_bad_image="reject",
+            checks=Checks("reject", max_pixels=100, max_rejected=1),
             limit=limit,
             reporter=reporter,
         )
@@ -103,8 +102,35 @@ def test_every_item_is_kept_in_order_or_rejected_with_a_reason(folder, listing):
 
 
 def test_a_limit_is_a_total_that_is_spread_over_the_splits(folder: Path) -> None:
-    splits = ["train", "train", "train", "train", "test", "validation"]
+    splits = ["train", "train", "train", "none", "test", "validation"]
     images = [ListedImage(name, f"good/{name}.png", split) for name, split in zip(IDS, splits, strict=True)]
     listing = Listing(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS])
-    kept = {limit: "".join(read_manifest(run(listing, folder, limit)[0]).images["image_id"]) for limit in (1, 4, 5, 99)}
-    assert kept == {1: "aef", 4: "abef", 5: "abcef", 99: "abcdef"}
+    kept = {limit: "".join(read_manifest(run(listing, folder, limit)[0]).images["image_id"]) for limit in (1, 3, 5, 99)}
+    assert kept == {1: "a", 3: "aef", 5: "abdef", 99: "abcdef"}
+
+
+@pytest.mark.parametrize(("state", "match"), [("absent", "4 of 6 .*: 4 x no such file"), ("bad", "4 x empty file")])
+def test_a_loss_of_more_than_a_tenth_stops_the_stage(folder: Path, state: str, match: str) -> None:
+    paths = [f"good/{name}.png" if name in "ab" else None if state == "absent" else f"bad/{name}.png" for name in IDS]
+    images = [ListedImage(name, path, "train") for name, path in zip(IDS, paths, strict=True)]
+    listing = Listing(images, [ListedCaption(f"{name}#0", name, "A dog .") for name in IDS])
+    with ImageSource(folder) as source, Reporter() as reporter:
+        with pytest.raises(UserError, match=rf"{match} .*raise data\.max_rejected, which is 0\.1"):
+            check(listing, source, Checks(), reporter)
+        assert len(check(listing, source, Checks(max_rejected=0.7), reporter).images) == 2
+
+
+def test_the_same_picture_in_two_splits_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    images = [ListedImage("a", "good/a.png", "none"), ListedImage("b", "good/b.png", "test")]
+    listing = Listing(images, [ListedCaption("1", "a", "A dog ."), ListedCaption("2", "b", "A cat .")])
+    with ImageSource(folder) as source, Reporter() as reporter:
+        assert len(check(listing, source, Checks(), reporter).images) == 2
+        joined = check(listing, source, Checks(), reporter, twins="join")
+    assert [(image.image_id, image.split) for image, _, _ in joined.images] == [("a", "test")]
+    assert [caption.text for caption in joined.captions["a"]] == ["A dog .", "A cat ."]
+    assert (
+        capsys.readouterr().err.count(
+            "two splits under two names; the first are good/a.png (none) and good/b.png (test)"
+        )
+        == 2
+    )

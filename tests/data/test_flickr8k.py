@@ -82,7 +82,7 @@ zero.jpg#0,caption of an image left out
 
 def run(output_dir: Path, images: Path, text: Path, on_bad_image: str = "reject", **flickr8k: object) -> Path:
     options = {"images": str(images), "text": str(text), **flickr8k}
-    settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000}
+    settings = {"flickr8k": options, "on_bad_image": on_bad_image, "max_pixels": 2000, "max_rejected": 1}
     run_stage(data_photographs, settings=json.dumps(settings), folder=output_dir)
     return output_dir / "manifest.json"
 

@@ -43,7 +43,7 @@ def images(tmp_path: Path, picture: Callable[..., bytes], write_files: Callable[
 
 
 def run(folder: Path, **table: Any) -> Manifest:
-    settings = PhotographsSettings(table=parse(TableConfig, table, "mine.yaml"))
+    settings = PhotographsSettings(table=parse(TableConfig, table, "mine.yaml"), max_rejected=1)
     with Reporter() as reporter:
         data_photographs(settings, reporter, folder)
     return read_manifest(folder / "manifest.json")
@@ -130,6 +130,22 @@ def test_tars_of_webdataset_stay_packed(tmp_path: Path, images: Path) -> None:
             assert source.read("0.tar/0001.png") == (images / "a.png").read_bytes()
 
 
+def test_items_of_one_name_in_a_tar_are_listed(tmp_path: Path, images: Path) -> None:
+    with tarfile.open(tmp_path / "0.tar", "w") as tar:
+        for name in NAMES:
+            tar.add(images / name, "./one.png")
+            member = tarfile.TarInfo("./one.txt")
+            member.size = 5
+            tar.addfile(member, io.BytesIO(b"a dog"))
+    with pytest.raises(UserError, match="none of 1 images is in the validation split"):
+        run(tmp_path / "out", images=str(tmp_path / "0.tar"), splits="seeded")
+    with ImageSource(tmp_path) as source:
+        out: list[tuple[str, str]] = []
+        assert list(source.tars.members("0.tar", out)) == ["one.png", "one.txt"]
+        assert out == [(f"0.tar one.{end}", "a second file of this name") for end in ("png", "txt")] * 2
+        assert source.read("0.tar/one.png") == (images / NAMES[0]).read_bytes()
+
+
 def test_parquet_files_that_hold_the_images(tmp_path: Path, images: Path) -> None:
     rows = [
         {"image": {"bytes": (images / name).read_bytes(), "path": None}, "caption": f"of {name}", "split": split}
@@ -140,17 +156,86 @@ def test_parquet_files_that_hold_the_images(tmp_path: Path, images: Path) -> Non
     assert manifest.images["sha256"].nunique() == 2
 
 
-def test_captions_in_cocos_form_under_any_name(tmp_path: Path, images: Path) -> None:
-    coco = {
-        "images": [{"id": 7, "file_name": "a.png", "split": "train"}, {"id": 9, "file_name": "b.png", "split": "val"}],
-        "annotations": [{"image_id": 9, "id": 1, "caption": "b"}, {"image_id": 7, "id": 2, "caption": "a"}],
-    }
-    (tmp_path / "mine.json").write_text(json.dumps(coco))
+COCO = {
+    "images": [{"id": 7, "file_name": "a.png", "split": "train"}, {"id": 9, "file_name": "b.png", "split": "val"}],
+    "annotations": [{"image_id": 9, "id": 1, "caption": "b"}, {"image_id": 7, "id": 2, "caption": "a"}],
+}
+
+
+def test_captions_in_cocos_form_keep_their_ids(tmp_path: Path, images: Path) -> None:
+    (tmp_path / "mine.json").write_text(json.dumps(COCO))
     manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "mine.json"))
-    assert manifest.captions["text"].tolist() == ["a", "b"]
+    assert captions_of(manifest) == [("2", "7", "en", "a", "train"), ("1", "9", "en", "b", "validation")]
+    assert rejected(tmp_path / "out") == {("sub/c.png", "image without a caption")}
     (tmp_path / "mine.json").write_text(json.dumps({"images": []}))
     with pytest.raises(UserError, match="it has no 'annotations'"):
         run(tmp_path / "out", images=str(images), captions=str(tmp_path / "mine.json"))
+
+
+@pytest.mark.parametrize("more", [7, True, 7.0])
+def test_an_id_of_cocos_form_is_one_image(tmp_path: Path, images: Path, more: object) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps({**COCO, "images": [*COCO["images"], {"id": more, "file_name": "sub/c.png"}]}))
+    if type(more) is int:
+        run(tmp_path / "out", images=str(images), captions=str(file))
+        assert ("7", "duplicate image id") in rejected(tmp_path / "out")
+        return
+    with pytest.raises(UserError, match=f"an id is {more}, not a whole number"):
+        run(tmp_path / "out", images=str(images), captions=str(file))
+
+
+def test_two_files_in_cocos_form_and_the_folders_of_coco(tmp_path: Path, images: Path) -> None:
+    files = []
+    for place, (split, name) in enumerate((("train2017", "a.png"), ("val2017", "b.png"))):
+        (images / split).mkdir()
+        (images / name).rename(images / split / name)
+        annotation = {"image_id": place, "id": place, "caption": f"of {split}"}
+        content = {"images": [{"id": place, "file_name": name}], "annotations": [annotation]}
+        files.append(tmp_path / f"captions_{split}.json")
+        files[-1].write_text(json.dumps(content))
+        (images / split / "metadata.jsonl").write_text(json.dumps({"file_name": name, "text": f"beside {split}"}))
+    manifest = run(tmp_path / "out", images=str(images), captions=[str(file) for file in files])
+    assert captions_of(manifest) == [
+        ("0", "0", "en", "of train2017", "train"),
+        ("1", "1", "en", "of val2017", "validation"),
+    ]
+    assert run(tmp_path / "out", images=str(images)).captions["split"].tolist() == ["train", "validation"]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.parametrize("odd", [True, 1.5, float("inf"), ["a", 1], {"x": "a"}])
+def test_what_is_no_caption_is_left_out(tmp_path: Path, images: Path, suffix: str, odd: object) -> None:
+    if isinstance(odd, list) and suffix == ".parquet":
+        odd = [b"a dog"]
+    rows = [
+        {"image": "a.png", "caption": "one", "split": "train"},
+        {"image": "b.png", "caption": "two", "split": "val"},
+    ]
+    if suffix == ".parquet":
+        columns = {"image": ["a.png", "b.png"], "caption": pa.array([odd, odd]), "split": ["train", "val"]}
+        pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    else:
+        write_table(tmp_path / "t.jsonl", [*rows, {"image": "sub/c.png", "caption": odd}])
+        manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.jsonl"))
+        assert manifest.captions["text"].tolist() == ["one", "two"]
+        assert any(
+            place == "t.jsonl row 3" and "a caption is a text" in reason for place, reason in rejected(tmp_path / "out")
+        )
+        return
+    with pytest.raises(UserError, match="none of the 0 images"):
+        run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.parquet"))
+
+
+def test_columns_that_nobody_asks_for_are_not_read(tmp_path: Path, images: Path) -> None:
+    """A date in the year 50,000 is no Python date."""
+    far = pa.array([1_500_000_000_000_000] * 2, pa.timestamp("ms"))
+    table = pa.table({"image": ["a.png", "b.png"], "text": ["one", "two"], "split": ["train", "val"], "taken": far})
+    pq.write_table(table, tmp_path / "t.parquet")
+    manifest = run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.parquet"))
+    assert manifest.captions["text"].tolist() == ["one", "two"]
+    columns = {"caption": "taken"}
+    with pytest.raises(UserError, match=r"cannot be read after row 0: .*t\.parquet"):
+        run(tmp_path / "out", images=str(images), captions=str(tmp_path / "t.parquet"), columns=columns)
 
 
 def test_everything_that_is_left_out_is_listed(
@@ -193,10 +278,13 @@ def test_everything_that_is_left_out_is_listed(
         ("image,caption,split\na.png,x,train\na.png,y,val\n", "'a.png' is in the train split and in the validation"),
         ("image,caption,split\na.png,x,train\n", "none of 1 images is in the validation split"),
         ("image,caption\nA.PNG,x\n", "none of the 1 images in .* was found .*; the first is 'A.PNG'"),
-        ("image,caption\n", "there are none"),
+        ("image,caption\n", "none of the 0 images in"),
         (b"image,caption\na.png,caf\xe9\n", "data.table.captions: not text in UTF-8: .*; save the table in"),
         (b"\xff\xfei\x00m\x00", "not text in UTF-8"),
         (b"", "there are none"),
+        ('image,caption\na.png,"a dog\nb.png,a cat\nsub/c.png,a boat\n', "cannot be read after row 0: unexpected end"),
+        ('image,caption\na.png,x\na.png,"a dog\nb.png,"a cat"\n', "cannot be read after row 1: .* expected after"),
+        ("image,caption,caption\na.png,x,y\n", "two columns 'caption'"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, images: Path, text: str | bytes, message: str) -> None:
@@ -205,6 +293,12 @@ def test_a_mistake_is_one_line(tmp_path: Path, images: Path, text: str | bytes, 
     with pytest.raises(UserError, match=message) as error:
         run(tmp_path / "out", images=str(images), captions=str(file))
     assert "\n" not in str(error.value)
+
+
+def test_one_column_for_image_and_caption_is_refused(tmp_path: Path, images: Path) -> None:
+    table = write_table(tmp_path / "t.csv", ROWS)
+    with pytest.raises(UserError, match="image and caption are one column, 'image'"):
+        run(tmp_path / "out", images=str(images), captions=str(table), columns={"caption": "image"})
 
 
 def test_no_captions_and_no_file_are_one_line(tmp_path: Path, images: Path) -> None:

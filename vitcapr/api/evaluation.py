@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -68,7 +68,7 @@ def evaluate(
         >>> vitcapr.evaluate("results.json", "captions_val2017.json").scores  # doctest: +SKIP
 
     Args:
-        captions: one for each image.
+        captions: one for each image, by its id or by its ``file_name`` in the annotations.
         references: of these images, and perhaps of others.
         against: the captions of another system for the same images.
         metrics: names of modules of ``vitcapr.metrics.captions``; ``vitcapr evaluate --help`` lists them.
@@ -83,8 +83,8 @@ def evaluate(
     files = [instances] if isinstance(instances, str | Path) else instances
     chosen = wanted_metrics([*metrics, *(["chair"] if files else [])])
     objects = read_instances([Path(file) for file in files])
-    texts = _references(references)
-    written = _captions(captions, texts, "the captions")
+    texts, image_of_file = _references(references)
+    written = _captions(captions, texts, image_of_file, "the captions")
     scored_texts = {image: texts[image] for image in texts if image in written}
     name = Path(references).stem if isinstance(references, str | Path) else "references"
 
@@ -107,7 +107,7 @@ def evaluate(
     report, per_image = score(written)
     differences = None
     if against is not None:
-        other = _captions(against, texts, "the other captions")
+        other = _captions(against, texts, image_of_file, "the other captions")
         if other.keys() != written.keys():
             image = min(other.keys() ^ written.keys())
             raise UserError(
@@ -164,15 +164,22 @@ def evaluate_retrieval(
     return Evaluation(_frame(scored.scores), ranks, scored.protocol)
 
 
-def _captions(captions: Captions, references: Mapping[str, Sequence[str]], what: str) -> dict[str, CocoCaption]:
-    """By image id, without line breaks."""
+def _captions(
+    captions: Captions, references: Mapping[str, Sequence[str]], image_of_file: Mapping[str, str], what: str
+) -> dict[str, CocoCaption]:
+    """By image id, without line breaks. A file name stands for the image of this name in the references."""
     if isinstance(captions, str | Path):
         where, by_image = str(captions), read_results(Path(captions))
     else:
         where = what
         by_image = {str(image): CocoCaption(image_id=str(image), caption=text) for image, text in captions.items()}
-        if len(by_image) != len(captions):
-            raise UserError("an image has two captions", where=where, remedy="keep one")
+    given = len(captions) if isinstance(captions, Mapping) else len(by_image)
+    by_image = {
+        image if image in references else image_of_file.get(PurePosixPath(image).name, image): one
+        for image, one in by_image.items()
+    }
+    if len(by_image) != given:
+        raise UserError("an image has two captions", where=where, remedy="keep one")
     if not by_image:
         raise UserError("there is no caption to score", where=where)
     if unknown := by_image.keys() - references.keys():
@@ -184,10 +191,13 @@ def _captions(captions: Captions, references: Mapping[str, Sequence[str]], what:
     return {image: one.model_copy(update={"caption": one_line(one.caption)}) for image, one in by_image.items()}
 
 
-def _references(references: References) -> dict[str, list[str]]:
-    """By image id, without line breaks."""
-    by_image = read_coco_references(Path(references)) if isinstance(references, str | Path) else references
-    return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}
+def _references(references: References) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """By image id, without line breaks; and file name -> image id."""
+    if isinstance(references, str | Path):
+        by_image, image_of_file = read_coco_references(Path(references))
+    else:
+        by_image, image_of_file = dict(references), {}
+    return {str(image): [one_line(text) for text in texts] for image, texts in by_image.items()}, image_of_file
 
 
 def _vectors(values: str | Path | ArrayLike, what: str) -> np.ndarray:

@@ -129,8 +129,9 @@ class TableConfig(PhotographsConfig):
     images: UserPath = ""
     """Folder or zip of the images; or a folder with metadata.csv or metadata.jsonl, WebDataset tars or Parquet files,
     or one such tar or Parquet file."""
-    captions: UserPath | None = None
-    """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; null: the captions are in images."""
+    captions: UserPath | list[UserPath] | None = None
+    """CSV, TSV, JSON lines (.jsonl), Parquet, or JSON in COCO's form; or a list of such files, whose names may give
+    their splits; null: the captions are in images."""
     columns: TableColumns = TableColumns()
     language: str = "en"
     """Language of the captions without a language of their own."""
@@ -151,8 +152,9 @@ class TableConfig(PhotographsConfig):
     @model_validator(mode="after")
     def _a_captions_file_is_a_table(self) -> Self:
         known = (".csv", ".tsv", ".jsonl", ".parquet", ".json")
-        if self.captions and PurePath(self.captions).suffix.lower() not in known:
-            raise ValueError(f"captions must name a file that ends with {', '.join(known)}, not '{self.captions}'")
+        for name in [self.captions] if isinstance(self.captions, str) else self.captions or []:
+            if PurePath(name).suffix.lower() not in known:
+                raise ValueError(f"captions must name a file that ends with {', '.join(known)}, not '{name}'")
         return self
 
 

@@ -5,16 +5,21 @@ A. Karpathy, L. Fei-Fei: Deep Visual-Semantic Alignments for Generating Image De
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vitcapr.data.collect import KARPATHY_SPLITS, ListedCaption, ListedImage, Listing, Rejected, parse_text
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing, parse_text
 from vitcapr.data.images import ImageSource
+from vitcapr.data.karpathy import SPLITS, parse_number, problem, read_karpathy
+from vitcapr.data.splits import parse_split, split_in
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
 EXPECTED = "name the folder that holds train2014/, val2014/, train2017/ or val2017/, or one of these"
+_KEY = "data.coco.annotations"
 
 
 def list_images(
@@ -24,52 +29,65 @@ def list_images(
     if karpathy:
         return list_karpathy(files, Path(karpathy), restval=restval)
     if not annotations:
-        raise UserError("data.coco.annotations is not set", remedy="list captions_*.json files, or set coco.karpathy")
+        raise UserError(f"{_KEY} is not set", remedy="list captions_*.json files, or set coco.karpathy")
+    for file in annotations:
+        if split_in(file) not in ("train", "validation"):
+            raise UserError(
+                f"{_KEY}: the file name does not tell whether it is train or val",
+                where=file,
+                remedy="name captions_train2014.json, captions_val2017.json and the like",
+            )
     return list_coco(files, [Path(file) for file in annotations])
 
 
-def list_coco(image_files: Iterable[str], annotations: Sequence[Path]) -> Listing:
-    """What ``captions_*.json`` files list, in the order of COCO's image numbers.
+def list_coco(image_files: Iterable[str], annotations: Sequence[Path], key: str = _KEY) -> Listing:
+    """What files in COCO's form list, in the order of the image ids.
 
-    train files become the split ``train``, val files ``validation``; COCO publishes no captions of its test images.
+    The split of an image is that of its entry or of the name of its file (``captions_val2017.json``), else ``none``.
+    COCO publishes no captions of its test images.
 
     Args:
         image_files: the paths that exist below the image root; ``val2017/x.jpg`` is preferred to ``x.jpg``.
-        annotations: files whose names tell split and year, as ``captions_val2017.json`` does.
+        key: of the configuration, which names the files.
     """
     existing = set(image_files)
-    images: dict[int, ListedImage] = {}
-    file_of: dict[int, Path] = {}
+    images: dict[str, ListedImage] = {}
+    file_of: dict[str, Path] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
+    counted: Counter[str] = Counter()
     for file in annotations:
-        split, subset = _split_of(file)
-        content = _read(file, "annotations")
+        subset = "".join(re.findall(r"(?:train|val|test)\d*", file.name)[:1])
+        content = _read(file, key)
         try:
             for entry in content["images"]:
-                number = _number(entry["id"])
-                if number not in images:
-                    path = _find(existing, subset, entry["file_name"])
-                    images[number] = ListedImage(str(number), path, split)
-                    file_of[number] = file
-                elif file_of[number] == file:
-                    rejected.append((str(number), "duplicate image id"))
+                image = _id(entry["id"])
+                if image not in images:
+                    path = find(existing, subset, parse_text(entry["file_name"]))
+                    split = parse_split(entry["split"], file) if "split" in entry else split_in(file.name)
+                    images[image] = ListedImage(image, path, split or "none")
+                    file_of[image] = file
+                elif file_of[image] == file:
+                    rejected.append((image, "duplicate image id"))
                 else:
                     raise UserError(
-                        f"data.coco.annotations: image {number} is also in {file_of[number].name}",
+                        f"{key}: image {image} is also in {file_of[image].name}",
                         where=file,
                         remedy="name files of one year only",
                     )
             for entry in content["annotations"]:
-                identity, image = _number(entry["id"]), _number(entry["image_id"])
-                captions.append(ListedCaption(str(identity), str(image), parse_text(entry["caption"])))
+                image, text = _id(entry["image_id"]), parse_text(entry["caption"])
+                identity = _id(entry["id"]) if "id" in entry else f"{image}#{counted[image]}"
+                captions.append(ListedCaption(identity, image, text))
+                counted[image] += 1
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(
-                f"data.coco.annotations: not a caption file of COCO: {_problem(error)}",
+                f"{key}: not a caption file of COCO: {problem(error)}",
                 where=file,
                 remedy="name captions_*.json, not instances_*, person_keypoints_* or image_info_*",
             ) from error
-    return Listing([images[number] for number in sorted(images)], captions, rejected)
+    in_order = sorted(images, key=lambda image: (int(image), "") if image.isdecimal() else (-1, image))
+    return Listing([images[image] for image in in_order], captions, rejected)
 
 
 def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> Listing:
@@ -81,60 +99,26 @@ def list_karpathy(image_files: Iterable[str], file: Path, *, restval: bool) -> L
             otherwise they are in the split ``none``.
     """
     existing = set(image_files)
-    splits = {**KARPATHY_SPLITS, "restval": "train" if restval else "none"}
-    images: dict[int, ListedImage] = {}
-    captions: list[ListedCaption] = []
-    rejected: Rejected = []
-    try:
-        for entry in _read(file, "karpathy")["images"]:
-            number = _number(entry["cocoid"])
-            if number in images:
-                rejected.append((str(number), "duplicate image id"))
-                continue
-            path = _find(existing, entry["filepath"], entry["filename"])
-            images[number] = ListedImage(str(number), path, splits[entry["split"]])
-            for sentence in entry["sentences"]:
-                identity = _number(sentence["sentid"])
-                captions.append(ListedCaption(str(identity), str(number), parse_text(sentence["raw"])))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"data.coco.karpathy: not the file dataset_coco.json: {_problem(error)}",
-            where=file,
-            remedy="each image needs cocoid, filepath, filename, split and sentences with sentid and raw",
-        ) from error
-    return Listing([images[number] for number in sorted(images)], captions, rejected)
+    splits = {**SPLITS, "restval": "train" if restval else "none"}
+    listed, captions, rejected = read_karpathy(file, "data.coco.karpathy", "dataset_coco.json", splits, numbered=True)
+    images = [
+        ListedImage(image, find(existing, entry.folder, entry.name), entry.split)
+        for image, entry in sorted(listed.items(), key=lambda item: int(item[0]))
+    ]
+    return Listing(images, captions, rejected)
 
 
-def _number(value: Any) -> int:
-    """An id that is a whole number; 1.5 and true would become those of other images."""
-    if type(value) is not int:
-        raise TypeError(f"an id is {value!r:.40}, not a whole number")
-    return value
+def _id(value: Any) -> str:
+    """An id that is a text or a whole number; 1.5 and true would become those of other images."""
+    return value if isinstance(value, str) else str(parse_number(value))
 
 
-def _find(existing: set[str], subset: str, file_name: str) -> str | None:
+def find(existing: set[str], subset: str, file_name: str) -> str | None:
+    """The path of an image that lies in the folder ``subset`` or beside it; None if it is not there."""
     return next((path for path in (f"{subset}/{file_name}", file_name) if path in existing), None)
-
-
-def _split_of(file: Path) -> tuple[str, str]:
-    """``captions_val2017.json`` -> (``validation``, ``val2017``)."""
-    matches = re.findall(r"(train|val)(\d*)", file.name)
-    if len({split for split, _ in matches}) != 1:
-        raise UserError(
-            "data.coco.annotations: the file name does not tell whether it is train or val",
-            where=file,
-            remedy="name captions_train2014.json, captions_val2017.json and the like",
-        )
-    split, year = matches[0]
-    return {"train": "train", "val": "validation"}[split], f"{split}{year}"
 
 
 def _read(file: Path, key: str) -> Any:
     if not file.is_file():
-        expected = {"annotations": "captions_*.json files of COCO", "karpathy": "the file dataset_coco.json"}[key]
-        raise UserError(f"data.coco.{key}: no such file", where=file, remedy=f"it should name {expected}")
+        raise UserError(f"{key}: no such file", where=file, remedy="it should name captions_*.json files of COCO")
     return read_json(file)
-
-
-def _problem(error: Exception) -> str:
-    return f"it has no {error}" if isinstance(error, KeyError) else str(error)

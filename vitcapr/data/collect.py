@@ -1,6 +1,5 @@
 """Checks the listed images and captions of a data set and writes the manifest. All readers share this module."""
 
-import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,23 +10,11 @@ from typing import Any, Literal
 import pandas as pd
 
 from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
+from vitcapr.data.splits import share_limit
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import SPLITS, is_relative, is_text, write_manifest
 from vitcapr.progress import Reporter
-
-OnBadImage = Literal["reject", "fail"]
-Rejected = list[tuple[str, str]]
-"""(item, reason) of everything that is left out."""
-KARPATHY_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-"""The splits of Karpathy's files, by their names there. COCO adds ``restval``."""
-_SPELLINGS = {
-    "train": ("train", "training"),
-    "validation": ("validation", "valid", "val", "dev"),
-    "test": ("test", "testing"),
-    "none": ("none",),
-}
-SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for spelling in spellings}
-"""The spellings of a split in tables and names of folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +28,17 @@ class ListedImage:
 
 @dataclass(frozen=True, slots=True)
 class ListedCaption:
-    """A caption that the data set names, in the language of the data set unless it has its own."""
+    """A caption that the data set names, in the language of the data set unless it has its own.
+
+    Attributes:
+        category: as a table of pairs gives it.
+    """
 
     caption_id: str
     image_id: str
     text: str
     language: str | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +54,36 @@ class Listing:
     images: Sequence[ListedImage]
     captions: Sequence[ListedCaption]
     rejected: Sequence[tuple[str, str]] = field(default=())
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What becomes of images that are missing, damaged or too large.
+
+    Attributes:
+        on_bad_image: ``reject`` leaves such an image out, ``fail`` stops at the first of them.
+        max_pixels: see :func:`vitcapr.data.images.decode`.
+        max_rejected: the share of the captioned images that may be left out.
+    """
+
+    on_bad_image: Literal["reject", "fail"] = "reject"
+    max_pixels: int = 100_000_000
+    max_rejected: float = 0.1
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The images and captions that can be used, in the order of the listing.
+
+    Attributes:
+        images: each with its path and facts.
+        captions: by image id; every image has one.
+        rejected: (item, reason) of everything else.
+    """
+
+    images: list[tuple[ListedImage, str, ImageFacts]]
+    captions: dict[str, list[ListedCaption]]
+    rejected: Rejected
 
 
 @contextmanager
@@ -97,23 +119,102 @@ def parse_text(value: Any) -> str:
     return value
 
 
-def parse_split(name: str, where: object) -> str:
-    """The split of a spelling."""
-    spelling = name.strip().lower()
-    if spelling not in SPLIT_NAMES:
-        close = difflib.get_close_matches(spelling, SPLIT_NAMES, n=1)
-        remedy = f"did you mean '{close[0]}'?" if close else "a split is train, validation, test or none"
-        raise UserError(f"unknown split '{name}'", where=where, remedy=remedy)
-    return SPLIT_NAMES[spelling]
+def check(
+    listing: Listing,
+    source: ImageSource,
+    checks: Checks,
+    reporter: Reporter,
+    *,
+    twins: Literal["keep", "reject", "join"] = "keep",
+    limit: int | None = None,
+) -> Checked:
+    """Check every image and caption of ``listing``.
+
+    Everything listed is afterwards among the images and captions or, with its reason, in ``rejected``, but for good
+    images beyond ``limit`` and their captions, which are in neither. What is left out moves nothing else: the order is
+    the listing's, so the same files give the same rows whatever the number of threads, and whether they lie in a folder
+    or in a zip.
+
+    Args:
+        twins: an image whose file has the same bytes as an earlier one is kept, is left out, or gives its captions to
+            the earlier one. The latter is in the test split if one of them is.
+        limit: number of images to keep, the first of each split in proportion to its size, of those that are there and
+            have a caption; None keeps all.
+
+    Raises:
+        UserError: a bad image, with ``on_bad_image: fail``; or more than ``max_rejected`` of the captioned images are
+            left out.
+    """
+    rejected = list(listing.rejected)
+    captions = _captions_by_image(listing, rejected)
+    bad: list[str] = []
+
+    def refuse(image: ListedImage, reason: str) -> None:
+        rejected.append((image.image_id, reason))
+        rejected.extend((caption.caption_id, "caption of an image left out") for caption in captions[image.image_id])
+
+    def refuse_bad(image: ListedImage, reason: str) -> None:
+        if checks.on_bad_image == "fail":
+            where = source.root / (image.path or "")
+            remedy = "repair it, or leave such images out with data.on_bad_image: reject"
+            raise UserError(f"image '{image.image_id}': {reason}", where=where, remedy=remedy)
+        if captions[image.image_id]:
+            bad.append(reason)
+        refuse(image, reason)
+
+    candidates: list[tuple[ListedImage, str]] = []
+    taken: set[str] = set()
+    for image in listing.images:
+        if image.path is None:
+            refuse_bad(image, "no such file")
+        elif not is_relative(image.path) or not is_text(image.image_id):
+            refuse_bad(image, "a name that is not relative, or not UTF-8")
+        elif image.path in taken:
+            refuse_bad(image, "another image has this file")
+        elif not captions[image.image_id]:
+            rejected.append((image.image_id, "image without a caption"))
+        else:
+            taken.add(image.path)
+            candidates.append((image, image.path))
+    _check_loss(bad, len(bad) + len(candidates), checks, source)
+    candidates = _first_of_each_split(candidates, limit)
+    bad.clear()
+
+    kept: dict[str, tuple[ListedImage, str, ImageFacts]] = {}
+    first_with: dict[str, ListedImage] = {}
+    apart, joined = [], 0
+    with closing(inspect_all(source, [path for _, path in candidates], checks.max_pixels, reporter)) as inspected:
+        for (image, path), facts in zip(candidates, inspected, strict=True):
+            if isinstance(facts, BadImage):
+                refuse_bad(image, facts.reason)
+                continue
+            first = first_with.setdefault(facts.sha256, image)
+            if first is not image and first.split != image.split:
+                apart.append(f"{first.path} ({first.split}) and {path} ({image.split})")
+            if first is image or twins == "keep":
+                kept[image.image_id] = (image, path, facts)
+            elif twins == "reject":
+                refuse(image, f"the same image as {first.path}")
+            else:
+                joined += 1
+                captions[first.image_id] += captions.pop(image.image_id)
+                if image.split == "test":
+                    kept[first.image_id] = (replace(first, split="test"), *kept[first.image_id][1:])
+    if joined:
+        reporter.line(f"{joined} files hold the picture of another file; their captions are given to that")
+    if apart:
+        reporter.line(f"{len(apart)} images are in two splits under two names; the first are {apart[0]}")
+    _check_loss(bad, len(candidates), checks, source)
+    return Checked(list(kept.values()), captions, rejected)
 
 
-def put_in_split(split_of: dict[str, str], image: str, split: str, where: object) -> None:
-    """Note the split of an image; an image in two splits would leak into training."""
-    if split_of.setdefault(image, split) != split:
+def _check_loss(bad: Sequence[str], listed: int, checks: Checks, source: ImageSource) -> None:
+    if len(bad) > checks.max_rejected * listed:
+        reasons = ", ".join(f"{number} x {reason}" for reason, number in Counter(bad).most_common(3))
         raise UserError(
-            f"image '{image}' is in the {split_of[image]} split and in the {split} split",
-            where=where,
-            remedy="an image may be in one split only",
+            f"{len(bad)} of {listed} captioned images cannot be used: {reasons}",
+            where=source.root,
+            remedy=f"repair them, or raise data.max_rejected, which is {checks.max_rejected:g}",
         )
 
 
@@ -124,79 +225,30 @@ def collect(
     *,
     dataset: str,
     language: str,
-    max_pixels: int,
-    on_bad_image: OnBadImage,
+    checks: Checks,
     limit: int | None,
     reporter: Reporter,
     reject_duplicates: bool = False,
 ) -> Path:
-    """Check every image and caption of ``listing`` and write the manifest of those that hold; its path.
-
-    Everything listed is afterwards in the manifest or, with its reason, in ``rejected.csv``, but for good images beyond
-    ``limit`` and their captions, which are in neither. What is left out leaves no gap and moves nothing else: the order
-    is the listing's, so the same files give the same rows whatever the number of threads, and whether they lie in a
-    folder or in a zip.
+    """Write the manifest of the images and captions that hold, and ``rejected.csv``; the path of the manifest.
 
     Args:
         language: of the captions that state none.
-        max_pixels: see :func:`vitcapr.data.images.decode`.
-        on_bad_image: ``reject`` leaves a missing or damaged image out, ``fail`` stops at the first of them.
-        limit: number of images to keep, the first of each split in proportion to its size, of those that are there and
-            have a caption; None keeps all.
+        checks, limit: see :func:`check`.
         reject_duplicates: leave out an image whose file has the same bytes as an earlier one.
     """
-    rejected = list(listing.rejected)
-    captions = _captions_by_image(listing, rejected)
-
-    def refuse(image: ListedImage, reason: str, policy: OnBadImage = on_bad_image) -> None:
-        if policy == "fail":
-            remedy = "repair it, or leave such images out with data.on_bad_image: reject"
-            raise UserError(
-                f"image '{image.image_id}': {reason}", where=source.root / (image.path or ""), remedy=remedy
-            )
-        rejected.append((image.image_id, reason))
-        rejected.extend((caption.caption_id, "caption of an image left out") for caption in captions[image.image_id])
-
-    candidates: list[tuple[ListedImage, str]] = []
-    taken: set[str] = set()
-    for image in listing.images:
-        if image.path is None:
-            refuse(image, "no such file")
-        elif not is_relative(image.path) or not is_text(image.image_id):
-            refuse(image, "a name that is not relative, or not UTF-8")
-        elif image.path in taken:
-            refuse(image, "another image has this file")
-        elif not captions[image.image_id]:
-            rejected.append((image.image_id, "image without a caption"))
-        else:
-            taken.add(image.path)
-            candidates.append((image, image.path))
-    candidates = _first_of_each_split(candidates, limit)
-
-    kept: list[tuple[ListedImage, str, ImageFacts]] = []
-    first_with: dict[str, str] = {}
-    with closing(inspect_all(source, [path for _, path in candidates], max_pixels, reporter)) as inspected:
-        for (image, path), facts in zip(candidates, inspected, strict=True):
-            if isinstance(facts, BadImage):
-                refuse(image, facts.reason)
-            elif reject_duplicates and (first := first_with.setdefault(facts.sha256, path)) != path:
-                refuse(image, f"the same image as {first}", "reject")
-            else:
-                kept.append((image, path, facts))
-
+    checked = check(listing, source, checks, reporter, twins="reject" if reject_duplicates else "keep", limit=limit)
+    kept, rejected = checked.images, checked.rejected
     manifest = write_manifest(
         directory,
         dataset=dataset,
         image_root=source.root,
-        images=pd.DataFrame(
-            [(i.image_id, path, i.split, facts.width, facts.height, facts.sha256) for i, path, facts in kept],
-            columns=["image_id", "path", "split", "width", "height", "sha256"],
-        ),
+        images=images_frame(kept),
         captions=pd.DataFrame(
             [
                 (caption.caption_id, image.image_id, caption.language or language, caption.text, image.split)
                 for image, _, _ in kept
-                for caption in captions[image.image_id]
+                for caption in checked.captions[image.image_id]
             ],
             columns=["caption_id", "image_id", "language", "text", "split"],
         ),
@@ -204,15 +256,23 @@ def collect(
     )
     splits = Counter(image.split for image, _, _ in kept)
     reporter.line(f"{len(kept)} images: " + ", ".join(f"{splits[s]} {s}" for s in SPLITS if splits[s]))
-    _report(rejected, directory, reporter)
+    report_rejected(rejected, directory, reporter)
     return manifest
+
+
+def images_frame(images: Iterable[tuple[ListedImage, str, ImageFacts]]) -> pd.DataFrame:
+    """The rows of ``images.parquet``."""
+    return pd.DataFrame(
+        [(i.image_id, path, i.split, facts.width, facts.height, facts.sha256) for i, path, facts in images],
+        columns=["image_id", "path", "split", "width", "height", "sha256"],
+    )
 
 
 def listed_sizes(listing: Listing, limit: int | None) -> Counter[str]:
     """The number of images of each split that are there and have a caption, before any image is read."""
     captioned = {caption.image_id for caption in listing.captions if caption.text.strip()}
-    images = [(image, image.path) for image in listing.images if image.path and image.image_id in captioned]
-    return Counter(image.split for image, _ in _first_of_each_split(images, limit))
+    sizes = Counter(image.split for image in listing.images if image.path and image.image_id in captioned)
+    return share_limit(sizes, limit)
 
 
 def one_line(text: str) -> str:
@@ -241,14 +301,7 @@ def _captions_by_image(listing: Listing, rejected: Rejected) -> dict[str, list[L
 
 
 def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int | None) -> list[tuple[ListedImage, str]]:
-    """The first images of each split, ``limit`` in all, by largest remainder; at least one of each split."""
-    if limit is None or limit >= len(candidates):
-        return candidates
-    sizes = Counter(image.split for image, _ in candidates)
-    shares = {split: max(1, limit * size // len(candidates)) for split, size in sizes.items()}
-    by_remainder = sorted(sizes, key=lambda split: (-(limit * sizes[split] % len(candidates)), split))
-    for split in by_remainder[: max(0, limit - sum(shares.values()))]:
-        shares[split] += 1
+    shares = share_limit(Counter(image.split for image, _ in candidates), limit)
     first = []
     for image, path in candidates:
         if shares[image.split]:
@@ -257,7 +310,7 @@ def _first_of_each_split(candidates: list[tuple[ListedImage, str]], limit: int |
     return first
 
 
-def _report(rejected: Iterable[tuple[str, str]], directory: Path, reporter: Reporter) -> None:
+def report_rejected(rejected: Sequence[tuple[str, str]], directory: Path, reporter: Reporter) -> None:
     if reasons := Counter(reason for _, reason in rejected):
         summary = ", ".join(f"{number} x {reason}" for reason, number in reasons.most_common(5))
         more = f" and {len(reasons) - 5} more reasons" if len(reasons) > 5 else ""

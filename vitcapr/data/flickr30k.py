@@ -8,36 +8,33 @@ The Parquet releases on the Hugging Face hub have a row for each image, its byte
 named after their split. All of that is read from the small columns; no picture is.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-import pyarrow as pa
-
-from vitcapr.data.collect import (
-    KARPATHY_SPLITS,
-    SPLIT_NAMES,
-    ListedCaption,
-    ListedImage,
-    Listing,
-    Rejected,
-    parse_split,
-    parse_text,
-    put_in_split,
-)
-from vitcapr.data.flickr8k import parse_token_file, pictures_by_name, random_splits
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.flickr8k import parse_token_file, pictures_by_name
 from vitcapr.data.images import ImageSource
-from vitcapr.data.tables import SUFFIX, open_table, picture_path
+from vitcapr.data.karpathy import read_karpathy
+from vitcapr.data.rows import Columns, captions_of, read_rows
+from vitcapr.data.splits import parse_split, put_in_split, random_splits, splits_in
+from vitcapr.data.tables import SUFFIX, picture_path
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
-from vitcapr.files import read_json
 
 Splits = Literal["karpathy", "paper", "random", "whole"]
 
 EXPECTED = "name the folder of the Parquet files, or the folder flickr30k-images or a zip of it"
 SIZES = (29000, 1014, 1000)
-_CAPTION_COLUMNS = ("caption", "captions", "raw", "text")
-_NAME_COLUMNS = ("filename", "file_name", "img_id", "image_id")
+_COLUMNS = Columns(
+    {
+        "caption": ("caption", "captions", "raw", "text"),
+        "name": ("filename", "file_name", "img_id", "image_id"),
+        "split": ("split",),
+    },
+    needed=("caption", "name"),
+)
 
 
 def list_images(
@@ -54,7 +51,9 @@ def list_images(
     """
     where = Path(text) if text else source.root
     if text:
-        captions, rejected, given = _parse_karpathy(where) if where.suffix.lower() == ".json" else _parse_tokens(where)
+        captions, rejected, given = (
+            _read_karpathy(where, "text") if where.suffix.lower() == ".json" else _parse_tokens(where)
+        )
     elif tables := [name for name in files if name.endswith(SUFFIX)]:
         images, captions, rejected, given = read_release(source.root, tables)
     else:
@@ -64,7 +63,7 @@ def list_images(
             remedy="name their folder or, for a folder of photographs, set data.flickr30k.text",
         )
     if lists:
-        given = _parse_karpathy(Path(lists), "lists")[2]
+        given = _read_karpathy(Path(lists), "lists")[2]
     if text:
         paths = pictures_by_name(files)
         images = [ListedImage(name, paths.get(name), "none") for name in sorted(paths.keys() | given.keys())]
@@ -102,52 +101,20 @@ def with_splits(listing: Listing, given: Mapping[str, str], splits: Splits, seed
 
 
 def _parse_tokens(file: Path) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
-    if not file.is_file():
-        raise _wrong_text("no such file", file)
     try:
         content = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _wrong_text(f"cannot be read: {error}", file) from error
-    if "\t" not in content.partition("\n")[0]:
-        raise _wrong_text("its first line is not 'image#number<tab>caption'", file)
+        if "\t" not in content.partition("\n")[0]:
+            raise ValueError("its first line is not 'image#number<tab>caption'")
+    except (OSError, ValueError) as error:
+        what = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        remedy = "name dataset_flickr30k.json or results_20130124.token"
+        raise UserError(f"data.flickr30k.text: {what}", where=file, remedy=remedy) from error
     return (*parse_token_file(content, file.name), {})
 
 
-def _parse_karpathy(file: Path, key: str = "text") -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
-    if not file.is_file():
-        raise _wrong_text("no such file", file, key)
-    captions: list[ListedCaption] = []
-    rejected: Rejected = []
-    split_of: dict[str, str] = {}
-    try:
-        for entry in read_json(file)["images"]:
-            name = parse_text(entry["filename"])
-            if name in split_of:
-                rejected.append((name, "duplicate image id"))
-                continue
-            split_of[name] = KARPATHY_SPLITS[entry["split"]]
-            texts = [parse_text(sentence["raw"]) for sentence in entry["sentences"]]
-            captions += [ListedCaption(f"{name}#{number}", name, text) for number, text in enumerate(texts)]
-    except (KeyError, TypeError, ValueError) as error:
-        problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise UserError(
-            f"data.flickr30k.{key}: not the file dataset_flickr30k.json: {problem}",
-            where=file,
-            remedy="each image needs filename, split (train, val or test) and sentences with raw",
-        ) from error
-    return captions, rejected, split_of
-
-
-def _wrong_text(problem: str, file: Path, key: str = "text") -> UserError:
-    expected = "dataset_flickr30k.json or results_20130124.token" if key == "text" else "dataset_flickr30k.json"
-    return UserError(f"data.flickr30k.{key}: {problem}", where=file, remedy=f"name {expected}")
-
-
-class _Row(NamedTuple):
-    name: str
-    path: str
-    texts: list[str]
-    split: str | None
+def _read_karpathy(file: Path, key: str) -> tuple[list[ListedCaption], Rejected, dict[str, str]]:
+    images, captions, rejected = read_karpathy(file, f"data.flickr30k.{key}", "dataset_flickr30k.json")
+    return captions, rejected, {name: image.split for name, image in images.items()}
 
 
 def read_release(
@@ -164,65 +131,29 @@ def read_release(
     rejected: Rejected = []
     splits: dict[str, str] = {}
     numbers: dict[str, int] = {}
-    # "data/test-00000-of-00009.parquet" tells its split.
-    by_file = {name: SPLIT_NAMES.get(PurePosixPath(name).stem.split("-")[0].lower()) for name in tables}
-    # Files that all claim one split, as all rows of lmms-lab's are test, tell nothing.
-    files_tell = len(set(by_file.values())) > 1
+    # "data/test-00000-of-00009.parquet" tells its split; all rows of lmms-lab's are in test, which tells nothing.
+    by_file = splits_in(tables)
     for table in tables:
-        for row in _rows(root, table):
-            if not row.name:
-                rejected.append((row.path, "row without the name of its image"))
+        for row in read_rows(root / table, _COLUMNS, rejected, key="data.flickr30k.images", name=table):
+            path, name = picture_path(table, row.number - 1), PurePosixPath(row.name("name")).name
+            try:
+                texts = captions_of(row.cells["caption"])
+            except TypeError as error:
+                rejected.append((path, str(error)))
                 continue
-            if row.name in images and (len(row.texts) > 1 or numbers[row.name] == 0):
-                rejected.append((row.path, f"duplicate of image {row.name}"))
+            if not name:
+                rejected.append((path, "row without the name of its image"))
                 continue
-            images.setdefault(row.name, ListedImage(row.name, row.path, "none"))
-            split = row.split or (by_file[table] if files_tell else None)
-            if split is not None:
-                put_in_split(splits, row.name, split, root / table)
-            first = numbers.setdefault(row.name, 0)
-            captions += [
-                ListedCaption(f"{row.name}#{number}", row.name, text) for number, text in enumerate(row.texts, first)
-            ]
-            numbers[row.name] += len(row.texts)
+            if name in images and (len(texts) > 1 or numbers[name] == 0):
+                rejected.append((path, f"duplicate of image {name}"))
+                continue
+            images.setdefault(name, ListedImage(name, path, "none"))
+            split = row.text("split")
+            given = by_file[table] if split in ("", "none") else parse_split(split, root / table)
+            if given is not None:
+                put_in_split(splits, name, given, root / table)
+            first = numbers.setdefault(name, 0)
+            captions += [ListedCaption(f"{name}#{number}", name, text) for number, text in enumerate(texts, first)]
+            numbers[name] += len(texts)
     known = {} if set(splits.values()) == {"test"} else splits
     return list(images.values()), captions, rejected, known
-
-
-def _rows(root: Path, name: str) -> Iterator[_Row]:
-    """The rows of one file, a row group at a time, without their pictures."""
-    with open_table(root / name) as table:
-        caption = _column(table.schema_arrow, _CAPTION_COLUMNS, root / name)
-        identity = _column(table.schema_arrow, _NAME_COLUMNS, root / name)
-        columns = [caption, identity, *(["split"] if "split" in table.schema_arrow.names else [])]
-        number = 0
-        for group in range(table.num_row_groups):
-            try:
-                rows = table.read_row_group(group, columns=columns).to_pylist()
-            except (pa.ArrowException, OSError) as error:
-                what = f"row group {group} of the Parquet file is damaged"
-                raise UserError(what, where=root / name, remedy="fetch or copy it again") from error
-            for row in rows:
-                # A bare number, as in img_id, is a name as well.
-                image = "" if row[identity] is None else str(row[identity])
-                image = PurePosixPath(image).name if identity.startswith("file") else image
-                split = None if row.get("split") in (None, "", "none") else parse_split(str(row["split"]), root / name)
-                yield _Row(image, picture_path(name, number), _texts(row[caption]), split)
-                number += 1
-
-
-def _column(schema: "pa.Schema", names: Sequence[str], where: Path) -> str:
-    for name in names:
-        if name in schema.names:
-            return name
-    raise UserError(
-        f"the Parquet file has no column {' or '.join(names[:2])}; it has {', '.join(schema.names)}",
-        where=where,
-        remedy="use lmms-lab/flickr30k or another release with image, caption and filename",
-    )
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [str(text) for text in value or [] if text is not None]

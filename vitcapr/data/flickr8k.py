@@ -5,15 +5,15 @@ lists put 6,000 / 1,000 / 1,000 images into train / validation ("dev") / test; 9
 """
 
 import csv
-import hashlib
-import io
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from vitcapr.data.archive import Archive, DamagedMember
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing, Rejected, put_in_split
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
+from vitcapr.data.splits import put_in_split, random_splits
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 
 OFFICIAL_LISTS = {
@@ -106,18 +106,15 @@ def _parse_kaggle(content: str, name: str) -> tuple[list[ListedCaption], Rejecte
     captions: list[ListedCaption] = []
     rejected: Rejected = []
     count: Counter[str] = Counter()
-    rows = csv.reader(io.StringIO(content, newline=""))
-    next(rows)
-    try:
-        for row in rows:
-            image_id = row[0].strip() if row else ""
-            if image_id and len(row) > 1:
-                captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, ",".join(row[1:])))
-                count[image_id] += 1
-            elif row:
-                rejected.append((f"{name}:{rows.line_num}", "not a line 'image,caption'"))
-    except csv.Error as error:
-        rejected.append((f"{name}:{rows.line_num}", f"the rest is no CSV: {error}"))
+    for number, line in enumerate(content.splitlines()[1:], start=2):
+        # Line by line: an open quotation mark would swallow the lines up to the next one.
+        image_id, _, text = line.partition(",")
+        if image_id.strip() and text:
+            caption = ",".join(next(csv.reader([text])))
+            captions.append(ListedCaption(f"{image_id}#{count[image_id]}", image_id, caption))
+            count[image_id] += 1
+        elif line:
+            rejected.append((f"{name}:{number}", "not a line 'image,caption'"))
     return captions, rejected
 
 
@@ -163,16 +160,26 @@ def parse_token_file(content: str, name: str) -> tuple[list[ListedCaption], Reje
     return captions, rejected
 
 
-def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
-    """The split of each image; validation and test take at most an eighth of the images each.
+def read_chinese(file: Path) -> tuple[list[ListedCaption], Rejected]:
+    """The Chinese captions that people wrote for the photographs of Flickr8k (Flickr8k-CN), and (item, reason) of other
+    lines.
 
-    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
+    X. Li, W. Lan, J. Dong, H. Liu: Adding Chinese Captions to Images. ICMR 2016.
 
     Args:
-        sizes: greatest numbers of images for train, validation and test; what is left over is in no split.
+        file: lines ``image#zhc#number<space>caption``.
     """
-    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
-    validation, test = (min(size, len(ranked) // 8) for size in sizes[1:])
-    train = min(sizes[0], len(ranked) - validation - test)
-    order = ["train"] * train + ["validation"] * validation + ["test"] * test
-    return dict(zip(ranked, order, strict=False))
+    captions: list[ListedCaption] = []
+    rejected: Rejected = []
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"data.pairs.chinese: cannot be read: {error}", where=file) from error
+    for number, line in enumerate(lines, start=1):
+        caption_id, _, text = line.partition(" ")
+        image_id, hash_sign, _ = caption_id.partition("#")
+        if hash_sign:
+            captions.append(ListedCaption(caption_id, image_id, text, "zh"))
+        elif line.strip():
+            rejected.append((f"{file.name}:{number}", "not a line 'image#zhc#number caption'"))
+    return captions, rejected

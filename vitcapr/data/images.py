@@ -27,8 +27,9 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from vitcapr.data.archive import Archive, DamagedMember, TarFiles, split_tar_path
+from vitcapr.data.archive import Archive, DamagedMember
 from vitcapr.data.tables import NoPicture, TablePictures, in_table
+from vitcapr.data.tars import TarFiles, split_tar_path
 from vitcapr.progress import Reporter
 
 # Pillow knows sixty formats; some of them start other programs (EPS) or hide a picture of another size (ICO).
@@ -78,7 +79,7 @@ class ImageSource:
         self.root = root
         self._archive = Archive(root)
         self._tables = TablePictures(root)
-        self._tars = TarFiles(root)
+        self.tars = TarFiles(root)
 
     def files(self) -> list[str]:
         """Paths relative to the root, with ``/``, sorted; hidden files and ``__MACOSX`` are left out."""
@@ -96,7 +97,7 @@ class ImageSource:
             if in_table(path):
                 return self._tables.read(path)
             if inside := split_tar_path(path):
-                return self._tars.read(*inside)
+                return self.tars.read(*inside)
             return self._archive.read(path)
         except FileNotFoundError as error:
             raise BadImage("no such file") from error
@@ -111,7 +112,6 @@ class ImageSource:
     def close(self) -> None:
         self._archive.close()
         self._tables.close()
-        self._tars.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,55 +1,36 @@
 """The user's own photographs and captions: rows of a table -> images, captions and splits."""
 
-import difflib
-import hashlib
-import json
 import posixpath
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
 
-from vitcapr.data.archive import TAR, split_tar_path
-from vitcapr.data.collect import ListedCaption, ListedImage, Listing, Rejected, parse_split, put_in_split
+from vitcapr.data import tables, tars
+from vitcapr.data.coco import list_coco
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import SUFFIXES, ImageSource
-from vitcapr.data.table_files import METADATA, Record, read_beside, read_captions
-from vitcapr.data.tables import SUFFIX as PARQUET
+from vitcapr.data.rows import Columns, Row, captions_of, read_rows, read_webdataset
+from vitcapr.data.splits import Splits, make_splits, parse_split, put_in_split, splits_in
 from vitcapr.data.tables import in_table
+from vitcapr.data.tars import Rejected, split_tar_path
 from vitcapr.errors import UserError
 
 EXPECTED = "name the folder or zip of the images"
-Splits = Literal["auto", "given", "hash", "seeded"]
+CAPTIONS_KEY, IMAGES_KEY = "data.table.captions", "data.table.images"
+METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 USUAL = {
     "image": ("image", "file_name", "filename", "image_path", "path", "file"),
     "caption": ("caption", "captions", "text"),
     "language": ("language",),
     "split": ("split",),
 }
-_KEY = "data.table.columns"
-
-
-def _resolve(column: str, given: str | None, names: Sequence[str], where: Path) -> str:
-    """The name of a column in a table with the columns ``names``; empty where it has none."""
-    candidates = USUAL[column] if given is None else (given,)
-    if present := [name for name in candidates if name in names]:
-        return present[0]
-    if given is None and column not in ("image", "caption"):
-        return ""
-    by_lower = {name.lower(): name for name in names}
-    close = [match for name in candidates for match in difflib.get_close_matches(name, by_lower, n=1)]
-    guess = f"did you mean '{by_lower[close[0]]}'? " if close else ""
-    raise UserError(
-        f"{_KEY}.{column}: the table has no column {' or '.join(map(repr, candidates))}",
-        where=where,
-        remedy=f"{guess}name the column with {_KEY}.{column}; there are {', '.join(names) or 'none'}",
-    )
 
 
 def list_images(
     source: ImageSource,
     files: Sequence[str],
     *,
-    captions: str | None,
+    captions: str | Sequence[str] | None,
     columns: Mapping[str, str | None],
     splits: Splits,
     validation: float,
@@ -58,68 +39,123 @@ def list_images(
 ) -> Listing:
     """The listing of the data set, in the order of the images' paths.
 
-    An image's id is its path below the image root; a caption's id is that path, ``#`` and its number.
+    An image's id is its path below the image root, and a caption's that path, ``#`` and its number; in COCO's form both
+    have the ids of the file.
 
     Args:
         files: the paths that exist below the image root. An image that no row names is listed without a caption.
-        captions: the file of the captions; None: they are beside the images.
+        captions: the file of the captions, or several; None: they are beside the images.
         columns: the names of ``image``, ``caption``, ``language`` and ``split``; None: one of the usual names. Only
             image and caption have to be there.
     """
     rejected: Rejected = []
-    root, where = source.root, Path(captions) if captions else source.root
-    records = read_captions(where, rejected) if captions else read_beside(root, files, rejected)
-    listed, path_of, given = _list_records(records, columns, where, root, set(files), rejected)
-    present = [path for path, file in path_of.items() if file]
+    named = [Path(file) for file in ([captions] if isinstance(captions, str) else captions or [])]
+    existing = set(files)
+    if named and all(map(_is_coco, named)):
+        listing = list_coco(files, named, CAPTIONS_KEY)
+        images, listed = list(listing.images), listing.captions
+        rejected += listing.rejected
+        given = {image.path: image.split for image in images if image.path and image.split != "none"}
+    else:
+        names = {column: USUAL[column] if name is None else (name,) for column, name in columns.items()}
+        asked = Columns(names, needed=("image", "caption"), key="data.table.columns")
+        rows = _rows_of_files(named, asked, rejected) if named else _rows_beside(source, files, asked, rejected)
+        images, listed, given = _list_rows(rows, source.root, existing, rejected)
+    present = {image.path for image in images if image.path}
     if not present:
+        first = images[0].image_id if images else ""
         raise UserError(
-            f"data.table: none of the {len(path_of)} images in {where} was found",
-            where=root,
-            remedy=f"the paths are relative to data.table.images; the first is '{next(iter(path_of), '')}'",
+            f"data.table: none of the {len(images)} images in {', '.join(map(str, named)) or source.root} was found",
+            where=source.root,
+            remedy=f"the paths are relative to data.table.images; the first is '{first}'",
         )
     split_of = make_splits(present, given, splits, validation=validation, test=test, seed=seed)
-    for path in sorted(set(files) - path_of.keys()):
+    for path in sorted(existing - present):
         if path.lower().endswith(SUFFIXES):
-            path_of[path] = path
-        elif not path.endswith((TAR, PARQUET)) and PurePosixPath(path).name not in METADATA and root / path != where:
+            images.append(ListedImage(path, path, "none"))
+        elif not _holds_rows(path) and source.root / path not in named:
             rejected.append((path, "not an image file"))
-    images = [ListedImage(path, path_of[path], split_of.get(path, "none")) for path in sorted(path_of)]
-    return Listing(images, listed, rejected)
+    images = [ListedImage(image.image_id, image.path, split_of.get(image.path or "", "none")) for image in images]
+    return Listing(sorted(images, key=lambda image: image.path or image.image_id), listed, rejected)
 
 
-def _list_records(
-    records: Sequence[Record],
-    columns: Mapping[str, str | None],
-    where: Path,
-    root: Path,
-    existing: set[str],
-    rejected: Rejected,
-) -> tuple[list[ListedCaption], dict[str, str | None], dict[str, str]]:
-    """The captions; image -> its path, None if it is not there; image -> its split, where a row gives it."""
-    present = list(dict.fromkeys(name for record in records for name in record.cells))
-    names = {column: _resolve(column, given_name, present, where) for column, given_name in columns.items()}
+def _is_coco(file: Path) -> bool:
+    """Whether a file is in COCO's form: a JSON object. A list of objects is a table."""
+    if file.suffix.lower() != ".json" or not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _holds_rows(path: str) -> bool:
+    return path.endswith((tars.SUFFIX, tables.SUFFIX)) or PurePosixPath(path).name in METADATA
+
+
+_Placed = tuple[Row, str, str | None]
+"""A row; the folder that the path of its image is relative to, below the image root; the split that its file tells."""
+
+
+def _rows_of_files(named: Sequence[Path], columns: Columns, rejected: Rejected) -> Iterator[_Placed]:
+    split_of = splits_in(map(str, named))
+    for file in named:
+        for row in read_rows(file, columns, rejected, key=CAPTIONS_KEY):
+            yield row, "", split_of[str(file)]
+
+
+def _rows_beside(source: ImageSource, files: Sequence[str], columns: Columns, rejected: Rejected) -> Iterator[_Placed]:
+    """The rows that are in the folder of the images: metadata files, WebDataset tars, or Parquet files with images.
+
+    Metadata files in folders with the names of splits (``train/metadata.csv``, ``val2017/metadata.csv``) tell splits.
+    """
+    if metadata := [path for path in files if PurePosixPath(path).name in METADATA and path.count("/") <= 1]:
+        folders = {path: path.rpartition("/")[0] for path in metadata}
+        split_of = splits_in(folders.values())
+        for path, folder in folders.items():
+            for row in read_rows(source.root / path, columns, rejected, key=IMAGES_KEY, name=path):
+                yield row, f"{folder}/" if folder else "", split_of[folder]
+    elif shards := [path for path in files if path.endswith(tars.SUFFIX)]:
+        for path in shards:
+            yield from ((row, "", None) for row in read_webdataset(source.tars, path, columns, rejected))
+    elif parquet := [path for path in files if path.endswith(tables.SUFFIX)]:
+        for path in parquet:
+            for row in read_rows(source.root / path, columns, rejected, key=IMAGES_KEY, name=path):
+                yield row, "", None
+    else:
+        raise UserError(
+            f"{IMAGES_KEY}: no captions beside the images",
+            where=source.root,
+            remedy=f"set {CAPTIONS_KEY}, or put {' or '.join(METADATA[:2])} into the folder",
+        )
+
+
+def _list_rows(
+    rows: Iterator[_Placed], root: Path, existing: set[str], rejected: Rejected
+) -> tuple[list[ListedImage], list[ListedCaption], dict[str, str]]:
+    """The images, without their splits; the captions; image -> its split, where a row or its file tells it."""
     captions: list[ListedCaption] = []
     given: dict[str, str] = {}
-    path_of: dict[str, str | None] = {}
+    images: dict[str, ListedImage] = {}
     counted: Counter[str] = Counter()
-    for record in records:
-        image = record.text(names["image"])
-        if not image:
-            rejected.append((record.place, "row without an image"))
-            continue
-        path = _below(record.folder, image, root)
+    for row, folder, split_of_file in rows:
+        image = row.name("image")
+        path = _below(folder, image, root) if image else None
         if path is None:
-            rejected.append((f"{record.place}: {image}", "path outside the folder of the images"))
+            reason = "path outside the folder of the images" if image else "row without an image"
+            rejected.append((f"{row.place}: {image}" if image else row.place, reason))
             continue
-        path_of[path] = path if _container(path) in existing else None
-        if split := record.text(names["split"]) or record.split:
-            place = f"{where}: {record.place}"
-            put_in_split(given, path, parse_split(split, place), place)
-        language = record.text(names["language"]).lower()
-        for text in _captions(record.cells.get(names["caption"])):
-            captions.append(ListedCaption(f"{path}#{counted[path]}", path, text, language or None))
+        try:
+            texts = captions_of(row.cells.get("caption"))
+        except TypeError as error:
+            rejected.append((row.place, str(error)))
+            continue
+        if path not in images:
+            images[path] = ListedImage(path, path if _container(path) in existing else None, "none")
+        if split := row.text("split") or split_of_file:
+            put_in_split(given, path, parse_split(split, row.place), row.place)
+        for text in texts:
+            captions.append(ListedCaption(f"{path}#{counted[path]}", path, text, row.text("language").lower() or None))
             counted[path] += 1
-    return captions, path_of, given
+    return list(images.values()), captions, given
 
 
 def _container(path: str) -> str:
@@ -128,18 +164,6 @@ def _container(path: str) -> str:
         return path.rpartition("/")[0]
     inside = split_tar_path(path)
     return path if inside is None else inside[0]
-
-
-def _captions(cell: Any) -> list[str]:
-    """One caption, or a list of captions; in CSV and TSV a list is written as JSON."""
-    if isinstance(cell, str) and cell.lstrip().startswith("["):
-        try:
-            cell = json.loads(cell)
-        except ValueError:
-            return [cell]
-    if isinstance(cell, list):
-        return ["" if text is None else str(text) for text in cell] or [""]
-    return ["" if cell is None else str(cell)]
 
 
 def _below(folder: str, image: str, root: Path) -> str | None:
@@ -151,51 +175,3 @@ def _below(folder: str, image: str, root: Path) -> str | None:
         return within.relative_to(base).as_posix() if within.is_relative_to(base) else None
     path = posixpath.normpath(folder + written)
     return None if path == ".." or path.startswith("../") else path
-
-
-def make_splits(
-    images: Collection[str],
-    given: Mapping[str, str],
-    how: Splits,
-    *,
-    validation: float,
-    test: float,
-    seed: int,
-) -> dict[str, str]:
-    """The split of each image.
-
-    ``hash`` decides for each image alone: more images change no split. ``seeded`` meets the shares exactly, so more
-    images change some splits. ``auto`` is ``given`` if the table has splits, else ``hash``.
-
-    Args:
-        images: the ids of the images that can be used.
-        given: the split of each image in the table.
-        validation, test: shares of the images.
-    """
-    if how == "given" and not given:
-        remedy = "name data.table.columns.split, or use hash"
-        raise UserError("data.table.splits: the table gives no splits", remedy=remedy)
-    if how == "given" or (how == "auto" and given):
-        split_of = {image: given.get(image, "none") for image in images}
-    elif how == "seeded":
-        ranked = sorted(images, key=lambda image: _rank(image, seed))
-        sizes = {"test": round(test * len(ranked)), "validation": round(validation * len(ranked))}
-        order = [split for split, size in sizes.items() for _ in range(size)]
-        split_of = dict(zip(ranked, [*order, *["train"] * (len(ranked) - len(order))], strict=True))
-    else:
-        places = {image: int.from_bytes(_rank(image, seed)[:8], "big") / 2**64 for image in images}
-        split_of = {
-            image: "test" if place < test else "validation" if place < test + validation else "train"
-            for image, place in places.items()
-        }
-    for split in ("train", "validation"):
-        if split not in split_of.values():
-            raise UserError(
-                f"none of {len(images)} images is in the {split} split",
-                remedy="training needs both train and validation; see data.table.splits",
-            )
-    return split_of
-
-
-def _rank(image: str, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}:{image}".encode()).digest()

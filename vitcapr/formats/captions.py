@@ -5,7 +5,7 @@ Image ids in COCO's files may be numbers or words. They are compared as text, so
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
@@ -70,7 +70,13 @@ class DecodedCaption(_Record):
     candidates: Annotated[tuple[Candidate, ...], Field(min_length=1)]
 
 
+class _NamedImage(_Record):
+    id: Id
+    file_name: str = ""
+
+
 class _Annotations(_Record):
+    images: list[_NamedImage] = []
     annotations: Annotated[list[CocoCaption], Field(min_length=1)]
 
 
@@ -143,13 +149,15 @@ def _by_image(entries: list[Entry], path: Path) -> dict[str, Entry]:
     return captions
 
 
-def read_coco_references(path: Path) -> dict[str, list[str]]:
-    """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``."""
+def read_coco_references(path: Path) -> tuple[dict[str, list[str]], dict[str, str]]:
+    """The references of every image of an annotations file, ``{"annotations": [{"image_id", "caption"}, ...]}``, by
+    image id; and file name -> image id, where the file has ``images``."""
     what = 'an annotations file of COCO, {"annotations": [{"image_id": 139, "caption": "a cat"}]}'
     references: dict[str, list[str]] = {}
-    for entry in read_record(path, _ANNOTATIONS, what, "fetch the annotations").annotations:
+    content = read_record(path, _ANNOTATIONS, what, "fetch the annotations")
+    for entry in content.annotations:
         references.setdefault(entry.image_id, []).append(entry.caption)
-    return references
+    return references, {PurePosixPath(image.file_name).name: image.id for image in content.images if image.file_name}
 
 
 def read_instances(paths: Sequence[Path]) -> dict[str, frozenset[str]]:

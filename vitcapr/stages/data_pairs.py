@@ -11,7 +11,7 @@ from vitcapr.pipeline.stage import Out, stage
 from vitcapr.progress import Reporter
 
 if TYPE_CHECKING:
-    from vitcapr.data.pairs.sources import ListedPairs
+    from vitcapr.data.collect import Listing
 
 _READ = {
     "table": ("data.pairs.table", "data.pairs.images"),
@@ -30,9 +30,10 @@ class PairsSettings(PictureChecks, DataSettings):
         return {key: path for key, path in super().sources().items() if key.startswith(_READ[self.pairs.source])}
 
 
-@stage()
+@stage(execution_only={"max_rejected"})
 def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolder]) -> None:
     """Check pictures, clean texts and split the pairs into training, validation and test sets."""
+    from vitcapr.data.collect import Checks
     from vitcapr.data.images import ImageSource
     from vitcapr.data.pairs.dataset import PairRecipe, write_pairs
     from vitcapr.formats.pairs import write_cleaning
@@ -40,17 +41,15 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
 
     pairs = settings.pairs
     cleaner = Cleaner()
-    listed = _list_pairs(settings, folder, report)
-    with ImageSource(listed.image_root) as source:
+    listing, image_root = _list_pairs(settings, folder, report)
+    with ImageSource(image_root) as source:
         write_pairs(
             folder,
-            listed.pairs,
+            listing,
             source,
-            rejected=listed.rejected,
             clean=cleaner.clean if pairs.clean else lambda text, _: text,
             recipe=pairs.to(PairRecipe),
-            max_pixels=settings.max_pixels,
-            on_bad_image=settings.on_bad_image,
+            checks=settings.to(Checks),
             reporter=report,
         )
     removed = {language: counts.describe() for language, counts in sorted(cleaner.removed.items())}
@@ -60,8 +59,9 @@ def data_pairs(settings: PairsSettings, report: Reporter, folder: Out[PairsFolde
         report.line(f"{language}: cleaning removed {share:.1%} of the characters, {counts['fillers']} fillers")
 
 
-def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "ListedPairs":
-    from vitcapr.data.pairs.sources import ListedPairs, manifest_pairs, pairs_of_flickr8k, pairs_of_table
+def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "tuple[Listing, Path]":
+    """The pairs, and the root of their images."""
+    from vitcapr.data.pairs.sources import manifest_pairs, pairs_of_flickr8k, pairs_of_table
     from vitcapr.data.pairs.table import ColumnNames
     from vitcapr.demo.scenes.dataset import write_scenes
     from vitcapr.formats.manifest import read_manifest
@@ -72,15 +72,11 @@ def _list_pairs(settings: PairsSettings, folder: Path, report: Reporter) -> "Lis
         # Pairs are split anew: a near duplicate for validation could have its original in training.
         scenes = settings.scenes.canonical() | {"near_duplicates": False}
         manifest = write_scenes(folder, **scenes, processes=cores, reporter=report)
-        return ListedPairs(manifest_pairs(read_manifest(manifest)), [], folder)
+        return manifest_pairs(read_manifest(manifest)), folder
     if pairs.source == "flickr8k":
-        return pairs_of_flickr8k(
-            Path(flickr8k.images),
-            Path(flickr8k.text),
-            Path(pairs.chinese),
-            splits=flickr8k.splits,
-            seed=flickr8k.seed,
-        )
+        images = Path(flickr8k.images)
+        text, chinese = Path(flickr8k.text), Path(pairs.chinese)
+        return pairs_of_flickr8k(images, text, chinese, splits=flickr8k.splits, seed=flickr8k.seed), images
     table = Path(pairs.table)
     return pairs_of_table(
         table,

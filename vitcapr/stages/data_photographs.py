@@ -39,10 +39,10 @@ class PhotographsSettings(PictureChecks, DataSettings):
         return {key: value for key, value in super().canonical().items() if value is not None}
 
 
-@stage()
+@stage(execution_only={"max_rejected"})
 def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Out[DataFolder]) -> None:
     """Check the photographs and captions of Flickr8k, Flickr30k, COCO or the user and write their manifest."""
-    from vitcapr.data.collect import collect
+    from vitcapr.data.collect import Checks, collect
 
     name, section = settings.dataset
     with listed(settings) as (source, listing):
@@ -52,8 +52,7 @@ def data_photographs(settings: PhotographsSettings, report: Reporter, folder: Ou
             folder,
             dataset=name,
             language=getattr(section, "language", "en"),
-            max_pixels=settings.max_pixels,
-            on_bad_image=settings.on_bad_image,
+            checks=settings.to(Checks),
             limit=getattr(section, "limit", None),
             reporter=report,
             reject_duplicates=name == "table",

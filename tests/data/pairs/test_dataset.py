@@ -29,7 +29,7 @@ def picture(folder: Path, name: str, shade: int) -> bytes:
 
 
 def run(folder: Path, **pairs: Any) -> Manifest:
-    settings = json.dumps({"pairs": {"test_images": 2, **pairs}})
+    settings = json.dumps({"pairs": {"test_images": 2, **pairs}, "max_rejected": 1})
     run_stage(data_pairs, settings=settings, folder=folder / "data")
     return read_manifest(folder / "data" / "manifest.json")
 
@@ -74,8 +74,9 @@ def test_the_manifest_and_what_stands_beside_it(tmp_path: Path, table: Path) -> 
     rejected = (tmp_path / "data" / "rejected.csv").read_text().splitlines()[1:]
     assert rejected == [
         "pictures/bad.png,not an image in a known format",
+        "pictures/gone.png,no such file",
         "row-26,caption of an image left out",
-        "row-27,no such file: pictures/gone.png",
+        "row-27,caption of an image left out",
         "row-28,nothing left of the caption after cleaning",
     ]
     cleaning = json.loads((tmp_path / "data" / "cleaning.json").read_text())

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vitcapr.data.pairs.table import ColumnNames, Pair, detect_language, list_table
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
+from vitcapr.data.pairs.table import ColumnNames, detect_language, list_table
 from vitcapr.errors import UserError
 
 ROWS = [
@@ -19,11 +20,19 @@ ROWS = [
     {"text": "一只狗", "image": "b.jpg", "language": "", "category": "", "split": "test"},
     {"text": "plain", "image": "gone.jpg", "language": "zh", "category": "", "split": ""},
 ]
-EXPECTED = [
-    Pair("row-1", "a.jpg", "a.jpg", "en", "A dog, red.", "animal", False),
-    Pair("row-2", "b.jpg", "b.jpg", "zh", "一只狗", None, True),
-    Pair("row-3", "gone.jpg", None, "zh", "plain", None, False),
-]
+EXPECTED = Listing(
+    [
+        ListedImage("a.jpg", "a.jpg", "none"),
+        ListedImage("b.jpg", "b.jpg", "test"),
+        ListedImage("gone.jpg", None, "none"),
+    ],
+    [
+        ListedCaption("row-1", "a.jpg", "A dog, red.", "en", "animal"),
+        ListedCaption("row-2", "b.jpg", "一只狗", "zh"),
+        ListedCaption("row-3", "gone.jpg", "plain", "zh"),
+    ],
+    [],
+)
 
 
 def write(file: Path, rows: list[dict[str, Any]]) -> Path:
@@ -39,22 +48,20 @@ def write(file: Path, rows: list[dict[str, Any]]) -> Path:
     return file
 
 
-def listed(file: Path, encoded: bool = False, **names: str) -> tuple[list[Pair], list[tuple[str, str]], list[bytes]]:
+def listed(file: Path, encoded: bool = False, **names: str) -> tuple[Listing, list[bytes]]:
     unpacked: list[bytes] = []
 
     def unpack(content: bytes) -> str:
         unpacked.append(content)
         return f"at/{len(unpacked)}"
 
-    pairs, rejected = list_table(
-        file, ColumnNames(**names), encoded=encoded, existing={"a.jpg", "b.jpg"}, unpack=unpack
-    )
-    return pairs, rejected, unpacked
+    columns = ColumnNames(**names)
+    return list_table(file, columns, encoded=encoded, existing={"a.jpg", "b.jpg"}, unpack=unpack), unpacked
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
 def test_the_same_pairs_from_every_kind_of_table(tmp_path: Path, suffix: str) -> None:
-    assert listed(write(tmp_path / f"pairs{suffix}", ROWS)) == (EXPECTED, [], [])
+    assert listed(write(tmp_path / f"pairs{suffix}", ROWS)) == (EXPECTED, [])
 
 
 @pytest.mark.parametrize(
@@ -68,29 +75,42 @@ def test_the_same_pairs_from_every_kind_of_table(tmp_path: Path, suffix: str) ->
 def test_pictures_in_base64(tmp_path: Path, spell: Callable[[str], str]) -> None:
     content = bytes(range(256)) * 1000  # longer than a cell of CSV may be by default
     rows = [{"text": "one", "image": spell(base64.b64encode(content).decode())}, {"text": "two", "image": "%%"}]
-    pairs, rejected, unpacked = listed(write(tmp_path / "pairs.csv", rows), encoded=True)
+    listing, unpacked = listed(write(tmp_path / "pairs.csv", rows), encoded=True)
     assert unpacked == [content]
-    assert [(pair.path, pair.text, len(pair.image_id)) for pair in pairs] == [("at/1", "one", 64)]
-    assert rejected == [("pairs.csv:2", "not Base64")]
+    assert [(image.path, len(image.image_id)) for image in listing.images] == [("at/1", 64)]
+    assert [caption.text for caption in listing.captions] == ["one"]
+    assert listing.rejected == [("pairs.csv row 2", "not Base64")]
 
 
 def test_bytes_in_parquet_bare_and_in_the_form_of_hugging_face(tmp_path: Path) -> None:
     rows = [{"caption": "one", "photo": {"bytes": b"x", "path": None}}, {"caption": "two", "photo": {"bytes": b"x"}}]
-    pairs, _, unpacked = listed(write(tmp_path / "pairs.parquet", rows), text="caption", image="photo")
+    listing, unpacked = listed(write(tmp_path / "pairs.parquet", rows), text="caption", image="photo")
     assert unpacked == [b"x", b"x"]
-    assert len({pair.image_id for pair in pairs}) == 1
+    assert len(listing.images) == 1
+    assert len(listing.captions) == 2
 
 
 def test_rows_that_are_no_pairs(tmp_path: Path) -> None:
-    rows = [{"text": "a", "image": "", "language": "en"}, {"text": "b", "image": "a.jpg", "language": "fr"}]
-    pairs, rejected, _ = listed(write(tmp_path / "pairs.csv", rows))
-    assert pairs == []
-    assert rejected == [("pairs.csv:1", "no picture"), ("pairs.csv:2", "language 'fr' is neither en nor zh")]
+    rows = [
+        {"text": "a", "image": "", "language": "en"},
+        {"text": "b", "image": "a.jpg", "language": "fr"},
+        {"text": True, "image": "a.jpg"},
+        *({"text": "c", "image": image} for image in (1.5, [1], {"bytes": [1]}, {"x": 1})),
+    ]
+    listing, _ = listed(write(tmp_path / "pairs.jsonl", rows))
+    assert listing.captions == []
+    assert listing.rejected == [
+        ("pairs.jsonl row 1", "no picture"),
+        ("pairs.jsonl row 2", "language 'fr' is neither en nor zh"),
+        ("pairs.jsonl row 3", "a caption is a text, not True"),
+        *((f"pairs.jsonl row {number}", "no picture") for number in (4, 5, 6, 7)),
+    ]
+    assert len(listed(tmp_path / "pairs.jsonl", encoded=True)[0].rejected) == 7
 
 
 def test_a_users_mistakes_are_one_line(tmp_path: Path) -> None:
     table = write(tmp_path / "pairs.csv", ROWS)
-    with pytest.raises(UserError, match=r"row 1 has no 'caption'.*data\.pairs\.columns"):
+    with pytest.raises(UserError, match=r"data\.pairs\.columns\.text: the table has no column 'caption'"):
         listed(table, text="caption")
     with pytest.raises(UserError, match="unknown kind of table"):
         listed(tmp_path / "pairs.xlsx")

@@ -1,20 +1,19 @@
 """Writes the manifest of listed pairs, and the additional files of pairs."""
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from vitcapr.data.collect import OnBadImage, Rejected, one_line
-from vitcapr.data.images import BadImage, ImageFacts, ImageSource, inspect_all
+from vitcapr.data.collect import Checked, Checks, Listing, check, images_frame
+from vitcapr.data.images import ImageSource
 from vitcapr.data.pairs.split import CATEGORIES, METHOD, category_of, choose_pools, commonest, deal, draw
-from vitcapr.data.pairs.table import LANGUAGES, Pair
+from vitcapr.data.pairs.table import LANGUAGES
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.pairs import TABLE, write_pair_card, write_pair_table, write_pools
@@ -44,14 +43,12 @@ class PairRecipe:
 
 def write_pairs(
     directory: Path,
-    pairs: Sequence[Pair],
+    listing: Listing,
     source: ImageSource,
     *,
-    rejected: Rejected,
     clean: Callable[[str, str], str],
     recipe: PairRecipe,
-    max_pixels: int,
-    on_bad_image: OnBadImage,
+    checks: Checks,
     reporter: Reporter,
 ) -> Path:
     """Check every picture, clean every text, split, and write the manifest, ``pairs.parquet, pairs.json, pools.npz``.
@@ -60,98 +57,51 @@ def write_pairs(
     Two files with the same bytes are one picture: the captions of the second become the first one's.
 
     Args:
+        listing: captions with their languages; the split of an image is ``test`` or ``none``.
         clean: (text, language) -> the text that is learnt, empty if nothing is left of it.
     """
-    refused = list(rejected)
-    facts, first_of = _pictures(pairs, source, refused, max_pixels, on_bad_image, reporter)
-    table = _table(pairs, first_of, clean, refused)
+    checked = check(listing, source, checks, reporter, twins="join")
+    refused = checked.rejected
+    table = _table(checked, clean, refused)
     if table.empty:
         raise UserError("no pair is left in the data set", where=directory, remedy="rejected.csv of a run says why")
     table = _split(table, recipe)
-    order = {image_id: place for place, image_id in enumerate(facts)}
-    table = table.assign(order=table["image_id"].map(order)).sort_values("order", kind="stable", ignore_index=True)
-    images = pd.DataFrame(
-        [
-            (name, path, split, checked.width, checked.height, checked.sha256)
-            for name, split in dict(zip(table["image_id"], table["split"], strict=True)).items()
-            for path, checked in [facts[name]]
-        ],
-        columns=["image_id", "path", "split", "width", "height", "sha256"],
-    )
+    split_of = dict(zip(table["image_id"], table["split"], strict=True))
+    kept = [
+        (replace(image, split=split_of[image.image_id]), path, facts)
+        for image, path, facts in checked.images
+        if image.image_id in split_of
+    ]
     _write_beside(directory, table, recipe, reporter)
     return write_manifest(
         directory,
         dataset="pairs",
         image_root=source.root,
-        images=images,
+        images=images_frame(kept),
         captions=table[["caption_id", "image_id", "language", "text", "split"]],
         rejected=refused,
     )
 
 
-def _pictures(
-    pairs: Sequence[Pair],
-    source: ImageSource,
-    refused: Rejected,
-    max_pixels: int,
-    on_bad_image: OnBadImage,
-    reporter: Reporter,
-) -> tuple[dict[str, tuple[str, ImageFacts]], dict[str, str]]:
-    """Path and facts of each picture, and the picture that each listed image id stands for."""
-
-    def refuse(item: str, image_id: str, reason: str) -> None:
-        if on_bad_image == "fail":
-            raise UserError(f"image '{image_id}': {reason}", where=source.root)
-        refused.append((item, reason))
-
-    paths: dict[str, str] = {}
-    for pair in pairs:
-        if pair.path is None:
-            refuse(pair.caption_id, pair.image_id, f"no such file: {pair.image_id}")
-        else:
-            paths.setdefault(pair.image_id, pair.path)
-    facts: dict[str, tuple[str, ImageFacts]] = {}
-    first_of: dict[str, str] = {}
-    first_with: dict[str, str] = {}
-    with closing(inspect_all(source, list(paths.values()), max_pixels, reporter)) as inspected:
-        for (image_id, path), checked in zip(paths.items(), inspected, strict=True):
-            if isinstance(checked, BadImage):
-                refuse(image_id, image_id, checked.reason)
-            else:
-                first_of[image_id] = first_with.setdefault(checked.sha256, image_id)
-                facts.setdefault(first_of[image_id], (path, checked))
-    if twins := len(first_of) - len(facts):
-        reporter.line(f"{twins} files hold the picture of another file; their captions are given to that")
-    return facts, first_of
-
-
-def _table(
-    pairs: Sequence[Pair], first_of: dict[str, str], clean: Callable[[str, str], str], refused: Rejected
-) -> pd.DataFrame:
+def _table(checked: Checked, clean: Callable[[str, str], str], refused: Rejected) -> pd.DataFrame:
     """A row a usable pair, with its picture's class; a class given for one of its pairs goes before derived ones."""
-    rows, seen = [], set()
-    classes: dict[str, list[str]] = defaultdict(list)
-    given: dict[str, list[str]] = defaultdict(list)
-    for pair in pairs:
-        if pair.image_id not in first_of:
-            if pair.path is not None:
-                refused.append((pair.caption_id, "caption of an image left out"))
-            continue
-        raw = one_line(pair.text)
-        text = clean(raw, pair.language)
-        if pair.caption_id in seen:
-            refused.append((pair.caption_id, "duplicate caption id"))
-        elif not text:
-            what = "nothing left of the caption after cleaning" if raw else "empty caption"
-            refused.append((pair.caption_id, what))
-        else:
-            image_id = first_of[pair.image_id]
-            rows.append((pair.caption_id, image_id, pair.language, text, raw, pair.test))
-            (given if pair.category else classes)[image_id].append(pair.category or category_of(raw, pair.language))
-        seen.add(pair.caption_id)
-    table = pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "raw", "test"])
-    names = {image_id: commonest(given.get(image_id) or classes[image_id]) for image_id in table["image_id"].unique()}
-    return table.assign(category=table["image_id"].map(names))
+    rows = []
+    for image, _, _ in checked.images:
+        given, derived, pairs = [], [], []
+        for caption in checked.captions[image.image_id]:
+            language = str(caption.language)
+            text = clean(caption.text, language)
+            if not text:
+                refused.append((caption.caption_id, "nothing left of the caption after cleaning"))
+                continue
+            pairs.append((caption.caption_id, image.image_id, language, text, caption.text, image.split == "test"))
+            if caption.category:
+                given.append(caption.category)
+            else:
+                derived.append(category_of(caption.text, language))
+        category = commonest(given or derived)
+        rows += [(*pair, category) for pair in pairs]
+    return pd.DataFrame(rows, columns=["caption_id", "image_id", "language", "text", "raw", "test", "category"])
 
 
 def _split(table: pd.DataFrame, recipe: PairRecipe) -> pd.DataFrame:

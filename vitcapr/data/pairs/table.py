@@ -9,9 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
-from vitcapr.data.collect import Rejected
+from vitcapr.data.collect import ListedCaption, ListedImage, Listing
 from vitcapr.data.images import BadImage, ImageSource
-from vitcapr.data.table_files import read_rows
+from vitcapr.data.rows import Columns, Row, read_rows
+from vitcapr.data.tars import Rejected
 from vitcapr.errors import UserError
 from vitcapr.files import atomic_path, sha256_bytes
 from vitcapr.formats.manifest import Manifest
@@ -23,36 +24,9 @@ LANGUAGES = ("en", "zh")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A caption as it is listed.
-
-    Attributes:
-        path: the picture, relative to the image root with ``/``; None if it is not there.
-        language: ``zh`` or ``en``.
-        category: as given; None where it is to be derived from the words.
-        test: whether the source sets the picture apart for testing.
-    """
-
-    caption_id: str
-    image_id: str
-    path: str | None
-    language: str
-    text: str
-    category: str | None = None
-    test: bool = False
-
-
 def detect_language(text: str) -> str:
     """``zh`` where there is a Han character, else ``en``: the two languages differ in script."""
     return "zh" if _HAN.search(text) else "en"
-
-
-_KEY = "data.pairs.table"
-
-
-class _NoPair(Exception):
-    """The reason for omitting a row of a table; ``rejected.csv`` holds the text."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +46,8 @@ class ColumnNames:
 
 def list_table(
     file: Path, columns: ColumnNames, *, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]
-) -> tuple[list[Pair], Rejected]:
-    """The pairs of a table, in its order, and (item, reason) of the rows that are none.
+) -> Listing:
+    """The pairs of a table, in its order. The split of an image is ``test`` if one of its rows says so, else ``none``.
 
     A caption's id is ``row-`` and its number. A picture's id is its path; of a picture inside the table, the digest of
     its bytes, so that the same picture in two rows is one.
@@ -83,56 +57,53 @@ def list_table(
         existing: the paths that exist below the image root.
         unpack: writes a picture's bytes below the image root, and says where.
     """
-    pairs: list[Pair] = []
+    images: dict[str, ListedImage] = {}
+    captions: list[ListedCaption] = []
     rejected: Rejected = []
-    for number, row in enumerate(read_rows(file, _KEY), start=1):
-        if missing := [name for name in (columns.text, columns.image) if name not in row]:
-            raise UserError(
-                f"{_KEY}: row {number} has no '{missing[0]}'",
-                where=file,
-                remedy=f"data.pairs.columns says what the columns are called; there are {', '.join(map(str, row))}",
-            )
+    asked = Columns({name: (getattr(columns, name),) for name in columns.names()}, ("text", "image"), _COLUMNS)
+    for row in read_rows(file, asked, rejected, key="data.pairs.table"):
         try:
-            pairs.append(_parse_pair(number, row, columns, encoded, existing, unpack))
-        except _NoPair as problem:
-            rejected.append((f"{file.name}:{number}", str(problem)))
-    return pairs, rejected
+            text = row.cells.get("text") or ""
+            if not isinstance(text, str):
+                raise TypeError(f"a caption is a text, not {text!r:.40}")
+            language = row.text("language") or detect_language(text)
+            if language not in LANGUAGES:
+                raise ValueError(f"language '{language}' is neither en nor zh")
+            image_id, path = _place(row, encoded, existing, unpack)
+        except (ValueError, TypeError) as error:
+            rejected.append((row.place, str(error)))
+            continue
+        if image_id not in images or row.text("split") == "test":
+            images[image_id] = ListedImage(image_id, path, "test" if row.text("split") == "test" else "none")
+        category = row.text("category") or None
+        captions.append(ListedCaption(f"row-{row.number}", image_id, text, language, category))
+    return Listing(list(images.values()), captions, rejected)
 
 
-def _parse_pair(
-    number: int,
-    row: dict[str, Any],
-    columns: ColumnNames,
-    encoded: bool,
-    existing: set[str],
-    unpack: Callable[[bytes], str],
-) -> Pair:
-    text, image = str(row[columns.text] or ""), row[columns.image]
-    language = str(row.get(columns.language) or detect_language(text))
-    if language not in LANGUAGES:
-        raise _NoPair(f"language '{language}' is neither en nor zh")
-    if isinstance(image, dict):
-        image = image.get("bytes")
-    if not image:
-        raise _NoPair("no picture")
-    path: str | None
-    if isinstance(image, bytes) or encoded:
-        content = image if isinstance(image, bytes) else _decoded(image)
-        image_id, path = sha256_bytes(content), unpack(content)
-    else:
-        image_id = str(image).replace("\\", "/").removeprefix("./")
-        path = image_id if image_id in existing else None
-    category = str(row[columns.category]) if row.get(columns.category) else None
-    return Pair(f"row-{number}", image_id, path, language, text, category, row.get(columns.split) == "test")
+_COLUMNS = "data.pairs.columns"
 
 
-def _decoded(text: str) -> bytes:
+def _place(row: Row, encoded: bool, existing: set[str], unpack: Callable[[bytes], str]) -> tuple[str, str | None]:
+    """Id and path of the picture of a row."""
+    image: Any = row.cells.get("image")
+    content = image.get("bytes") if isinstance(image, dict) else image
+    if isinstance(content, str) and encoded and content:
+        content = _decode(content)
+    if isinstance(content, bytes) and content:
+        return sha256_bytes(content), unpack(content)
+    if encoded or not (name := row.name("image")):
+        raise ValueError("no picture")
+    image_id = name.replace("\\", "/").removeprefix("./")
+    return image_id, image_id if image_id in existing else None
+
+
+def _decode(text: str) -> bytes:
     """The bytes of a Base64 string, also of a ``data:`` URL and of one broken into lines."""
     body = text.partition("base64,")[2] if text.startswith("data:") else text
     try:
         return base64.b64decode("".join(body.split()), validate=True)
     except ValueError as error:
-        raise _NoPair("not Base64") from error
+        raise ValueError("not Base64") from error
 
 
 def export_pairs(

@@ -1,0 +1,128 @@
+"""Splits: how files spell and tell them, how they are drawn where no file does, and the first images of each."""
+
+import difflib
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import PurePath
+from typing import Literal
+
+from vitcapr.errors import UserError
+from vitcapr.formats.manifest import SPLITS
+
+Splits = Literal["auto", "given", "hash", "seeded"]
+_SPELLINGS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test", "testing"),
+    "none": ("none",),
+}
+SPLIT_NAMES = {spelling: split for split, spellings in _SPELLINGS.items() for spelling in spellings}
+"""The spellings of a split in tables and in names of files and folders."""
+
+
+def parse_split(name: str, where: object) -> str:
+    """The split of a spelling."""
+    spelling = name.strip().lower()
+    if spelling not in SPLIT_NAMES:
+        close = difflib.get_close_matches(spelling, SPLIT_NAMES, n=1)
+        remedy = f"did you mean '{close[0]}'?" if close else "a split is train, validation, test or none"
+        raise UserError(f"unknown split '{name}'", where=where, remedy=remedy)
+    return SPLIT_NAMES[spelling]
+
+
+def put_in_split(split_of: dict[str, str], image: str, split: str, where: object) -> None:
+    """Note the split of an image; an image in two splits would leak into training."""
+    if split_of.setdefault(image, split) != split:
+        raise UserError(
+            f"image '{image}' is in the {split_of[image]} split and in the {split} split",
+            where=where,
+            remedy="an image may be in one split only",
+        )
+
+
+def split_in(name: str) -> str | None:
+    """The split that the name of a file or folder tells: ``captions_val2017.json`` -> ``validation``."""
+    splits = {SPLIT_NAMES[word] for word in re.findall("[a-z]+", PurePath(name).stem.lower()) if word in SPLIT_NAMES}
+    return splits.pop() if len(splits) == 1 else None
+
+
+def splits_in(names: Iterable[str]) -> dict[str, str | None]:
+    """:func:`split_in` of several names. Names that all tell one split, or none, tell nothing."""
+    told = {name: split_in(name) for name in names}
+    return told if len(set(told.values())) > 1 else dict.fromkeys(told)
+
+
+def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:
+    """The split of each image; validation and test take at most an eighth of the images each.
+
+    Images are ranked by a hash of seed and name, so that losing one image moves at most one other across each border.
+
+    Args:
+        sizes: greatest numbers of images for train, validation and test; what is left over is in no split.
+    """
+    ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}:{name}".encode()).digest())
+    validation, test = (min(size, len(ranked) // 8) for size in sizes[1:])
+    train = min(sizes[0], len(ranked) - validation - test)
+    order = ["train"] * train + ["validation"] * validation + ["test"] * test
+    return dict(zip(ranked, order, strict=False))
+
+
+def make_splits(
+    images: Collection[str],
+    given: Mapping[str, str],
+    how: Splits,
+    *,
+    validation: float,
+    test: float,
+    seed: int,
+) -> dict[str, str]:
+    """The split of each image.
+
+    ``hash`` decides for each image alone: more images change no split. ``seeded`` meets the shares exactly, so more
+    images change some splits. ``auto`` is ``given`` if the table has splits, else ``hash``.
+
+    Args:
+        images: the paths of the images that can be used.
+        given: the split of each image in the table.
+        validation, test: shares of the images.
+    """
+    if how == "given" and not given:
+        remedy = "name data.table.columns.split, or use hash"
+        raise UserError("data.table.splits: the table gives no splits", remedy=remedy)
+    if how == "given" or (how == "auto" and given):
+        split_of = {image: given.get(image, "none") for image in images}
+    elif how == "seeded":
+        ranked = sorted(images, key=lambda image: _rank(image, seed))
+        sizes = {"test": round(test * len(ranked)), "validation": round(validation * len(ranked))}
+        order = [split for split, size in sizes.items() for _ in range(size)]
+        split_of = dict(zip(ranked, [*order, *["train"] * (len(ranked) - len(order))], strict=True))
+    else:
+        places = {image: int.from_bytes(_rank(image, seed)[:8], "big") / 2**64 for image in images}
+        split_of = {
+            image: "test" if place < test else "validation" if place < test + validation else "train"
+            for image, place in places.items()
+        }
+    for split in ("train", "validation"):
+        if split not in split_of.values():
+            raise UserError(
+                f"none of {len(images)} images is in the {split} split",
+                remedy="training needs both train and validation; see data.table.splits",
+            )
+    return split_of
+
+
+def _rank(image: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed}:{image}".encode()).digest()
+
+
+def share_limit(sizes: Mapping[str, int], limit: int | None) -> Counter[str]:
+    """The number of images of each split, ``limit`` in all: one of each while there are any, the rest in proportion."""
+    total = sum(sizes.values())
+    if limit is None or limit >= total:
+        return Counter(sizes)
+    shares = Counter([split for split in SPLITS if sizes.get(split)][:limit])
+    for _ in range(limit - shares.total()):
+        shares[max(shares, key=lambda split: limit * sizes[split] / total - shares[split])] += 1
+    return shares
