@@ -112,7 +112,7 @@ def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
 
 
 def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.ndarray]:
-    """The pictures as they are, and under each change at its limit, for a figure.
+    """The pictures as they are, and under each change at its limit, for a figure; without the changes that are off.
 
     Args:
         pictures: (B, S, S, 3) uint8.
@@ -122,16 +122,16 @@ def single_changes(pictures: np.ndarray, limits: Augmentation) -> dict[str, np.n
     """
     nothing, every = Draws.none(len(pictures)), np.ones(len(pictures))
     changes = {
-        "original": nothing,
-        "rotation": replace(nothing, angle=limits.rotation * every),
-        "flip": replace(nothing, flip=every > 0),
-        "upside down": replace(nothing, vertical_flip=every > 0),
-        "brighter": replace(nothing, brightness=(1 + limits.brightness) * every),
-        "hue": replace(nothing, hue=limits.hue * every),
-        "blur": replace(nothing, blur=limits.blur * every),
+        "original": (1.0, nothing),
+        "rotation": (limits.rotation, replace(nothing, angle=limits.rotation * every)),
+        "flip": (limits.flip, replace(nothing, flip=every > 0)),
+        "upside down": (limits.vertical_flip, replace(nothing, vertical_flip=every > 0)),
+        "brighter": (limits.brightness, replace(nothing, brightness=(1 + limits.brightness) * every)),
+        "hue": (limits.hue, replace(nothing, hue=limits.hue * every)),
+        "blur": (limits.blur, replace(nothing, blur=limits.blur * every)),
     }
     originals = torch.from_numpy(pictures)
-    return {name: augment(originals, draws, limits.radius).numpy() for name, draws in changes.items()}
+    return {name: augment(originals, draws, limits.radius).numpy() for name, (limit, draws) in changes.items() if limit}
 
 
 def rotate(pictures: Tensor, degrees: Tensor) -> Tensor:

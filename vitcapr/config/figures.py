@@ -1,6 +1,6 @@
 """Number of examples in the figures, and file formats of the figures."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -21,17 +21,32 @@ class FiguresConfig(Section):
     formats: list[Literal["png", "pdf", "svg"]] = ["png", "pdf"]
     examples: int = Field(12, ge=1)
     """Images in the sheet of captioned examples."""
+    examples_first: Distinct = []
+    """Images that come first, by id or file name, wherever examples are drawn: captions, captions before and after
+    reranking, failures of retrieval, and the query of models side by side. Random ones follow."""
+    examples_words: Distinct = []
+    """Words or phrases: images and captions of the data set that hold any of them come next."""
     attention_images: int = Field(2, ge=1)
     """Images whose attention is drawn."""
     attention_first: Distinct = []
     """Images whose attention is drawn first, by id or file name. Random images follow up to ``attention_images``."""
     attention_words: Distinct = []
-    """Words whose attention is drawn, where a caption holds any of them; empty: every word. The random images are those
-    whose captions hold the most of these words."""
+    """Words whose attention is drawn, where a caption holds any of them; empty: every word. There are as many further
+    images as words, so that each word has an image, if any caption holds it."""
     failures: int = Field(6, ge=1)
     """Number of images, and number of captions, drawn with a wrong first match."""
     seed: int = Field(0, ge=0)
     """Seed that selects the examples."""
+
+    def choice(self, count: int) -> dict[str, Any]:
+        """The arguments of :class:`vitcapr.report.figures.examples.Choice` for ``count`` examples."""
+        return {"count": count, "seed": self.seed, "images": self.examples_first, "words": self.examples_words}
+
+    @property
+    def attention(self) -> dict[str, Any]:
+        """The same for the images whose attention is drawn."""
+        count = max(self.attention_images, len(self.attention_first) + len(self.attention_words))
+        return {"count": count, "seed": self.seed, "images": self.attention_first, "words": self.attention_words}
 
 
 class FigureSettings(StageSettings):

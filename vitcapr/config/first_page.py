@@ -3,13 +3,14 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
+from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.scored import ScoredModels
 
 
 class FirstPageSettings(StageSettings):
     language: str
     """Of the references."""
-    seed: int
+    figures: FiguresConfig
     """Selects the pictures."""
     paper: str | None
     """The paper whose scores stand beside those of the experiment."""
@@ -37,7 +38,7 @@ class FirstPageSettings(StageSettings):
         }
         return cls(
             language=config.text.language,
-            seed=config.figures.seed,
+            figures=config.figures,
             paper=config.run.paper,
             systems=ScoredModels(config).systems,
             bases={

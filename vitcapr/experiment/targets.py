@@ -118,8 +118,10 @@ class Targets(Selection):
             "backbones": self.trained("backbones"),
         }
         models = [f"{section}/{name}" for section, names in trained.items() for name in names]
+        attention = [f"{each['captioner']}/{each['decoding']}" for each in self.attention if each["split"] == split]
         return {
             "captions": {name: path.format(split=split) for name, path in captions.items()},
+            "attention": {name: f"{root}/captions/{name}/{split}/attention.npz" for name in attention[:1]},
             "embeddings": {name: self.embeddings(name, split) for name in ranked},
             "ranks": {name: f"{root}/metrics/retrieval/{name}/{split}/ranks.npz" for name in ranked},
             "histories": {model: f"{root}/{model}/history.csv" for model in models},
@@ -133,7 +135,8 @@ class Targets(Selection):
     @property
     def page_inputs(self) -> dict[str, list[str]]:
         """The inputs of the first page, by the stage's parameters."""
-        return {option: list(files.values()) for option, files in self._page.items()}
+        comparisons = [path for path in self.comparisons if f"/{self.page_split}/" in path]
+        return {option: list(files.values()) for option, files in self._page.items()} | {"comparisons": comparisons}
 
     @property
     def page_names(self) -> dict[str, list[str]]:

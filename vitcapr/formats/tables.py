@@ -68,6 +68,7 @@ class Table:
     caption: what the numbers are: one paragraph.
     notes: the texts that cells point at.
     name: a short name for files and for references in LaTeX.
+    help: for each column, what its numbers mean, or nothing where the heading says it; empty for no help at all.
     """
 
     title: str
@@ -77,6 +78,7 @@ class Table:
     caption: str = ""
     notes: tuple[str, ...] = ()
     name: str = ""
+    help: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.align:

@@ -24,6 +24,7 @@ class ScoreColumn(NamedTuple):
     label: its name in a table, with the prefix of its group.
     group: None for a score that the summary's tables leave out.
     scale: what the score is multiplied by to be printed.
+    help: what the score is, where the label does not say it.
     places: decimals of the score; a difference of two scores has one more, unless it is a count.
     """
 
@@ -32,6 +33,7 @@ class ScoreColumn(NamedTuple):
     group: ScoreGroup | None
     scale: int = 100
     places: int = 1
+    help: str = ""
 
     @property
     def short(self) -> str:

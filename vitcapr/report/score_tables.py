@@ -28,7 +28,8 @@ def score_tables(summary: pd.DataFrame) -> Iterator[Table]:
                 cells = (column.cell(by_name[column.name]) if column.name in by_name else NOTHING for column in columns)
                 rows.append(row(f"{model}, {decoding}" if decoding else str(model), *cells))
             title = f"{group.title}: {dataset}, {split} split, {int(of_group['n'].max())} images"
-            yield Table(title, ("model", *(column.short for column in columns)), tuple(rows))
+            names, helps = (column.short for column in columns), (column.help for column in columns)
+            yield Table(title, ("model", *names), tuple(rows), help=("", *helps))
 
 
 def scores_page(summary: pd.DataFrame) -> str:

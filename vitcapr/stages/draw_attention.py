@@ -8,8 +8,7 @@ from vitcapr.progress import Reporter
 
 
 def _numbered(experiment: Experiment) -> list[str]:
-    figures = experiment.config.figures
-    numbers = range(1, max(figures.attention_images, len(figures.attention_first)) + 1)
+    numbers = range(1, experiment.config.figures.attention["count"] + 1)
     return [f"attention/{{captioner}}/{{decoding}}/{{split}}/attention-{number}" for number in numbers]
 
 
@@ -47,20 +46,16 @@ def draw_attention(
     from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.report.figures.attention import attended_words
-    from vitcapr.report.figures.examples import check_words, choose_attended, open_images, positions_of_words
+    from vitcapr.report.figures.attention import draw_words
+    from vitcapr.report.figures.examples import Choice, check_words, choose_attended, open_images
     from vitcapr.report.figures.style import save_pictures
 
-    data, table, figures, wanted = read_manifest(manifest), read_attention(attention), {}, settings.figures
-    words, count = wanted.attention_words, wanted.attention_images
-    check_words(words, Vocabulary.read(vocabulary).words)
-    chosen = choose_attended(data, split, captions, table, count, wanted.seed, wanted.attention_first, words)
+    data, choice = read_manifest(manifest), Choice(**settings.figures.attention)
+    check_words(choice.words, Vocabulary.read(vocabulary).words)
+    chosen = choose_attended(data, split, captions, read_attention(attention), choice)
     with open_images(data) as read:
-        for number, (row, caption, weights) in enumerate(chosen, start=1):
-            report.line(f"attention-{number}: image {caption.image_id}, {caption.caption}")
-            if words and not set(words) & set(caption.tokens):
-                report.line(f"attention-{number}: the caption has none of {', '.join(words)}; all its words are drawn")
-            shown = positions_of_words(caption.tokens, words)
-            tokens = [caption.tokens[place] for place in shown]
-            figures[f"attention-{number}"] = attended_words(read(row), tokens, weights[shown])
+        figures = {
+            f"attention-{number}": draw_words(read(one.row), one, choice.words, report)
+            for number, one in enumerate(chosen, 1)
+        }
     save_pictures(figures, pictures, report)

@@ -37,17 +37,14 @@ def draw_captions(
     """Draw a sheet of captioned images, sampled at random, with one reference caption each."""
     from vitcapr.formats.captions import read_captions
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.captions import Captioned, caption_sheet
-    from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
+    from vitcapr.report.figures.captions import caption_sheet, read_captioned
+    from vitcapr.report.figures.examples import Choice, open_images, rows_of_split
     from vitcapr.report.figures.style import save_pictures
 
-    data = read_manifest(manifest)
-    written = {name: read_captions(path) for name, path in captions.items()}
-    rows = choose(rows_of_split(data, split, written), settings.figures.examples, settings.figures.seed)
-    ids, references = data.images["image_id"], first_references(data, split, language)
+    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
+    systems = {name: read_captions(path) for name, path in captions.items()}
+    rows = rows_of_split(data, split, systems)
     with open_images(data) as read:
-        examples = [
-            Captioned(read(row), [each[ids.iloc[row]].caption for each in written.values()], references.get(row, ""))
-            for row in rows
-        ]
-    save_pictures({"captions": caption_sheet(examples, list(written))}, pictures, report)
+        examples = read_captioned(data, split, language, systems, choice.choose_images(data, rows), read)
+    note = f"{len(examples)} of {len(rows):,} images of the {split} split, {choice.note}."
+    save_pictures({"captions": caption_sheet(examples, note)}, pictures, report)

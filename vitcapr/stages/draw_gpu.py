@@ -1,7 +1,9 @@
 """Draw GPU use and memory during training: figure 4 of ViTCap-R."""
 
+from vitcapr.errors import UserError
 from vitcapr.formats.kinds import FigureFile, GpuUseFile
 from vitcapr.pipeline.figure import Experiment, Figure
+from vitcapr.pipeline.records import GPU
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
@@ -19,9 +21,10 @@ def _trained(experiment: Experiment) -> list[str]:
             "uses": [f"results/{{experiment}}/{model}/gpu.csv" for model in _trained(experiment)],
         },
         bound=lambda experiment: {"uses": _trained(experiment)},
-        each=lambda experiment: [{}] if _trained(experiment) else [],
+        # By default on a machine with a GPU; elsewhere, on a login node for example, the file may be asked for by name.
+        each=lambda experiment: [{}] if GPU.exists() and _trained(experiment) else [],
         caption="GPU use and GPU memory while each model trained, sampled every two seconds; a training that was "
-        "continued goes on where it stopped. A training without a GPU has no samples: words say what it ran on.",
+        "continued goes on where it stopped. Trainings on a CPU are left out.",
         category="Training",
         labels={"figure": "GPU use and memory"},
     )
@@ -31,10 +34,13 @@ def draw_gpu(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw GPU use and memory during training. For a training without a GPU, name the device instead."""
+    """Draw GPU use and memory during training, of the models that trained on a GPU."""
     from vitcapr.formats.training import read_gpu_use
     from vitcapr.report.figures.gpu import gpu_use
     from vitcapr.report.figures.style import save_pictures
 
-    figure = gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
+    try:
+        figure = gpu_use({name: read_gpu_use(path) for name, path in uses.items()})
+    except ValueError as error:
+        raise UserError(str(error)) from error
     save_pictures({"gpu": figure}, pictures, report)

@@ -1,13 +1,27 @@
 """Draw the effect of augmentation on pictures, and one picture in Base64."""
 
+from typing import Any
+
 from vitcapr.config.figures import FigureSettings
+from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.formats.kinds import FigureFile, ManifestFile, PixelsFile
 from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
 from vitcapr.pipeline.stage import In, Out, stage
 from vitcapr.progress import Reporter
 
-SHOWN = 4
-"""Number of pictures in the sheet of augmentations."""
+PICTURES = 4
+"""In the sheet of augmentations."""
+
+
+class PixelFigureSettings(FigureSettings):
+    augmentation: AugmentationConfig | None = None
+    """Of the first fine-tuned model that has one and reads these pixels."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> "PixelFigureSettings":
+        models = [config.finetuned_dual_encoders[name] for name in config.run.finetuned_dual_encoders]
+        used = [m.training.augmentation for m in models if m.image.backbone == wildcards.backbone]
+        return cls(figures=config.figures, augmentation=next(filter(None, used), None))
 
 
 def _backbones(experiment: Experiment) -> list[dict[str, str]]:
@@ -24,7 +38,7 @@ def _backbones(experiment: Experiment) -> list[dict[str, str]]:
             "manifest": MANIFEST,
         },
         each=_backbones,
-        caption="Pictures before they are learnt: each random change on its own, as far as it goes by default, and a "
+        caption="Pictures in training: each random change of the experiment on its own, at its limit, and a "
         "picture's file in Base64. Base64 makes a file a third longer. It is shorter than the raw pixels because the "
         "file is a JPEG.",
         category="Data",
@@ -34,7 +48,7 @@ def _backbones(experiment: Experiment) -> list[dict[str, str]]:
 def draw_pixels(
     pixels: In[PixelsFile],
     manifest: In[ManifestFile],
-    settings: FigureSettings,
+    settings: PixelFigureSettings,
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
@@ -50,10 +64,10 @@ def draw_pixels(
     from vitcapr.store.reader import open_features
 
     data, store = read_manifest(manifest), open_features(pixels)
-    rows = np.random.default_rng(settings.figures.seed).permutation(len(data.images))[:SHOWN]
-    changed = single_changes(store[PIXELS].gather(rows), Augmentation())
-    sheet = augmentation_sheet(list(zip(*changed.values(), strict=True)), list(changed))
-    first = data.images.iloc[int(rows[0])]
+    rows = np.random.default_rng(settings.figures.seed).permutation(len(data.images))[:PICTURES]
+    off = Augmentation(rotation=0, flip=0, brightness=0, hue=0, blur=0)
+    limits = off if settings.augmentation is None else settings.augmentation.to(Augmentation)
+    changed = single_changes(store[PIXELS].gather(rows), limits)
     with ImageSource(data.image_root) as source:
-        encoding = encoding_sheet(source.read(first["path"]), int(first["width"]) * int(first["height"]))
-    save_pictures({"augmentations": sheet, "encoding": encoding}, pictures, report)
+        encoding = encoding_sheet(source.read(data.images["path"].iloc[int(rows[0])]))
+    save_pictures({"augmentations": augmentation_sheet(changed), "encoding": encoding}, pictures, report)

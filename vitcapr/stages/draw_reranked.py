@@ -1,5 +1,7 @@
 """Draw captions before and after reranking."""
 
+from itertools import product
+
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import CaptionsFile, FigureFile, ManifestFile
 from vitcapr.pipeline.figure import MANIFEST, Experiment, Figure
@@ -9,14 +11,10 @@ from vitcapr.progress import Reporter
 
 def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
     """Every reranking except the oracles."""
-    run, rerankings = experiment.config.run, experiment.config.rerankings
-    return [
-        {"captioner": captioner, "reranking": name, "split": split}
-        for captioner in run.captioners
-        for name in run.rerankings
-        for split in experiment.splits
-        if rerankings[name].by == "retriever"
-    ]
+    run = experiment.config.run
+    names = [name for name in run.rerankings if experiment.config.rerankings[name].by == "retriever"]
+    every = product(run.captioners, names, experiment.splits)
+    return [{"captioner": captioner, "reranking": name, "split": split} for captioner, name, split in every]
 
 
 @stage(
@@ -29,8 +27,8 @@ def _by_retriever(experiment: Experiment) -> list[dict[str, str]]:
         },
         bound=lambda experiment: {"language": experiment.config.text.language},
         each=_by_retriever,
-        caption="Captions of {captioner} before and after {reranking}: images drawn at random from those whose caption "
-        "changed, with the CIDEr of each caption. The words that changed are marked.",
+        caption="Captions of {captioner} before and after {reranking}, of images whose caption changed, with the CIDEr "
+        "of both. Struck through: removed words; underlined: added words.",
         category="Captions",
         labels={"figure": "before and after reranking", "split": "{split}"},
         priority=5,
@@ -47,10 +45,9 @@ def draw_reranked(
     report: Reporter,
     pictures: list[Out[FigureFile]],
 ) -> None:
-    """Draw images with their captions before and after reranking.
+    """Draw images with their captions before and after reranking, and the CIDEr of both.
 
-    The images are sampled from those whose caption changed. Each caption is shown with its CIDEr, so that changes for
-    the worse appear as often as they occur.
+    Sampled from the images whose caption changed, so that changes for the worse appear as often as they occur.
     """
     from functools import partial
 
@@ -58,13 +55,15 @@ def draw_reranked(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import is_oracle
     from vitcapr.metrics.candidates import system_ciders
-    from vitcapr.report.figures.captions import compare_captions, reranked_sheet
+    from vitcapr.report.figures.captions import caption_sheet, compare_captions
+    from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.style import save_pictures
 
-    data, old, new, shown = read_manifest(manifest), read_captions(before), read_captions(after), settings.figures
+    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.examples))
     score = partial(system_ciders, data, split, language, timeout=300.0)
-    examples, note = compare_captions(data, split, language, old, new, score, shown.examples, shown.seed)
+    systems = read_captions(before), read_captions(after)
+    examples, note = compare_captions(data, split, language, *systems, score, choice)
     if is_oracle(read_results(after).values()):
         note = f"Chosen by an oracle from the references: a ceiling, not a result. {note}"
     report.line(note)
-    save_pictures({"reranked": reranked_sheet(examples, note)}, pictures, report)
+    save_pictures({"reranked": caption_sheet(examples, note)}, pictures, report)

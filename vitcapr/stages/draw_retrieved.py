@@ -1,20 +1,15 @@
 """Draw errors of retrieval."""
 
-from typing import TYPE_CHECKING
-
 from vitcapr.config.figures import FigureSettings
 from vitcapr.formats.kinds import EmbeddingsFile, FigureFile, ManifestFile, RanksFile
 from vitcapr.pipeline.figure import MANIFEST, Figure
 from vitcapr.pipeline.stage import In, Out, Split, stage
 from vitcapr.progress import Reporter
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 @stage(
     figure=Figure(
-        files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{way}" for way in ("image_to_text", "text_to_image")],
+        files=lambda _: [f"retrieved/{{retriever}}/{{split}}/{name}" for name in ("image_to_text", "text_to_image")],
         inputs=lambda _: {
             "embeddings": "results/{experiment}/embeddings/{retriever}/{split}/embeddings.npz",
             "ranks": "results/{experiment}/metrics/retrieval/{retriever}/{split}/ranks.npz",
@@ -43,28 +38,12 @@ def draw_retrieved(
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.rank_files import read_ranks_of
-    from vitcapr.report import direction
-    from vitcapr.report.figures.examples import open_images
-    from vitcapr.report.figures.retrieval import failures, image_to_text, text_to_image
+    from vitcapr.report.figures.examples import Choice, open_images
+    from vitcapr.report.figures.retrieval import draw_failures
     from vitcapr.report.figures.style import save_pictures
 
-    data, count, seed = read_manifest(manifest), settings.figures.failures, settings.figures.seed
+    data, choice = read_manifest(manifest), Choice(**settings.figures.choice(settings.figures.failures))
     embedded = read_embeddings(embeddings, data, split)
-    true = read_ranks_of(ranks, embedded).ranks
-    text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
-    to_text, to_image = direction.image_to_text(embedded), direction.text_to_image(embedded)
     with open_images(data) as read:
-
-        def image(position: int) -> "Image":
-            return read(int(embedded.image_row[position]))
-
-        images = failures(to_text, true.i2t, count, seed, image, text)
-        captions = failures(to_image, true.t2i, count, seed, text, image)
-    missed_images, missed_captions = int((true.i2t > 1).sum()), int((true.t2i > 1).sum())
-    report.line(f"the first match is wrong for {missed_images} of {len(true.i2t)} images")
-    report.line(f"the first match is wrong for {missed_captions} of {len(true.t2i)} captions")
-    figures = {
-        "image_to_text": image_to_text(images, missed_images, len(true.i2t)),
-        "text_to_image": text_to_image(captions, missed_captions, len(true.t2i)),
-    }
+        figures = draw_failures(data, embedded, read_ranks_of(ranks, embedded).ranks, choice, read, report)
     save_pictures(figures, pictures, report)

@@ -19,14 +19,11 @@ class RolloutSettings(FigureSettings):
         return cls(figures=config.figures, backbone=config.backbones[backbone])
 
 
-def _rolled_out(experiment: Experiment) -> list[dict[str, str]]:
+def _with_attention(experiment: Experiment) -> list[dict[str, str]]:
     """The captions with attention whose backbone can be run again and has attention."""
     config = experiment.config
-    return [
-        wildcards
-        for wildcards in experiment.attention
-        if config.backbones[config.captioners[wildcards["captioner"]].backbone].rolls_out
-    ]
+    backbones = {name: config.backbones[captioner.backbone] for name, captioner in config.captioners.items()}
+    return [each for each in experiment.attention if backbones[each["captioner"]].rolls_out]
 
 
 @stage(
@@ -40,7 +37,7 @@ def _rolled_out(experiment: Experiment) -> list[dict[str, str]]:
         },
         bound=lambda experiment: {"source": experiment.backbone_source},
         sources=lambda experiment: experiment.backbone_files,
-        each=_rolled_out,
+        each=_with_attention,
         caption="Which patches the ViT's CLS vector is made from (attention roll-out, Abnar and Zuidema 2020), beside "
         "where {captioner} looks: over all words of the caption, and for the two words with the most concentrated "
         "attention. Each map has its own scale; its peak stands below it. ρ is the rank correlation of the two.",
@@ -72,27 +69,23 @@ def draw_rollout(
     from vitcapr.encoders.rollout import AttendingBackbone
     from vitcapr.formats.captions import read_attention
     from vitcapr.formats.manifest import read_manifest
-    from vitcapr.report.figures.attention import Looked, check_grid, rank_correlation, rolled_out_and_attended
-    from vitcapr.report.figures.examples import choose_attended, open_images
+    from vitcapr.report.figures.attention import Looked, check_grid, rolled_out_and_attended
+    from vitcapr.report.figures.examples import Choice, choose_attended, open_images
     from vitcapr.report.figures.style import save_pictures
 
-    wanted, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
-    folder = locate(str(backbone or source or wanted.source), wanted.revision).folder
-    preprocessing, note = read_preprocessing(folder, image_size_of(folder), wanted.image_size, wanted.interpolation)
+    encoder, data, table = settings.backbone, read_manifest(manifest), read_attention(attention)
+    folder = locate(str(backbone or source or encoder.source), encoder.revision).folder
+    preprocessing, note = read_preprocessing(folder, image_size_of(folder), encoder.image_size, encoder.interpolation)
     if note:
         report.line(note)
-    model = AttendingBackbone(folder, preprocessing.size, torch.float32)
+    model, cases = AttendingBackbone(folder, preprocessing.size, torch.float32), []
     check_grid(model.grid, table, attention)
-    shown, cases = settings.figures, []
-    chosen = choose_attended(
-        data, split, captions, table, shown.attention_images, shown.seed, shown.attention_first, shown.attention_words
-    )
     with open_images(data) as read:
-        for row, caption, weights in chosen:
-            picture = read(row)
-            seen = torch.from_numpy(preprocessing.prepared(picture)[None])
-            rolled = model.roll_out(preprocessing.normalise(seen, torch.float32))[0].numpy()
-            cases.append(Looked(picture, caption.tokens, rolled, weights))
-            agreement = rank_correlation(rolled, weights.mean(axis=0)) if len(weights) else float("nan")
-            report.line(f"image {caption.image_id}: rank correlation of roll-out and attention {agreement:.2f}")
+        for row, caption, weights in choose_attended(
+            data, split, captions, table, Choice(**settings.figures.attention)
+        ):
+            image = read(row)
+            pixels = preprocessing.normalise(torch.from_numpy(preprocessing.prepared(image)[None]), torch.float32)
+            cases.append(Looked(image, caption.tokens, model.roll_out(pixels)[0].numpy(), weights))
+            report.line(f"image {caption.image_id}: {caption.caption}")
     save_pictures({"rollout": rolled_out_and_attended(cases)}, pictures, report)

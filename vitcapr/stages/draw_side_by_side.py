@@ -49,16 +49,17 @@ def draw_side_by_side(
 ) -> None:
     """Draw the first results of each model for one image and one caption, and the embedding space of each model.
 
-    The seed of the figures selects the image and the caption. All captions are in one language.
+    All captions are in one language.
     """
     from vitcapr.files import write_text
     from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
+    from vitcapr.report.figures.examples import Choice
     from vitcapr.report.figures.side_by_side import draw_systems
     from vitcapr.report.figures.style import save_pictures
 
     data = read_manifest(manifest)
     systems = {name: read_embeddings(path, data, split) for name, path in embeddings.items()}
-    figures, table = draw_systems(data, systems, split, settings.figures.seed)
+    figures, table = draw_systems(data, systems, split, Choice(**settings.figures.choice(1)))
     write_text(found, table)
     save_pictures(figures, pictures, report)

@@ -109,7 +109,7 @@ def test_a_retriever_that_cannot_be_loaded_is_one_line(tmp_path: Path, capfd: py
     (folder / "retrievers/dual").mkdir(parents=True)
     (folder / "retrievers/dual/card.json").write_text("{}")
     main([folder])
-    assert "explore: the captions have no neighbours in dual: not the card of a trained model" in capfd.readouterr().err
+    assert "explore: the captions have no neighbours in dual: not the card of a captioner" in capfd.readouterr().err
     main([folder], embed=False)
     assert "neighbours" not in capfd.readouterr().err
 

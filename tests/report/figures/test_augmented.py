@@ -2,19 +2,26 @@
 
 import base64
 import io
+from types import SimpleNamespace
 
 import numpy as np
 from PIL import Image
 
 from vitcapr.batches.augment import Augmentation, single_changes
+from vitcapr.config.figures import FiguresConfig
+from vitcapr.config.finetuned_dual_encoder import AugmentationConfig
 from vitcapr.report.figures.augmented import augmentation_sheet, encoding_sheet
+from vitcapr.stages.draw_pixels import PixelFigureSettings
 
 
-def test_a_column_a_change_and_a_row_a_picture() -> None:
-    pictures = [[np.full((4, 4, 3), 10 * row + column, np.uint8) for column in range(3)] for row in range(2)]
-    axes = augmentation_sheet(pictures, ["original", "flip", "blur"]).axes
-    assert [ax.get_images()[0].get_array()[0, 0, 0] for ax in axes] == [0, 1, 2, 10, 11, 12]
-    assert [ax.get_title() for ax in axes] == ["original", "flip", "blur", "", "", ""]
+def test_a_column_a_change_and_a_row_an_image() -> None:
+    changes = {
+        name: np.stack([np.full((4, 4, 3), 10 * row + column, np.uint8) for row in range(2)])
+        for column, name in enumerate(("original", "flip", "blur"))
+    }
+    figure = augmentation_sheet(changes)
+    assert [ax.get_images()[0].get_array()[0, 0, 0] for ax in figure.axes] == [0, 1, 2, 10, 11, 12]
+    assert [text.get_text() for text in figure.texts] == ["original", "flip", "blur"]
 
 
 def test_a_file_in_base64_beside_its_image() -> None:
@@ -22,19 +29,43 @@ def test_a_file_in_base64_beside_its_image() -> None:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     content = file.getvalue()
-    figure = encoding_sheet(content, pixels.size)
+    figure = encoding_sheet(content)
     assert np.array_equal(figure.axes[0].images[0].get_array(), pixels)
-    text, cost = (each.get_text() for each in figure.texts)
-    assert base64.b64decode(text.removesuffix("...")) == content[:480]
+    texts = [text.get_text() for text in figure.texts]
+    assert base64.b64decode("".join(texts).split("...")[0]) == content[:480]
     characters = 4 * -(-len(content) // 3)
     share = f"{characters / len(content) - 1:+.1%}"
-    assert cost == f"file {len(content):,} bytes; Base64 {characters:,} characters, {share}; raw RGB 3,600 bytes"
+    cost = f"file {len(content):,} bytes; Base64 {characters:,} characters, {share}; raw RGB 3,600 bytes"
+    assert " ".join(texts[texts.index("...") + 1 :]) == cost
 
 
 def test_each_change_is_alone() -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (2, 8, 8, 3), np.uint8)
-    changed = single_changes(pictures, Augmentation())
+    changed = single_changes(pictures, Augmentation(vertical_flip=0.5, blur=2.0))
     assert np.array_equal(changed["original"], pictures)
     assert np.array_equal(changed["flip"], pictures[:, :, ::-1])
     assert np.array_equal(changed["upside down"], pictures[:, ::-1])
     assert all((changed[name] != pictures).any() for name in ("rotation", "brighter", "hue", "blur"))
+
+
+def test_changes_that_are_off_have_no_column() -> None:
+    changed = single_changes(np.zeros((1, 8, 8, 3), np.uint8), Augmentation(rotation=0, hue=0))
+    assert list(changed) == ["original", "flip", "brighter", "blur"]
+
+
+def test_the_augmentation_is_that_of_the_model_of_the_pixels() -> None:
+    models = {
+        name: SimpleNamespace(image=SimpleNamespace(backbone=backbone), training=SimpleNamespace(augmentation=limits))
+        for name, backbone, limits in (
+            ("a", "vit", None),
+            ("b", "resnet", AugmentationConfig(blur=1)),
+            ("c", "vit", AugmentationConfig(blur=2)),
+        )
+    }
+    config = SimpleNamespace(
+        finetuned_dual_encoders=models,
+        run=SimpleNamespace(finetuned_dual_encoders=list(models)),
+        figures=FiguresConfig(),
+    )
+    settings = PixelFigureSettings.from_config(config, SimpleNamespace(backbone="vit"))
+    assert settings.augmentation == AugmentationConfig(blur=2)

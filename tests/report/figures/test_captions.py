@@ -5,10 +5,12 @@ import pytest
 from matplotlib.lines import Line2D
 from PIL import Image
 
-from tests.report.figures.conftest import check_layout
+from tests.report.conftest import check_layout
 from vitcapr.metrics import java
-from vitcapr.report.figures.captions import Captioned, Reranked, caption_sheet, changes, reranked_sheet
-from vitcapr.report.figures.layout import print_size
+from vitcapr.report.figures.captions import Captioned, caption_sheet
+from vitcapr.report.figures.examples import Run, mark_changes
+from vitcapr.report.figures.page import print_size
+from vitcapr.stages.draw_captions import draw_captions
 from vitcapr.stages.draw_reranked import draw_reranked
 
 LONG = "a man in a red shirt and a woman with a blue umbrella stand in front of a very tall building " * 3
@@ -25,10 +27,10 @@ NAMES = ["attention/beam", "a-model-with-a-very-long-name-indeed/beam-search-of-
 
 def sheet(shapes=((60, 40), (40, 60), (400, 20), (20, 400), (30, 30), (1, 1))):
     examples = [
-        Captioned(Image.new("RGB", shape, (90, 120, 200)), [caption, caption], reference)
+        Captioned(Image.new("RGB", shape, (90, 120, 200)), {name: [Run(caption)] for name in NAMES}, reference)
         for shape, (caption, reference) in zip(shapes, AWKWARD, strict=True)
     ]
-    return caption_sheet(examples, NAMES)
+    return caption_sheet(examples, "a note " * 40)
 
 
 def test_nothing_overlaps_and_nothing_is_clipped():
@@ -44,7 +46,6 @@ def test_every_word_of_every_caption_is_there():
         assert "".join(caption.split()) in drawn
     assert drawn.count("reference") == 6
     assert drawn.count("attention/beam") == 6
-    assert "(nothing)" in drawn
     assert "A dog." in texts  # from "A dog ."
 
 
@@ -57,36 +58,28 @@ BEFORE = ("a", "dog", "lying", "on", "the", "road")
 AFTER = ("a", "dog", "on", "the", "ground", "with", "a", "shoe")
 
 
-def example(size=(60, 40), before=BEFORE, after=AFTER):
-    picture = Image.fromarray(np.zeros((size[1], size[0], 3), np.uint8))
-    return Reranked(picture, before, after, (0.53, 0.811), "A dog lies there .")
-
-
 def test_changes_by_hand():
-    gone, new = changes(BEFORE, AFTER)
-    assert [word for word, is_gone in zip(BEFORE, gone, strict=True) if is_gone] == ["lying", "road"]
-    assert [word for word, is_new in zip(AFTER, new, strict=True) if is_new] == ["ground", "with", "a", "shoe"]
-    assert changes(("a",), ("a",)) == ([False], [False])
-    assert changes((), ("a",)) == ([], [True])
+    assert mark_changes(BEFORE, AFTER) == [
+        ("a dog", ""),
+        ("lying", "del"),
+        ("on the", ""),
+        ("road", "del"),
+        ("ground with a shoe", "ins"),
+    ]
+    assert mark_changes(("a",), ("a",)) == [("a", "")]
+    assert mark_changes((), ("a",)) == [("a", "ins")]
 
 
-def test_marked_words_have_a_line_each_and_scores_stand_beside():
-    figure = reranked_sheet([example()], "note")
+def test_marked_words_have_a_line_each():
+    image = Image.fromarray(np.zeros((40, 60, 3), np.uint8))
+    figure = caption_sheet([Captioned(image, {"CIDEr 53 → 81": mark_changes(BEFORE, AFTER)}, "A dog .")], "note")
     texts = [text.get_text() for text in figure.texts]
-    assert texts[0] == "note"
-    assert "before, CIDEr 53" in texts
-    assert "after, CIDEr 81" in texts
-    assert texts[texts.index("before, CIDEr 53") + 1 :][: len(BEFORE)] == list(BEFORE)
-    # Two words that went, four that came.
-    assert len([artist for artist in figure.artists if isinstance(artist, Line2D)]) == 2 + 4
+    assert texts[:2] == ["note", "CIDEr 53 → 81"]
+    assert " ".join(texts[2:-2]) == "a dog lying on the road ground with a shoe"
     colors = {text.get_text(): text.get_color() for text in figure.texts}
-    assert colors["road"] != colors["dog"] != colors["ground"]
-
-
-def test_words_in_lines_neither_overlap_nor_leave_the_page():
-    words = tuple(f"remarkably{n}" for n in range(9))
-    sizes = [(60, 40), (40, 60), (64, 16), (30, 30), (60, 40)]
-    check_layout(reranked_sheet([example(size, words, words[::-1]) for size in sizes], "a note " * 40), slack=1)
+    assert len({colors["a dog"], colors["lying"], colors["ground"]}) == 3
+    # Two removed words; the four added ones are in two lines.
+    assert len([artist for artist in figure.artists if isinstance(artist, Line2D)]) == 2 + 2
 
 
 @pytest.fixture
@@ -113,7 +106,7 @@ def test_the_log_says_how_the_examples_were_drawn(draw, dataset, reranked):
     settings = json.dumps({"figures": {"examples": 3, "seed": 5}})
     log = draw(draw_reranked, "reranked", manifest=dataset, settings=settings, **reranked)
     assert "3 of the 4 images (of 6) whose caption reranking changed, drawn at random with seed 5" in log
-    assert "CIDEr rose for 2, fell for 0 and stayed for 2" in log
+    assert "CIDEr rose for 2, fell for 0 and is unchanged for 2" in log
     assert "Chosen by an oracle from the references: a ceiling, not a result." in log
 
 
@@ -121,3 +114,23 @@ def test_a_reranking_that_changes_nothing_is_drawn_too(draw, dataset, reranked):
     log = draw(draw_reranked, "reranked", manifest=dataset, **{**reranked, "after": reranked["before"]})
     assert "oracle" not in log
     assert "Reranking changed no caption of 6 images." in log
+
+
+def test_named_images_and_such_with_words_come_first(draw, dataset, tmp_path, monkeypatch):
+    notes = []
+
+    def spy(examples, note):
+        notes.append((note, [example.reference for example in examples]))
+        return caption_sheet(examples, note)
+
+    monkeypatch.setattr("vitcapr.report.figures.captions.caption_sheet", spy)
+    chosen = {"examples": 2, "examples_first": ["i3.png"], "examples_words": ["wrote for i1", "For I5"]}
+    values = {"captions": {"beam": tmp_path / "captions.json"}, "manifest": dataset, "split": "test", "language": "en"}
+    draw(draw_captions, "captions", settings=json.dumps({"figures": chosen}), **values)
+    note, references = notes[0]
+    assert note == (
+        "2 of 6 images of the test split, those of i3.png, wrote for i1, For I5 first, the others drawn at random with "
+        "seed 0."
+    )
+    assert "What a person wrote for i3 ." in references
+    assert {reference[-4:-2] for reference in references} <= {"i1", "i3", "i5"}

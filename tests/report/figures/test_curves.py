@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from tests.report.figures.conftest import check_layout
+from tests.report.conftest import check_layout
 from vitcapr.report.figures.curves import backbone_curves, training_curves
 
 

@@ -3,7 +3,7 @@ import pytest
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import Candidate, DecodedCaption
 from vitcapr.formats.manifest import read_manifest
-from vitcapr.report.figures.examples import choose, choose_long, open_images, rows_of_split
+from vitcapr.report.figures.examples import choose, open_images, rows_of_split
 
 
 def test_the_choice_is_a_seeded_sample_without_repetition():
@@ -14,11 +14,9 @@ def test_the_choice_is_a_seeded_sample_without_repetition():
     assert choose([5, 3], 12, seed=1) == [3, 5]
 
 
-def test_long_captions_are_preferred():
-    lengths = {row: row for row in range(40)}
-    assert set(choose_long(lengths, 3, seed=0)) <= set(range(30, 40))
-    assert choose_long({7: 5, 3: 9, 4: 5}, 2, seed=0) == [3, 4]
-    assert choose_long({7: 5}, 4, seed=0) == [7]
+def test_a_higher_rank_comes_first():
+    assert choose(list(range(40)), 3, seed=0, rank=lambda row: row in (7, 9, 30)) == [7, 9, 30]
+    assert 7 in choose(list(range(40)), 3, seed=0, rank=lambda row: row == 7)
 
 
 def test_images_that_every_model_captioned(dataset):

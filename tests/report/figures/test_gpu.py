@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 import torch
 
-from tests.report.figures.conftest import check_layout
+from tests.report.conftest import check_layout
+from vitcapr.errors import UserError
 from vitcapr.formats.training import GPU_COLUMNS as COLUMNS
 from vitcapr.formats.training import GpuUse, read_gpu_use
 from vitcapr.report.figures.gpu import gpu_use
@@ -21,7 +22,7 @@ def nothing(device="no GPU: trained on the CPU (2 cores, Abacus 3000)"):
 
 
 def words(figure):
-    return [text.get_text() for text in figure.texts if text.get_text() != "■"]
+    return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
 def test_use_and_memory_over_the_training():
@@ -30,7 +31,7 @@ def test_use_and_memory_over_the_training():
     assert busy.get_lines()[0].get_ydata().tolist() == [50, 70, 90]
     assert full.get_lines()[0].get_ydata().tolist() == [1, 4, 2]
     assert busy.get_xlabel() == "seconds of training"
-    assert full.texts[0].get_text() == "48 GiB there are"
+    assert full.texts[0].get_text() == "total 48 GiB"
     assert words(figure) == ["attention: NVIDIA L40S, in use 70% on average, at most 4.0 GiB"]
 
 
@@ -44,23 +45,16 @@ def test_a_long_training_is_drawn_in_stretches_with_their_range():
     assert busy.get_xlabel() == "hours of training"
 
 
-def test_without_a_gpu_the_figure_is_words():
-    figure = gpu_use({"attention": nothing()})
-    assert not figure.axes
-    assert words(figure) == ["attention: no GPU: trained on the CPU (2 cores, Abacus 3000)"]
-
-
-def test_trainings_with_and_without_samples_share_a_figure_without_overlap():
-    figure = gpu_use(
-        {"a": used([200.0, 400.0], [np.nan, np.nan], [1.0, 1.0]), "b": nothing(), "c": nothing("words " * 40)}
-    )
-    assert words(figure)[0] == "a: NVIDIA L40S, at most 1.0 GiB"
+def test_trainings_without_samples_are_left_out():
+    figure = gpu_use({"b": nothing(), "a": used([200.0, 400.0], [np.nan, np.nan], [1.0, 1.0])})
+    assert words(figure) == ["a: NVIDIA L40S, at most 1.0 GiB"]
     assert not figure.axes[0].get_lines()
     check_layout(figure)
 
 
-def test_what_training_writes_is_what_is_drawn(draw, tmp_path):
+def test_what_training_on_a_cpu_writes_has_nothing_to_draw(draw, tmp_path):
     with sampling.sample_gpu_use(tmp_path / "gpu.csv", torch.device("cpu")):
         pass
     assert read_gpu_use(tmp_path / "gpu.csv").device.startswith("no GPU: trained on the CPU (")
-    draw(draw_gpu, "gpu", uses={"attention": tmp_path / "gpu.csv"})
+    with pytest.raises(UserError, match="no training has samples of a GPU"):
+        draw(draw_gpu, "gpu", uses={"attention": tmp_path / "gpu.csv"})

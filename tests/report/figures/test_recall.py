@@ -1,6 +1,6 @@
 import pytest
 
-from tests.report.figures.conftest import check_layout
+from tests.report.conftest import check_layout
 from vitcapr.errors import UserError
 from vitcapr.formats.scores import write_metrics
 from vitcapr.report.figures.recall import by_system, recall_bars

@@ -38,8 +38,8 @@ def retrieved(dataset, tmp_path):
 def test_failures(draw, retrieved, tmp_path):
     values = {**retrieved, "ranks": tmp_path / "ranks.npz", "split": "test", "settings": SETTINGS}
     log = draw(draw_retrieved, "image_to_text", "text_to_image", **values)
-    assert "wrong for 3 of 6 images" in log
-    assert "wrong for 6 of 6 captions" in log
+    assert "3 of 6 images retrieve a wrong caption (✗) before a true one (✓); 2 of these, drawn at random" in log
+    assert "6 of 6 captions retrieve a wrong image" in log
 
 
 def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
@@ -55,7 +55,7 @@ def test_another_split_or_data_set_is_a_mistake(draw, retrieved, tmp_path):
 def test_ranks_of_other_embeddings_are_a_mistake(draw, retrieved, tmp_path):
     rows, ranks = np.arange(5, dtype=np.int32), np.ones(5, np.int32)
     RankFile(Ranks(ranks, ranks, np.full(5, 0.5)), rows, rows, rows).write(tmp_path / "five.npz")
-    with pytest.raises(UserError, match="ranks are of other embeddings"):
+    with pytest.raises(UserError, match="ranks are of other images or captions"):
         draw(draw_retrieved, split="test", ranks=tmp_path / "five.npz", **retrieved)
 
 
@@ -64,10 +64,19 @@ def test_retrievers_side_by_side(draw, retrieved, tmp_path):
     values = {"embeddings": embeddings, "manifest": retrieved["manifest"], "found": tmp_path / "found.md"}
     draw(draw_side_by_side, "spaces", "top_captions", "top_images", split="test", **values)
     found = (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "Query: drawn at random with seed 0" in found
     assert found.count("\n| a | ") == found.count("\n| b | ") == 10
     assert found.count("✓") + found.count("✗") == 20
     with pytest.raises(UserError, match="not embeddings of the split train"):
         draw(draw_side_by_side, split="train", **values)
+
+
+def test_queries_by_id_and_by_words(draw, retrieved, tmp_path):
+    settings = json.dumps({"figures": {"examples_first": ["i2"], "examples_words": ["wrote for i4"]}})
+    values = {"embeddings": {"a": retrieved["embeddings"]}, "manifest": retrieved["manifest"], "settings": settings}
+    draw(draw_side_by_side, "top_images", split="test", found=tmp_path / "found.md", **values)
+    queries = [line for line in (tmp_path / "found.md").read_text().splitlines() if line.startswith("Query")]
+    assert queries == ["Query: i2", "Query: What a person wrote for i4 ."]
 
 
 def test_embeddings_of_other_captions_are_not_put_side_by_side(draw, retrieved, tmp_path):

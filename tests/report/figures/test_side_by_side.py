@@ -1,17 +1,11 @@
 import numpy as np
 import pytest
 
-from tests.report.figures.conftest import check_layout
+from tests.report.conftest import check_layout
 from vitcapr.formats.embeddings import Embeddings
-from vitcapr.report.direction import image_to_text, text_to_image
+from vitcapr.report.direction import Match, image_to_text, text_to_image
 from vitcapr.report.figures.embeddings import spaces
-from vitcapr.report.figures.side_by_side import (
-    Found,
-    captions_side_by_side,
-    first_matches,
-    found_table,
-    images_side_by_side,
-)
+from vitcapr.report.figures.side_by_side import captions_side_by_side, images_side_by_side, matches_table
 
 
 @pytest.fixture
@@ -24,31 +18,32 @@ def embedded():
 
 
 def test_the_first_matches_and_which_are_right(embedded):
-    found = first_matches({"mlp": image_to_text(embedded)}, 0, str)["mlp"]
-    assert [match.shown for match in found] == ["0", "1", "2", "3", "4"]
-    assert [match.positive for match in found] == [True, True, False, False, False]
-    assert found[0].cosine == pytest.approx(np.cos(np.radians(5)))
-    found = first_matches({"mlp": text_to_image(embedded)}, 2, str)["mlp"]
-    assert [(match.shown, match.positive) for match in found] == [("0", False), ("1", True), ("2", False)]
+    matches = image_to_text(embedded).first(0, 5)
+    assert [match.position for match in matches] == [0, 1, 2, 3, 4]
+    assert [match.positive for match in matches] == [True, True, False, False, False]
+    assert matches[0].cosine == pytest.approx(np.cos(np.radians(5)))
+    matches = text_to_image(embedded).first(2, 5)
+    assert [(match.position, match.positive) for match in matches] == [(0, False), (1, True), (2, False)]
 
 
-def test_every_model_is_shown_with_its_marks(picture):
-    found = {name: [Found(f"text {n}", 0.5, n == 1) for n in range(5)] for name in ("raw", "mlp")}
-    figure = captions_side_by_side(picture, ["an own one"], found, "how it was drawn")
-    told = [text.get_text() for text in figure.texts]
-    assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(told)
-    assert sum("✓" in text for text in told) == 2
-    assert sum("✗" in text for text in told) == 8
+def test_every_model_has_its_marks(picture):
+    matches = {name: [Match(n, 0.5, n == 1) for n in range(5)] for name in ("raw", "mlp")}
+    figure = captions_side_by_side(picture, ["an own one"], matches, "text {}".format, "how it was drawn")
+    texts = [text.get_text() for text in figure.texts]
+    assert {"raw", "mlp", "an own one", "how it was drawn"} <= set(texts)
+    assert sum("✓" in text for text in texts) == 2
+    assert sum("✗" in text for text in texts) == 8
 
 
 def test_the_same_as_text():
-    table = found_table("The first", "what was asked", {"mlp": [Found("a | b", 0.5, True), Found("狗", -0.25, False)]})
+    matches = {"mlp": [Match(0, 0.5, True), Match(1, -0.25, False)]}
+    table = matches_table("The first", "a query", matches, ["a | b", "狗"].__getitem__)
     assert table.splitlines() == [
         "**The first**",
         "",
-        "Query: what was asked",
+        "Query: a query",
         "",
-        "| model | | cosine | | found |",
+        "| model | | cosine | | match |",
         "| --- | ---: | ---: | --- | --- |",
         "| mlp | 1 | 0.50 | ✓ | a \\| b |",
         "| mlp | 2 | -0.25 | ✗ | 狗 |",
@@ -69,6 +64,6 @@ def test_spaces_share_their_axes(embedded):
 
 def test_a_long_note_stays_on_the_page(picture):
     note = "The first captions in English and Chinese among 35,000 of the validation split, with cosines; " * 2
-    found = {"mlp": [Found("text", 0.5, True)]}
-    check_layout(captions_side_by_side(picture, ["own"], found, note), slack=1)
-    check_layout(images_side_by_side("asked", {"mlp": [Found(picture, 0.5, True)]}, note), slack=1)
+    matches = {"mlp": [Match(0, 0.5, True)]}
+    check_layout(captions_side_by_side(picture, ["own"], matches, str, note), slack=1)
+    check_layout(images_side_by_side("a query", matches, lambda _: picture, note), slack=1)

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from vitcapr.errors import UserError
+from vitcapr.formats.captions import read_attention
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.formats.tokens import TokenTable
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.report.figures.attention import attended_words
+from vitcapr.report.figures.examples import Choice, choose_attended
 from vitcapr.stages.draw_attention import draw_attention
 from vitcapr.stages.draw_caption_lengths import draw_caption_lengths
 from vitcapr.stages.draw_curves import draw_curves
@@ -49,31 +52,38 @@ def figures(**values):
 
 def test_attention(draw, attended):
     log = draw(draw_attention, "attention-1", "attention-2", settings=SETTINGS, **attended)
-    assert "attention-1: image i4, word0" in log
-    assert "attention-2: image i5, word0" in log
+    assert "image i4: word0" in log
+    assert "image i5: word0" in log
 
 
 def test_attention_of_chosen_images_and_words(draw, attended, monkeypatch):
     drawn = []
 
-    def spy(picture, words, weights):
-        drawn.append((picture.size, words, weights.shape))
-        return attended_words(picture, words, weights)
+    def spy(image, words, weights, note):
+        drawn.append((words, weights.shape, note))
+        return attended_words(image, words, weights, note)
 
     monkeypatch.setattr("vitcapr.report.figures.attention.attended_words", spy)
-    # i6 is an image of training. Only the caption of i5 holds both words, so it is drawn in the place of i6.
-    chosen = figures(attention_images=1, attention_first=["i3.png", "i0", "i6"], attention_words=["word6", "word1"])
-    log = draw(draw_attention, "attention-1", "attention-2", "attention-3", settings=chosen, **attended)
-    assert [line.split(",")[0].split(": ")[1] for line in log.splitlines() if "image i" in line][:3] == [
-        "image i3",
-        "image i0",
-        "image i5",
-    ]
-    assert [(words, shape) for _, words, shape in drawn[:3]] == [
+    # i6 is an image of training. The first two named have word1 alone; i5 has word12, and no caption has another word.
+    chosen = figures(attention_images=1, attention_first=["i3.png", "i0", "i6"], attention_words=["word12", "word1"])
+    numbers = range(1, 6)
+    log = draw(draw_attention, *(f"attention-{number}" for number in numbers), settings=chosen, **attended)
+    assert [line.split(": ")[0].split()[-1] for line in log.splitlines() if "image i" in line][:3] == ["i3", "i0", "i5"]
+    assert [(words, shape) for words, shape, _ in drawn[:3]] == [
         (["word1"], (1, 3, 4)),
         (["word1"], (1, 3, 4)),
-        (["word1", "word6"], (2, 3, 4)),
+        (["word1", "word12"], (2, 3, 4)),
     ]
+    assert drawn[1][2] == "word0 word1 (score 0.00, log-probability -3.00)"
+
+
+def test_each_word_has_an_image(dataset, tmp_path):
+    """The caption of i4 has the most of the words; after it, i5 alone has one that i4 has not."""
+    words, table = ["word5", "word4", "word3", "word9"], read_attention(tmp_path / "attention.npz")
+    choice = Choice(2, 0, words=words)
+    chosen = choose_attended(read_manifest(dataset), "test", tmp_path / "captions.json", table, choice)
+    held = [{*words} & {*one.caption.tokens} for one in chosen]
+    assert set.union(*held) == {*words}
 
 
 @pytest.mark.parametrize(

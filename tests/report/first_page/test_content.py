@@ -2,24 +2,16 @@ import re
 from html.parser import HTMLParser
 
 from vitcapr.formats.tables import Cell, Table, row
-from vitcapr.report.first_page.content import (
-    Captioned,
-    FirstPage,
-    Match,
-    Noted,
-    Picture,
-    Query,
-    Retrieved,
-    Words,
-    to_html,
-)
+from vitcapr.report.figures.examples import Run
+from vitcapr.report.first_page.content import Noted, Picture, to_html
+from vitcapr.report.first_page.examples import Match, Query
 
 NASTY = '<script>alert("x")</script>'
 SCORES = Table(NASTY, ("model", NASTY), (row(NASTY, Cell("51.2", "49.0", "53.1")),))
 
 
 def page(scores=(SCORES,), **parts):
-    return FirstPage(title=NASTY, facts=[("data", NASTY)], scores=scores, again=NASTY, folder=NASTY, **parts)
+    return to_html(title=NASTY, facts=[("data", NASTY)], scores=scores, again=NASTY, folder=NASTY, **parts)
 
 
 class Headings(HTMLParser):
@@ -43,26 +35,26 @@ class Headings(HTMLParser):
 
 
 def test_only_what_there_is_has_a_section():
-    read = Headings(to_html(page()))
+    read = Headings(page())
     assert read.found == ["Scores", "Run it again"]
     assert "img" not in read.tags
-    assert Headings(to_html(page(scores=[]))).found == ["Run it again"]
+    assert Headings(page(scores=[])).found == ["Run it again"]
 
 
 def test_every_section_and_no_markup_from_outside():
     picture = Picture(b"jpeg", NASTY)
-    captions = {NASTY: [Words(NASTY), Words(NASTY, "del"), Words("new", "ins")], "x": []}
-    found = Query(NASTY, [Match(picture, 0.9, 1, False), Match(picture, 0.25, 17, True)])
-    text = to_html(
-        page(
-            beside=Noted([SCORES], NASTY),
-            captioned=Noted([Captioned(picture, captions, NASTY)], NASTY),
-            retrieved=Noted([Retrieved("From text to image", [found], [found])], NASTY),
-            curves=[picture],
-            cost=Noted(SCORES, NASTY),
-            has_oracle=True,
-            has_alignments=True,
-        )
+    captions = {NASTY: [Run(NASTY), Run(NASTY, "del"), Run("new", "ins")], "x": []}
+    query = Query(NASTY, [Match(picture, 0.9, 1, False), Match(picture, 0.25, 17, True)])
+    text = page(
+        result=[NASTY],
+        attention=picture,
+        beside=Noted([SCORES], NASTY),
+        captioned=Noted([{"picture": picture, "captions": captions, "reference": NASTY}], NASTY),
+        retrieved=Noted([{"title": "From text to image", "best": [query], "worst": [query]}], NASTY),
+        curves=[picture],
+        cost=Noted(SCORES, NASTY),
+        has_oracle=True,
+        has_alignments=True,
     )
     read = Headings(text)
     assert read.found == [
@@ -70,10 +62,27 @@ def test_every_section_and_no_markup_from_outside():
         "Run it again",
     ]
     assert "script" not in read.tags
-    assert read.alts == [NASTY] * 6
+    assert read.alts == [NASTY] * 7
     assert "<ins>new</ins>" in text
     assert "(nothing)" in text
+    assert "<figcaption>&lt;script" in text
     assert "✓ right · rank 17 · cosine 0.25" in text
     assert "49.0-53.1" in text
     assert "upper bound" in text
     assert not re.search(r'(?:src|href)="(?!data:|#|[a-z]+[./])', text)
+
+
+def test_headings_are_explained_and_rows_without_a_number_are_left_out():
+    rows = (row("a", Cell("1.0", notes=(2,))), row("b", "-"))
+    text = page(scores=[Table("", ("model", "mAP@R"), rows, notes=("one", "two"), help=("", "MAP at R"))])
+    assert '<abbr title="MAP at R">mAP@R</abbr>' in text
+    assert "<p>mAP@R: MAP at R.</p>" in text
+    assert "1.0<sup>b</sup>" in text
+    assert "<p><sup>b</sup> two</p>" in text
+    assert '<th scope="row" class="l">b</th>' not in text
+
+
+def test_files_that_are_not_there_yet_are_commands_and_no_links():
+    text = page()
+    assert re.findall(r'href="([^#][^"]*)"', text) == ["summary.csv", "tables/scores.md", "figures/"]
+    assert "<code>vitcapr explore" in text

@@ -14,7 +14,7 @@ from vitcapr.metrics.labels import COLUMNS
 from vitcapr.report.explorer.columns import Column, plain, space_columns, system_columns, written_column
 from vitcapr.report.explorer.gallery import Gallery, gallery_of
 from vitcapr.report.explorer.results import Results, Space, System
-from vitcapr.report.explorer.spaces import Embed, Neighbours, Written, map_of, pairs, short, written_in
+from vitcapr.report.explorer.spaces import Embed, Written, describe_images, describe_texts, embed_captions, map_of
 
 PART = 100
 """Images whose details are in one file."""
@@ -88,7 +88,7 @@ class Contents:
         for name, (number, system) in self.systems.items():
             columns += system_columns(name, system, self._base(number, system), self.gallery.numbers)
         for name, (number, space) in self.spaces.items():
-            images = self.gallery.image_of_row[number][space.embedded.image_row]
+            images = np.array(self._numbers(number, space))
             columns += space_columns(name, space, len(self.gallery.images), images)
             for writer, written in self.written[name].items():
                 columns.append(written_column(writer, name, written, len(self.gallery.images), images))
@@ -125,27 +125,24 @@ class Contents:
     def neighbours(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model and part: the neighbours of its images and of their references."""
         for place, (number, space) in enumerate(self.spaces.values()):
-            neighbours = Neighbours.of(space, self.gallery, number)
-            for part, images in self._parts():
-                yield f"neighbours-{place}-{part}", neighbours.part(images)
+            embedded, numbers = space.embedded, self._numbers(number, space)
+            references = self.gallery.reference_of_row[number][embedded.caption_row].tolist()
+            images = dict(zip(numbers, describe_images(space, numbers, references), strict=True))
+            texts = describe_texts(embedded.captions, embedded.caption_image, space.ranks.t2i, embedded.images, numbers)
+            for part, shown in self._parts():
+                own = {str(at): text for at, text in zip(references, texts, strict=True) if text["own"][0] in shown}
+                yield f"neighbours-{place}-{part}", {"images": list(map(images.get, shown)), "references": own}
 
     def written_neighbours(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model, system and part: what the captions of the system are near to."""
         systems = list(self.systems)
         for place, (name, (number, space)) in enumerate(self.spaces.items()):
-            image_of = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
-            for system, written in self.written[name].items():
-                near = {
-                    image: {
-                        "images": pairs(written.nearest.place[at], written.nearest.cosine[at], image_of),
-                        "own": [image, short(written.cosine[at])],
-                        "rank": int(written.ranks[at]),
-                    }
-                    for at, image in enumerate(image_of)
-                }
-                for part, images in self._parts():
-                    key = f"written-{place}-{systems.index(system)}-{part}"
-                    yield key, {"images": [near.get(image) for image in images]}
+            images, numbers = space.embedded.images, self._numbers(number, space)
+            for system, (captions, ranks) in self.written[name].items():
+                texts = describe_texts(captions, np.arange(len(images)), ranks, images, numbers)
+                near = dict(zip(numbers, texts, strict=True))
+                for part, shown in self._parts():
+                    yield f"written-{place}-{systems.index(system)}-{part}", {"images": list(map(near.get, shown))}
 
     @cached_property
     def written(self) -> dict[str, dict[str, Written]]:
@@ -153,18 +150,21 @@ class Contents:
         spaces = {}
         for name, (number, space) in self.spaces.items():
             systems = {other: system for other, (place, system) in self.systems.items() if place == number}
-            data = self.experiments[number].data.images
-            ids = data["image_id"].iloc[space.embedded.image_row].tolist()
-            embedded = written_in(space, ids, list(systems.values()), partial(self.embed, number, space.model))
-            spaces[name] = {other: each for other, each in zip(systems, embedded, strict=True) if each is not None}
+            ids = self.experiments[number].data.images["image_id"].iloc[space.embedded.image_row].tolist()
+            spaces[name] = embed_captions(space, ids, systems, partial(self.embed, number, space.model))
         return spaces
 
     def maps(self) -> Iterator[tuple[str, Json]]:
         """(key, content) for each retrieval model: the places of its images on a map, or none."""
         for place, (number, space) in enumerate(self.spaces.values()):
             places = map_of(space.embedded.images)
-            images = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+            images = self._numbers(number, space)
             yield f"map-{place}", {"images": images, "places": None if places is None else places.round(4).tolist()}
+
+    def _numbers(self, number: int, space: Space) -> list[int]:
+        """The numbers of the images of a retrieval model in the gallery."""
+        numbers: list[int] = self.gallery.image_of_row[number][space.embedded.image_row].tolist()
+        return numbers
 
     def _parts(self) -> Iterator[tuple[int, range]]:
         count = len(self.gallery.images)

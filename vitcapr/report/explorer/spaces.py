@@ -1,15 +1,12 @@
 """The space of a retrieval model: neighbours of images, references and captions of systems, and a map of the images."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcapr.formats.embeddings import Embeddings
 from vitcapr.metrics.ranks import rank_matches
-from vitcapr.report.explorer.gallery import Gallery
 from vitcapr.report.explorer.results import Space, System
 
 SHOWN = 6
@@ -17,6 +14,7 @@ SHOWN = 6
 _BLOCK = 512
 Near = NDArray[np.intp]
 Cosines = NDArray[np.float32]
+Json = dict[str, Any]
 Embed = Callable[[int, str, Sequence[str]], NDArray[np.float32] | None]
 """From the number of an experiment, the name of its retrieval model and n texts to (n, E) unit vectors; None if the
 model cannot embed them."""
@@ -52,62 +50,46 @@ def nearest(queries: Cosines, pool: Cosines, count: int = SHOWN, without_itself:
     return Nearest(np.concatenate(places), np.concatenate(cosines))
 
 
-def nearest_own(embedded: Embeddings) -> tuple[Near, Cosines]:
-    """(N,) the place of the nearest of each image's own captions, -1 where it has none; (M,) the cosine of each caption
-    with its own image."""
-    owner = embedded.caption_image
-    cosines = np.einsum("me,me->m", embedded.captions, embedded.images[owner])
-    place = np.full(len(embedded.images), -1, np.intp)
+def describe_texts(
+    texts: Cosines, own: NDArray[Any], ranks: NDArray[Any], images: Cosines, numbers: Sequence[int]
+) -> list[Json]:
+    """For each of M texts: the nearest images, its own image with the cosine, and the rank of its own image.
+
+    Args:
+        texts: (M, E), images: (N, E) unit vectors.
+        own: (M,) the place of each text's image; ranks: (M,) of this image.
+        numbers: of the images in the gallery.
+    """
+    near, cosines = nearest(texts, images), np.einsum("me,me->m", texts, images[own])
+    return [
+        {"images": pairs(place, cosine, numbers), "own": [numbers[image], short(own_cosine)], "rank": int(rank)}
+        for place, cosine, image, own_cosine, rank in zip(*near, own.tolist(), cosines, ranks, strict=True)
+    ]
+
+
+def describe_images(space: Space, numbers: Sequence[int], references: Sequence[int]) -> list[Json]:
+    """For each image: the nearest captions and images, the nearest of its own captions, and the rank of this.
+
+    Args:
+        numbers: of the images in the gallery; references: of the captions.
+    """
+    embedded = space.embedded
+    captions = nearest(embedded.images, embedded.captions)
+    others = nearest(embedded.images, embedded.images, without_itself=True)
+    cosines = np.einsum("me,me->m", embedded.captions, embedded.images[embedded.caption_image])
     order = np.argsort(cosines, kind="stable")
-    place[owner[order]] = order  # The last one stays: the nearest.
-    return place, cosines
-
-
-@dataclass(frozen=True, eq=False)
-class Neighbours:
-    """Neighbours in one space, by the numbers of the gallery."""
-
-    images: Mapping[int, dict[str, Any]]
-    references: Mapping[int, dict[str, Any]]
-    references_of: Mapping[int, list[int]]
-
-    @classmethod
-    def of(cls, space: Space, gallery: Gallery, number: int) -> "Neighbours":
-        embedded, ranks = space.embedded, space.ranks
-        image_of = gallery.image_of_row[number][embedded.image_row].tolist()
-        reference_of = gallery.reference_of_row[number][embedded.caption_row].tolist()
-        captions = nearest(embedded.images, embedded.captions)
-        others = nearest(embedded.images, embedded.images, without_itself=True)
-        described = nearest(embedded.captions, embedded.images)
-        own, own_cosine = nearest_own(embedded)
-        images = {}
-        for place, image in enumerate(image_of):
-            mine = int(own[place])
-            images[image] = {
-                "captions": pairs(captions.place[place], captions.cosine[place], reference_of),
-                "images": pairs(others.place[place], others.cosine[place], image_of),
-                "own": None if mine < 0 else [reference_of[mine], short(own_cosine[mine])],
-                "rank": int(ranks.i2t[place]),
-            }
-        references: dict[int, dict[str, Any]] = {}
-        references_of: dict[int, list[int]] = {}
-        for place, reference in enumerate(reference_of):
-            image = image_of[embedded.caption_image[place]]
-            references[reference] = {
-                "images": pairs(described.place[place], described.cosine[place], image_of),
-                "own": [image, short(own_cosine[place])],
-                "rank": int(ranks.t2i[place]),
-            }
-            references_of.setdefault(image, []).append(reference)
-        return cls(images, references, references_of)
-
-    def part(self, images: range) -> dict[str, Any]:
-        """Lists by image, and references by their numbers."""
-        references = [reference for image in images for reference in self.references_of.get(image, ())]
-        return {
-            "images": [self.images.get(image) for image in images],
-            "references": {str(reference): self.references[reference] for reference in references},
+    best = dict(
+        zip(embedded.caption_image[order].tolist(), order.tolist(), strict=True)
+    )  # The last stays: the nearest.
+    return [
+        {
+            "captions": pairs(captions.place[image], captions.cosine[image], references),
+            "images": pairs(others.place[image], others.cosine[image], numbers),
+            "own": [references[best[image]], short(cosines[best[image]])] if image in best else None,
+            "rank": int(rank),
         }
+        for image, rank in enumerate(space.ranks.i2t)
+    ]
 
 
 def pairs(places: NDArray[np.intp], cosines: NDArray[np.float32], numbers: Sequence[int]) -> list[list[float]]:
@@ -118,44 +100,38 @@ def short(cosine: float) -> float:
     return round(float(cosine), 3)
 
 
-@dataclass(frozen=True, eq=False)
-class Written:
-    """One system's captions of the N images of a space: the images nearest to each, and the cosine (N,) and rank (N,)
-    of its own image. Images with the same cosine come before it."""
+class Written(NamedTuple):
+    """One system's captions (N, E) of the N images of a space, and the rank (N,) of the own image of each. Images with
+    the same cosine come before it."""
 
-    nearest: Nearest
-    cosine: NDArray[np.float32]
+    captions: Cosines
     ranks: NDArray[np.integer]
 
 
-def written_in(
+def embed_captions(
     space: Space,
     ids: Sequence[str],
-    systems: Sequence[System],
+    systems: Mapping[str, System],
     embed: Callable[[Sequence[str]], NDArray[np.float32] | None],
-) -> list[Written | None]:
-    """The captions of each system in a space; None for a system without a caption of some of its images.
+) -> dict[str, Written]:
+    """The captions of each system in a space, without the systems that lack a caption of some of its images.
 
     Args:
         ids: of the images of the space.
         embed: (n, E) of n texts, or None; called once, with different texts.
     """
-    whole = [all(image in system.captions for image in ids) for system in systems]
-    texts = [
-        [system.captions[image].caption for image in ids] if has else []
-        for system, has in zip(systems, whole, strict=True)
-    ]
-    place = {text: number for number, text in enumerate(dict.fromkeys(text for each in texts for text in each))}
+    whole = {name: each.captions for name, each in systems.items() if all(image in each.captions for image in ids)}
+    texts = {name: [captions[image].caption for image in ids] for name, captions in whole.items()}
+    place = {
+        text: number for number, text in enumerate(dict.fromkeys(text for each in texts.values() for text in each))
+    }
     vectors = embed(list(place)) if place else None
     if vectors is None:
-        return [None] * len(systems)
+        return {}
     images = space.embedded.images
-
-    def locate(captions: Cosines) -> Written:
-        cosine = np.einsum("ne,ne->n", captions, images)
-        return Written(nearest(captions, images), cosine, rank_matches(images, captions, np.arange(len(images))).t2i)
-
-    return [locate(vectors[[place[text] for text in each]]) if each else None for each in texts]
+    captions = {name: vectors[[place[text] for text in each]] for name, each in texts.items()}
+    owner = np.arange(len(images))
+    return {name: Written(each, rank_matches(images, each, owner).t2i) for name, each in captions.items()}
 
 
 def map_of(vectors: NDArray[np.float32]) -> NDArray[np.float64] | None:

@@ -1,50 +1,39 @@
-"""Contact sheets of training pictures: each augmentation separately, and Base64."""
+"""Sheets of training images: each augmentation separately, and Base64."""
 
 import base64
+import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
-from vitcapr.data.images import decode
-from vitcapr.report.figures.layout import add_axes
-from vitcapr.report.figures.style import FAINT, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, styled
+from vitcapr.report.figures.page import Column, Panel, Row, Text, Word, cell_width, fitted, grid, page, paragraph
+from vitcapr.report.figures.style import FAINT, styled
 
-_GAP, _HEADING = 0.06, 0.2  # inches
-_SHOWN = 640
-"""Characters of Base64 that are shown."""
-
-
-@styled
-def augmentation_sheet(rows: Sequence[Sequence[np.ndarray]], names: Sequence[str]) -> Figure:
-    """A row an image (S, S, 3) uint8, a column a change."""
-    side = (PAGE_WIDTH - _GAP * (len(names) + 1)) / len(names)
-    height = _HEADING + len(rows) * (side + _GAP) + _GAP
-    figure = new_figure(PAGE_WIDTH, height)
-    for line, pictures in enumerate(rows):
-        for column, picture in enumerate(pictures):
-            bottom = height - _HEADING - (line + 1) * (side + _GAP)
-            axes = add_axes(figure, _GAP + column * (side + _GAP), bottom, (side, side))
-            axes.imshow(picture, aspect="auto")
-            if line == 0:
-                axes.set_title(names[column], fontsize=SMALL_TEXT_SIZE, pad=3)
-    return figure
+_GAP = 0.06  # inches
+_CHARACTERS, _LINE = 640, 64
+"""Characters of Base64 that are printed, and those of a line."""
 
 
 @styled
-def encoding_sheet(content: bytes, max_pixels: int) -> Figure:
-    """The image of a file, the beginning of the file in Base64, and what that costs."""
-    pixels, text = np.asarray(decode(content, max_pixels)), base64.b64encode(content).decode()
-    figure = new_figure(PAGE_WIDTH, 2.2)
-    picture = figure.add_axes((0.01, 0.05, 0.3, 0.9))
-    picture.imshow(pixels)
-    picture.set_axis_off()
-    lines = textwrap.wrap(text[:_SHOWN], 64)
-    figure.text(0.34, 0.9, "\n".join([*lines, "..."]), family="monospace", fontsize=SMALL_TEXT_SIZE, va="top")
+def augmentation_sheet(changes: Mapping[str, np.ndarray]) -> Figure:
+    """A row for each image and a column for each change: (B, S, S, 3) uint8 by the name of the change."""
+    width = cell_width(len(changes), _GAP)
+    names = Row([paragraph(name, width) for name in changes], width + _GAP)
+    cells = [Panel(Image.fromarray(image), width) for images in zip(*changes.values(), strict=True) for image in images]
+    return page(names, grid(cells, len(changes), _GAP, _GAP))
+
+
+@styled
+def encoding_sheet(content: bytes) -> Figure:
+    """The image of a file, the beginning of the file in Base64, and the sizes of both."""
+    image, text = Image.open(io.BytesIO(content)).convert("RGB"), base64.b64encode(content).decode()
+    lines = [*textwrap.wrap(text[:_CHARACTERS], _LINE), "..."]
     cost = (
         f"file {len(content):,} bytes; Base64 {len(text):,} characters, {len(text) / len(content) - 1:+.1%}; "
-        f"raw RGB {pixels.size:,} bytes"
+        f"raw RGB {3 * image.width * image.height:,} bytes"
     )
-    figure.text(0.34, 0.08, cost, fontsize=SMALL_TEXT_SIZE, color=FAINT)
-    return figure
+    base64_text = Text([[Word(line)] for line in lines], family="monospace")
+    return page(Row([fitted(image, 2.1, 2.1), Column([base64_text, paragraph(cost, 4.6, FAINT)])], 2.3))

@@ -3,176 +3,93 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from types import MappingProxyType
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcapr.formats.captions import DecodedCaption
 from vitcapr.formats.manifest import Manifest
-from vitcapr.report.figures.examples import choose, first_references, open_images, rows_of_split
-from vitcapr.report.figures.layout import LINE, MARGIN, fit, place_picture, text_width, wrap, write
-from vitcapr.report.figures.style import (
-    BLUE,
-    FAINT,
-    INK,
-    PAGE_WIDTH,
-    SERIES,
-    SMALL_TEXT_SIZE,
-    VERMILION,
-    new_figure,
-    styled,
+from vitcapr.report.figures.examples import Choice, Run, first_references, mark_changes, open_images, rows_of_split
+from vitcapr.report.figures.page import (
+    STRUCK,
+    UNDERLINED,
+    WIDTH,
+    Block,
+    Column,
+    Space,
+    Word,
+    cell_width,
+    fitted,
+    flow,
+    grid,
+    page,
+    paragraph,
 )
+from vitcapr.report.figures.style import BLUE, FAINT, SERIES, VERMILION, styled
 
 COLUMNS = 4
 _GAP, _BETWEEN = 0.16, 0.05  # inches
-_CELL = (PAGE_WIDTH - 2 * MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
-_STRIKE, _UNDERLINE = 0.56, 1.14
-"""Distance from the top of a word to the line through it or under it, in font sizes."""
+_CELL = cell_width(COLUMNS, _GAP)
+_LOOKS = {"": Word(""), "del": Word("", VERMILION, STRUCK), "ins": Word("", BLUE, UNDERLINED)}
+_NOTHING = Run("(nothing)")
 
 
 @dataclass(frozen=True)
 class Captioned:
-    """An image, the caption by each model, and one reference."""
+    """An image, what stands under it with the title of each text, and one reference."""
 
-    picture: Image.Image
-    captions: Sequence[str]
+    image: Image.Image
+    captions: Mapping[str, Sequence[Run]]
     reference: str
 
 
-@dataclass(frozen=True)
-class Reranked:
-    """An image whose caption reranking changed: the words of both captions, their CIDEr (1.0 is 100), a reference."""
-
-    picture: Image.Image
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    scores: tuple[float, float]
-    reference: str
-
-
-@dataclass(frozen=True)
-class _Text:
-    """A word or a line at its place below the lower left corner of an image, in inches."""
-
-    text: str
-    drop: float
-    left: float = 0.0
-    color: str = INK
-    bold: bool = False
-    mark: float | None = None
-    """Where a line goes through or under it, in font sizes below its top."""
-
-
 @styled
-def caption_sheet(examples: Sequence[Captioned], names: Sequence[str]) -> Figure:
-    """Four images a row at the width of a page, as high as the captions need."""
-    return _sheet([each.picture for each in examples], [_layout(each, names) for each in examples])
-
-
-@styled
-def reranked_sheet(examples: Sequence[Reranked], note: str) -> Figure:
+def caption_sheet(examples: Sequence[Captioned], note: str) -> Figure:
     """Four images a row at the width of a page, as high as the captions need.
 
-    Words that only the caption before has are struck through; those that only the caption after has are underlined.
+    Words that a reranking removed are struck through; those that it added are underlined.
     """
-    heading = wrap(note, (PAGE_WIDTH - 2 * MARGIN) * 72, SMALL_TEXT_SIZE)
-    return _sheet([each.picture for each in examples], [_layout_changes(each) for each in examples], heading)
+    texts = []
+    for example in examples:
+        blocks: list[Block] = []
+        # Flickr8k's captions have a space before a full stop.
+        reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
+        captions = {**example.captions, "reference": [Run(reference)]}
+        for number, (title, runs) in enumerate(captions.items()):
+            color = FAINT if title == "reference" else SERIES[number % len(SERIES)]
+            text = flow([replace(_LOOKS[run.change], text=run.text) for run in runs], _CELL)
+            blocks += [Space(_BETWEEN), paragraph(title, _CELL, color, bold=True), text]
+        texts.append(Column(blocks))
+    panels = [fitted(example.image, _CELL, _CELL) for example in examples]
+    return page(paragraph(note, WIDTH, FAINT), Space(_GAP), grid(panels, COLUMNS, _GAP, _GAP, texts))
 
 
-def _sheet(pictures: Sequence[Image.Image], texts: Sequence[Sequence[_Text]], heading: Sequence[str] = ()) -> Figure:
-    rows = [range(first, min(first + COLUMNS, len(pictures))) for first in range(0, len(pictures), COLUMNS)]
-    sizes = [fit(picture, _CELL, _CELL) for picture in pictures]
-    tallest = [max(sizes[i][1] for i in row) for row in rows]
-    heights = [high + max(texts[i][-1].drop for i in row) + LINE for high, row in zip(tallest, rows, strict=True)]
-    gaps = [_GAP if number or heading else 0.0 for number in range(len(rows))]
-    total = 2 * MARGIN + len(heading) * LINE + sum(heights) + sum(gaps)
-    figure = new_figure(PAGE_WIDTH, total)
-    top = total - MARGIN
-    for line in heading:
-        write(figure, line, MARGIN, top)
-        top -= LINE
-    for row, picture_height, height, gap in zip(rows, tallest, heights, gaps, strict=True):
-        top -= gap
-        for column, i in enumerate(row):
-            left = MARGIN + column * (_CELL + _GAP)
-            place_picture(figure, pictures[i], left, top - picture_height, sizes[i])
-            for each in texts[i]:
-                _write(figure, each, left, top - picture_height)
-        top -= height
-    return figure
+def read_captioned(
+    data: Manifest,
+    split: str,
+    language: str,
+    captions: Mapping[str, Mapping[str, DecodedCaption]],
+    rows: Sequence[int],
+    read: Callable[[int], Image.Image],
+    bases: Mapping[str, str] = MappingProxyType({}),
+) -> list[Captioned]:
+    """Images of a split with the caption by every system and one reference in a language.
 
-
-def _layout(example: Captioned, names: Sequence[str]) -> list[_Text]:
-    # Flickr8k's captions have a space before a full stop.
-    reference = re.sub(r"\s+([.,;:!?])", r"\1", example.reference)
-    systems = [
-        (name, caption, SERIES[n % len(SERIES)])
-        for n, (name, caption) in enumerate(zip(names, example.captions, strict=True))
-    ]
-    lines: list[_Text] = []
-    drop = _BETWEEN
-    for name, caption, color in [*systems, ("reference", reference, FAINT)]:
-        for bold, text in ((True, name), (False, caption or "(nothing)")):
-            for part in wrap(text, _CELL * 72, SMALL_TEXT_SIZE, "bold" if bold else "normal"):
-                lines.append(_Text(part, drop, color=color if bold else INK, bold=bold))
-                drop += LINE
-        drop += _BETWEEN
-    return lines
-
-
-def _layout_changes(example: Reranked) -> list[_Text]:
-    gone, new = changes(example.before, example.after)
-    words: list[_Text] = []
-    drop = _BETWEEN
-    for title, caption, marked, score, color, mark in (
-        ("before", example.before, gone, example.scores[0], VERMILION, _STRIKE),
-        ("after", example.after, new, example.scores[1], BLUE, _UNDERLINE),
-    ):
-        words.append(_Text(f"{title}, CIDEr {100 * score:.0f}", drop, color=color, bold=True))
-        words += _flow(caption, marked, drop + LINE, color, mark)
-        drop = words[-1].drop + LINE + _BETWEEN
-    words.append(_Text("reference", drop, color=FAINT, bold=True))
-    for part in wrap(example.reference, _CELL * 72, SMALL_TEXT_SIZE):
-        drop += LINE
-        words.append(_Text(part, drop))
-    return words
-
-
-def _flow(caption: Sequence[str], marked: Sequence[bool], drop: float, color: str, mark: float) -> list[_Text]:
-    """The words of a caption one after another, in lines of the width of an image."""
-    space = text_width("a b", SMALL_TEXT_SIZE) - text_width("ab", SMALL_TEXT_SIZE)
-    left, words = 0.0, []
-    for text, is_marked in zip(caption, marked, strict=True):
-        width = text_width(text, SMALL_TEXT_SIZE)
-        if left > 0 and left + width > _CELL * 72:
-            left, drop = 0.0, drop + LINE
-        plain = _Text(text, drop, left / 72)
-        words.append(replace(plain, color=color, mark=mark) if is_marked else plain)
-        left += width + space
-    return words or [_Text("(nothing)", drop)]
-
-
-def _write(figure: Figure, text: _Text, left: float, top: float) -> None:
-    x, y = left + text.left, top - text.drop
-    write(figure, text.text, x, y, color=text.color, bold=text.bold)
-    if text.mark is not None:
-        width, height = figure.get_size_inches()
-        end = x + text_width(text.text, SMALL_TEXT_SIZE) / 72
-        level = (y - text.mark * SMALL_TEXT_SIZE / 72) / height
-        across = [x / width, end / width]
-        figure.add_artist(Line2D(across, [level] * 2, color=text.color, linewidth=0.7, solid_capstyle="butt"))
-
-
-def changes(before: Sequence[str], after: Sequence[str]) -> tuple[list[bool], list[bool]]:
-    """For each word of both captions, whether it is not part of the longest runs that they share."""
-    gone, new = [True] * len(before), [True] * len(after)
-    for start, other, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-        gone[start : start + size] = new[other : other + size] = [False] * size
-    return gone, new
+    Args:
+        rows: of the images.
+        bases: for some systems, the one whose captions a reranking reordered: the words that it changed are marked.
+    """
+    ids, references = data.images["image_id"], first_references(data, split, language)
+    examples = []
+    for row in rows:
+        own = {name: of_system[ids.iloc[row]] for name, of_system in captions.items()}
+        runs = {name: [Run(one.caption) if one.caption else _NOTHING] for name, one in own.items()}
+        runs |= {name: mark_changes(own[base].tokens, own[name].tokens) for name, base in bases.items()}
+        examples.append(Captioned(read(row), runs, str(references.get(row, ""))))
+    return examples
 
 
 def compare_captions(
@@ -182,36 +99,34 @@ def compare_captions(
     before: Mapping[str, DecodedCaption],
     after: Mapping[str, DecodedCaption],
     score: Callable[[Sequence[str], Sequence[Mapping[str, str]]], Sequence[NDArray[np.floating]]],
-    count: int,
-    seed: int,
-) -> tuple[list[Reranked], str]:
-    """``count`` random images whose caption changed, and the note on them.
+    choice: Choice,
+) -> tuple[list[Captioned], str]:
+    """Images whose caption changed, each with both captions as one and their CIDEr, and the note on them.
 
     Args:
-        score: from image ids and the captions of two systems to the CIDEr of each caption.
+        score: from image ids and the captions of two systems to the CIDEr of each caption (1.0 is 100).
     """
     rows = rows_of_split(data, split, {"the decoding": before, "the reranking": after})
-    images = data.images["image_id"].iloc[rows].tolist()
-    systems = [{image: captions[image].caption for image in images} for captions in (before, after)]
-    old, new = score(images, systems)
-    changed = [place for place, image in enumerate(images) if before[image].caption != after[image].caption]
-    references = first_references(data, split, language)
-    examples = []
+    images = dict(zip(rows, data.images["image_id"].iloc[rows], strict=True))
+    systems = [{image: captions[image].caption for image in images.values()} for captions in (before, after)]
+    scores = dict(zip(rows, zip(*score(list(images.values()), systems), strict=True), strict=True))
+    changed = [row for row, image in images.items() if before[image].caption != after[image].caption]
+    references, examples = first_references(data, split, language), []
     with open_images(data) as read:
-        for place in choose(changed, count, seed):
-            tokens = before[images[place]].tokens, after[images[place]].tokens
-            scores = float(old[place]), float(new[place])
-            examples.append(Reranked(read(rows[place]), *tokens, scores, str(references[rows[place]])))
-    return examples, note_on_choice(len(rows), len(examples), (new - old)[changed], seed)
+        for row in choice.choose_images(data, changed):
+            title = "CIDEr {:.0f} → {:.0f}".format(*(100 * score for score in scores[row]))
+            runs = mark_changes(before[images[row]].tokens, after[images[row]].tokens)
+            examples.append(Captioned(read(row), {title: runs}, str(references[row])))
+    return examples, note_on_changes(len(rows), len(examples), [scores[row] for row in changed], choice)
 
 
-def note_on_choice(images: int, shown: int, differences: NDArray[np.floating], seed: int) -> str:
-    """The note on the choice of the examples, and how often CIDEr rose and fell."""
-    if not len(differences):
+def note_on_changes(images: int, count: int, scores: Sequence[tuple[float, float]], choice: Choice) -> str:
+    """The note on ``count`` examples of changed captions, with how often CIDEr rose and fell among all of them."""
+    if not scores:
         return f"Reranking changed no caption of {images} images."
-    rose, fell = (int(np.count_nonzero(way)) for way in (differences > 0, differences < 0))
+    rose, fell = sum(new > old for old, new in scores), sum(new < old for old, new in scores)
     return (
-        f"{shown} of the {len(differences)} images (of {images}) whose caption reranking changed, drawn at random with "
-        f"seed {seed}. Among these {len(differences)}, CIDEr rose for {rose}, fell for {fell} and stayed for "
-        f"{len(differences) - rose - fell}. Struck through: words that went; underlined: words that came."
+        f"{count} of the {len(scores)} images (of {images}) whose caption reranking changed, {choice.note}. Of the "
+        f"{len(scores)}, CIDEr rose for {rose}, fell for {fell} and is unchanged for {len(scores) - rose - fell}. "
+        "Struck through: removed words; underlined: added words."
     )

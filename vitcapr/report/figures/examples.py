@@ -1,8 +1,11 @@
-"""Choice of example images: at random with a seed, by name, or with long captions; and their images."""
+"""Choice of example images: by name, by words, with long captions, or at random with a seed; and their images."""
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -60,55 +63,87 @@ def rows_of_split(manifest: Manifest, split: str, captions: Mapping[str, Mapping
     return rows
 
 
-def choose(rows: Sequence[int], count: int, seed: int) -> list[int]:
-    """``count`` of ``rows`` at random, in increasing order; all of them if there are fewer."""
-    order = np.random.default_rng(seed).permutation(len(rows))[:count]
-    return sorted(rows[i] for i in order)
+@dataclass(frozen=True)
+class Choice:
+    """Which examples a figure has: named images, then such with words, then others at random.
 
-
-def choose_long(lengths: Mapping[int, int], count: int, seed: int) -> list[int]:
-    """``count`` rows at random from the quarter with the longest captions, in increasing order.
-
-    Args:
-        lengths: words in the caption of each row. Of equal lengths the earlier row is taken for the longer.
+    Attributes:
+        count: of the examples; more if more images are named.
+        images: ids or file names.
+        words: words or phrases of the data set's captions; an image with any of them, and such a caption, comes first.
     """
-    longest = sorted(lengths, key=lambda row: (-lengths[row], row))
-    return choose(longest[: max(count, len(longest) // 4)], count, seed)
+
+    count: int
+    seed: int
+    images: Sequence[str] = ()
+    words: Sequence[str] = ()
+
+    def choose_images(self, data: Manifest, rows: Sequence[int]) -> list[int]:
+        """Some of the image ``rows``, in increasing order."""
+        named, count = named_rows(data, self.images), max(self.count, len(self.images))
+        having = set(data.rows_of(data.captions["image_id"][self._have_words(data)].tolist()).tolist())
+        return choose(rows, count, self.seed, lambda row: 2 * (row in named) + (row in having))
+
+    def choose_captions(self, data: Manifest, rows: Sequence[int]) -> list[int]:
+        """Some of the caption ``rows``, in increasing order: first those with the words, then those of named images."""
+        named, having = set(data.images["image_id"].iloc[named_rows(data, self.images)]), self._have_words(data)
+        owners = data.captions["image_id"].tolist()
+        return choose(rows, self.count, self.seed, lambda row: 2 * having.iloc[row] + (owners[row] in named))
+
+    @property
+    def note(self) -> str:
+        """How the examples were chosen."""
+        random = f"drawn at random with seed {self.seed}"
+        named = [*self.images, *self.words]
+        return f"those of {', '.join(named)} first, the others {random}" if named else random
+
+    def _have_words(self, data: Manifest) -> "pd.Series[bool]":
+        if not self.words:
+            return pd.Series(False, data.captions.index)
+        # A word of a script without spaces may begin anywhere.
+        pattern = "|".join((r"\b" if word.isascii() else "") + re.escape(word) for word in self.words)
+        return data.captions["text"].str.contains(pattern, case=False)
+
+
+def choose(rows: Sequence[int], count: int, seed: int, rank: Callable[[int], int] = lambda _: 0) -> list[int]:
+    """``count`` of ``rows`` at random, in increasing order; those of a higher rank first; all if there are fewer."""
+    return sorted(sorted(_shuffle(rows, seed), key=lambda row: -rank(row))[:count])
+
+
+def _shuffle(rows: Sequence[int], seed: int) -> list[int]:
+    return [rows[i] for i in np.random.default_rng(seed).permutation(len(rows))]
 
 
 def choose_attended(
-    manifest: Manifest,
-    split: str,
-    captions: Path,
-    table: AttentionTable,
-    count: int,
-    seed: int,
-    images: Sequence[str] = (),
-    words: Sequence[str] = (),
+    manifest: Manifest, split: str, captions: Path, table: AttentionTable, choice: Choice
 ) -> list[Attended]:
-    """The named images of the split, then images at random up to ``count``, or to the number of named images if that is
+    """The named images of the split, then images at random up to the count, or to the number of named images if that is
     larger.
 
-    The random images are from the quarter with the longest captions. With ``words``, they are those whose captions
-    hold the most of these words.
-
-    Args:
-        images: ids or file names; images of other splits are left out.
+    With words, each next image is one whose caption holds the most of those words that no image before it has; without,
+    it is from the quarter with the longest captions.
     """
     written = read_captions(captions)
     image_ids = manifest.images["image_id"].tolist()
     rows = rows_of_split(manifest, split, {str(captions): written})
-    in_split = set(rows)
-    named = [row for row in named_rows(manifest, images) if row in in_split]
-    tokens = {row: written[image_ids[row]].tokens for row in rows if row not in named}
-    left = max(count, len(images)) - len(named)
-    if words:
-        shuffled = np.random.default_rng(seed).permutation(list(tokens)).tolist()
-        others = sorted(sorted(shuffled, key=lambda row: -len({*words} & {*tokens[row]}))[:left])
+    named = [row for row in named_rows(manifest, choice.images) if row in set(rows)]
+    tokens = {row: written[image_ids[row]].tokens for row in rows}
+    others, left = [row for row in rows if row not in named], max(choice.count, len(choice.images)) - len(named)
+    chosen = list(named)
+    if choice.words:
+        words, others = {*choice.words}, _shuffle(others, choice.seed)
+        missing = words.difference(*(tokens[row] for row in named))
+        for _ in range(min(left, len(others))):
+            best = max(others, key=lambda row: (len(missing & {*tokens[row]}), len(words & {*tokens[row]})))
+            others.remove(best)
+            missing -= {*tokens[best]}
+            chosen.append(best)
     else:
-        others = choose_long({row: len(caption) for row, caption in tokens.items()}, left, seed)
-    chosen = [(row, written[image_ids[row]]) for row in [*named, *others]]
-    return [Attended(row, caption, table.of_caption(row, caption, captions)) for row, caption in chosen]
+        # Of captions of one length the earlier counts as the longer.
+        longest = sorted(others, key=lambda row: -len(tokens[row]))
+        chosen += choose(longest[: max(left, len(longest) // 4)], left, choice.seed)
+    captioned = [(row, written[image_ids[row]]) for row in chosen]
+    return [Attended(row, caption, table.of_caption(row, caption, captions)) for row, caption in captioned]
 
 
 def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
@@ -117,7 +152,7 @@ def named_rows(manifest: Manifest, images: Sequence[str]) -> list[int]:
     rows |= {str(image_id): row for row, image_id in enumerate(manifest.images["image_id"])}
     for image in images:
         if image not in rows:
-            what = f"figures.attention_first: the data set {manifest.dataset} has no image '{image}'"
+            what = f"figures: the data set {manifest.dataset} has no image '{image}'"
             raise UserError(what, remedy=_suggestion(image, rows) or "name an image by its id or by its file name")
     return [rows[image] for image in images]
 
@@ -130,11 +165,22 @@ def check_words(words: Sequence[str], vocabulary: Collection[str]) -> None:
             raise UserError(what, remedy=_suggestion(word, vocabulary) or "name a word of text/vocabulary.json")
 
 
-def positions_of_words(tokens: Sequence[str], words: Sequence[str]) -> list[int]:
-    """The positions of ``words`` in a caption; all positions if it holds none of them."""
-    return [place for place, token in enumerate(tokens) if token in words] or list(range(len(tokens)))
-
-
 def _suggestion(name: str, known: Collection[str]) -> str | None:
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean '{close[0]}'?" if close else None
+
+
+class Run(NamedTuple):
+    """Words of a caption one after another; ``change`` is ``del`` or ``ins`` where reranking removed or added them."""
+
+    text: str
+    change: str = ""
+
+
+def mark_changes(before: Sequence[str], after: Sequence[str]) -> list[Run]:
+    """Both captions in one: removed words stand before added ones."""
+    runs = []
+    for what, start, end, new_start, new_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        removed, added = " ".join(before[start:end]), " ".join(after[new_start:new_end])
+        runs += [Run(added)] if what == "equal" else [Run(removed, "del"), Run(added, "ins")]
+    return [run for run in runs if run.text]

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 
-from vitcapr.report.figures.layout import legend_columns
 from vitcapr.report.figures.style import INK, LEGEND_ROW, PAGE_WIDTH, SMALL_TEXT_SIZE, new_figure, series, styled
+from vitcapr.report.figures.text_width import legend_columns
 
 DEPTHS = (1, 5, 10)
 DIRECTIONS = {"i2t": "image to text", "t2i": "text to image"}

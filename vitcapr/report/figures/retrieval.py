@@ -1,161 +1,129 @@
 """Retrieval failures: the wrong first match beside the positive, with scores and retrieval ranks."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcapr.report.direction import Direction, Show
-from vitcapr.report.figures.layout import LINE, MARGIN, TEXT_LINE, fit, place_picture, wrap, write
-from vitcapr.report.figures.style import (
-    GREEN,
-    INK,
-    PAGE_WIDTH,
-    SMALL_TEXT_SIZE,
-    TEXT_SIZE,
-    VERMILION,
-    new_figure,
-    styled,
-)
+from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.scores import Ranks
+from vitcapr.progress import Reporter
+from vitcapr.report import direction
+from vitcapr.report.direction import Direction, Match, Show
+from vitcapr.report.figures.examples import Choice
+from vitcapr.report.figures.page import WIDTH, Block, Column, Row, Space, cell_width, fitted, grid, page, paragraph
+from vitcapr.report.figures.style import GREEN, TEXT_SIZE, VERMILION, styled
 
 COLUMNS = 2
-_GAP, _ROW_GAP, _BETWEEN = 0.24, 0.18, 0.06  # inches
-_CELL = (PAGE_WIDTH - 2 * MARGIN - (COLUMNS - 1) * _GAP) / COLUMNS
-_HEADER = TEXT_LINE + 0.1
-_QUERY = 1.35  # inches: the square that the image of a query fits
-_BESIDE = 0.1
-_HALF = (_CELL - _BESIDE) / 2
-
-Query = TypeVar("Query")
-Answer = TypeVar("Answer")
+_GAP, _BETWEEN = 0.24, 0.06  # inches
+_CELL = cell_width(COLUMNS, _GAP)
+_QUERY = 1.35  # inches: the square that an image fits
+_HALF = (_CELL - 0.1) / 2
 
 
-@dataclass(frozen=True)
-class Failure(Generic[Query, Answer]):
-    """A query whose first match is a negative.
+class Failure(NamedTuple):
+    """The position of a query whose first match is a negative, its nearest negative and positive, and the rank of the
+    latter; at least 2."""
 
-    Attributes:
-        query: the image or the caption.
-        wrong, true: the nearest negative and the nearest positive.
-        wrong_cosine, true_cosine: of the query with either.
-        rank: of the positive; at least 2.
-    """
-
-    query: Query
-    wrong: Answer
-    true: Answer
-    wrong_cosine: float
-    true_cosine: float
+    query: int
+    wrong: Match
+    true: Match
     rank: int
 
 
-class _Line(NamedTuple):
-    text: str
-    color: str = INK
-    bold: bool = False
-
-
-def failures(
-    direction: Direction,
-    ranks: NDArray[np.integer],
-    count: int,
-    seed: int,
-    show_query: Show[Query],
-    show_answer: Show[Answer],
-) -> list[Failure[Query, Answer]]:
-    """``count`` random queries whose first match is a negative, in their order; all if there are fewer.
+def find_failures(asked: Direction, ranks: NDArray[np.integer], queries: Sequence[int]) -> list[Failure]:
+    """The failures of some queries.
 
     Args:
         ranks: (Q,), of the nearest positive.
     """
-    failed = np.random.default_rng(seed).permutation(np.flatnonzero(ranks > 1))[:count]
-    cases = []
-    for query in sorted(int(each) for each in failed):
-        wrong, true = (direction.nearest(query, positive) for positive in (False, True))
-        shown = show_query(query), show_answer(wrong.position), show_answer(true.position)
-        cases.append(Failure(*shown, wrong.cosine, true.cosine, int(ranks[query])))
-    return cases
+    return [
+        Failure(query, asked.nearest(query, positive=False), asked.nearest(query, positive=True), int(ranks[query]))
+        for query in queries
+    ]
+
+
+def draw_failures(
+    data: Manifest,
+    embedded: Embeddings,
+    ranks: Ranks,
+    choice: Choice,
+    read: Callable[[int], Image.Image],
+    report: Reporter,
+) -> dict[str, Figure]:
+    """``image_to_text`` and ``text_to_image``: some images and captions whose first match is a negative."""
+    text = data.captions["text"].iloc[embedded.caption_row].tolist().__getitem__
+
+    def image(position: int) -> Image.Image:
+        return read(int(embedded.image_row[position]))
+
+    images, captions = np.flatnonzero(ranks.i2t > 1), np.flatnonzero(ranks.t2i > 1)
+    image_rows, caption_rows = embedded.image_row[images].tolist(), embedded.caption_row[captions].tolist()
+    chosen_images = [images[image_rows.index(row)] for row in choice.choose_images(data, image_rows)]
+    chosen_captions = [captions[caption_rows.index(row)] for row in choice.choose_captions(data, caption_rows)]
+    of_images = find_failures(direction.image_to_text(embedded), ranks.i2t, chosen_images)
+    of_captions = find_failures(direction.text_to_image(embedded), ranks.t2i, chosen_captions)
+    titles = [
+        _title("images", "caption", len(of_images), len(images), len(ranks.i2t), choice),
+        _title("captions", "image", len(of_captions), len(captions), len(ranks.t2i), choice),
+    ]
+    for title in titles:
+        report.line(title)
+    return {
+        "image_to_text": image_to_text(of_images, titles[0], image, text),
+        "text_to_image": text_to_image(of_captions, titles[1], image, text),
+    }
 
 
 @styled
-def image_to_text(missed: Sequence[Failure[Image.Image, str]], failed: int, queries: int) -> Figure:
-    """Query images with their wrong first caption and the best of their own captions (the paper's figures 15 and 16).
-
-    Args:
-        failed: how many of the ``queries`` images fail, those not shown included.
-    """
-    width = (_CELL - _QUERY - _BESIDE) * 72
-    texts = [
-        [_wrong(case), *_wrapped(case.wrong, width), _Line(""), _true(case), *_wrapped(case.true, width)]
-        for case in missed
-    ]
-    sizes = [fit(case.query, _QUERY, _QUERY) for case in missed]
-    heights = [max(size[1], len(lines) * LINE) for size, lines in zip(sizes, texts, strict=True)]
-    figure, places = _sheet(heights, _title("image", "caption", len(missed), failed, queries))
-    for case, lines, size, (left, top) in zip(missed, texts, sizes, places, strict=True):
-        place_picture(figure, case.query, left + (_QUERY - size[0]) / 2, top - size[1], size)
-        _write(figure, lines, left + _QUERY + _BESIDE, top)
-    return figure
+def image_to_text(failures: Sequence[Failure], title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
+    """Query images with their wrong first caption and the best of their own captions: the paper's figures 15 and 16."""
+    width = _CELL - _QUERY - 0.1
+    cells = []
+    for failure in failures:
+        texts: list[Block] = []
+        for match, rank in ((failure.wrong, 1), (failure.true, failure.rank)):
+            texts += [verdict(match, width, rank), paragraph(text(match.position), width), Space(0.1)]
+        cells.append(Row([fitted(image(failure.query), _QUERY, _QUERY, centred=True), Column(texts)], _QUERY + 0.1))
+    return _sheet(cells, title)
 
 
 @styled
-def text_to_image(missed: Sequence[Failure[str, Image.Image]], failed: int, queries: int) -> Figure:
-    """Query captions with their wrong first image and their own image: the opposite direction of figures 15 and 16.
-
-    Args:
-        failed: how many of the ``queries`` captions fail, those not shown included.
-    """
-    texts = [_wrapped(case.query, _CELL * 72) for case in missed]
-    sizes = [[fit(picture, _HALF, _QUERY) for picture in (case.wrong, case.true)] for case in missed]
-    heights = [
-        (len(lines) + 1) * LINE + 2 * _BETWEEN + max(height for _, height in pair)
-        for lines, pair in zip(texts, sizes, strict=True)
-    ]
-    figure, places = _sheet(heights, _title("caption", "image", len(missed), failed, queries))
-    for case, lines, pair, (left, top) in zip(missed, texts, sizes, places, strict=True):
-        _write(figure, lines, left, top)
-        below = top - len(lines) * LINE - _BETWEEN
-        for side, (picture, heading) in enumerate(((case.wrong, _wrong(case)), (case.true, _true(case)))):
-            start = left + side * (_HALF + _BESIDE)
-            _write(figure, [heading], start, below)
-            place_picture(figure, picture, start, below - LINE - _BETWEEN - pair[side][1], pair[side])
-    return figure
+def text_to_image(failures: Sequence[Failure], title: str, image: Show[Image.Image], text: Show[str]) -> Figure:
+    """Query captions with their wrong first image and their own image: the opposite direction of figures 15 and 16."""
+    cells = []
+    for failure in failures:
+        halves = []
+        for match, rank in ((failure.wrong, 1), (failure.true, failure.rank)):
+            panel = fitted(image(match.position), _HALF, _QUERY)
+            halves.append(Column([verdict(match, _HALF, rank), Space(_BETWEEN), panel]))
+        query = paragraph(text(failure.query), _CELL)
+        cells.append(Column([query, Space(_BETWEEN), Row(halves, _HALF + 0.1)]))
+    return _sheet(cells, title)
 
 
-def _title(asked: str, found: str, shown: int, failed: int, queries: int) -> str:
-    share = f"{failed:,} of {queries:,} {asked}s find a wrong {found} (✗) before a true one (✓)"
-    return share if shown == failed else f"{share}; {shown} drawn at random"
+def verdict(match: Match, width: float, rank: int | None = None) -> Block:
+    """Whether a match is a positive, its rank where that is not clear, and its cosine, in its colour."""
+    ranked = "" if rank is None else f"rank {rank:,}, cosine "
+    return paragraph(f"{mark(match)} {ranked}{match.cosine:.2f}", width, color(match), bold=True)
 
 
-def _wrong(case: Failure[Query, Answer]) -> _Line:
-    return _Line(f"✗ rank 1, cosine {case.wrong_cosine:.2f}", VERMILION, bold=True)
+def mark(match: Match) -> str:
+    return "✓" if match.positive else "✗"
 
 
-def _true(case: Failure[Query, Answer]) -> _Line:
-    return _Line(f"✓ rank {case.rank:,}, cosine {case.true_cosine:.2f}", GREEN, bold=True)
+def color(match: Match) -> str:
+    return GREEN if match.positive else VERMILION
 
 
-def _wrapped(text: str, width: float) -> list[_Line]:
-    return [_Line(part) for part in wrap(text, width, SMALL_TEXT_SIZE)]
+def _title(asked: str, answer: str, count: int, failed: int, queries: int, choice: Choice) -> str:
+    share = f"{failed:,} of {queries:,} {asked} retrieve a wrong {answer} (✗) before a true one (✓)"
+    return share if count == failed else f"{share}; {count} of these, {choice.note}"
 
 
-def _sheet(heights: Sequence[float], title: str) -> tuple[Figure, list[tuple[float, float]]]:
-    """A page with room for cases of ``heights`` inches, and the left and upper edge of each in inches."""
-    rows = [heights[first : first + COLUMNS] for first in range(0, len(heights), COLUMNS)]
-    total = 2 * MARGIN + _HEADER + sum(max(row) for row in rows) + _ROW_GAP * max(0, len(rows) - 1)
-    figure = new_figure(PAGE_WIDTH, total)
-    write(figure, title, MARGIN, total - MARGIN, bold=True, size=TEXT_SIZE)
-    places, top = [], total - MARGIN - _HEADER
-    for row in rows:
-        places += [(MARGIN + column * (_CELL + _GAP), top) for column in range(len(row))]
-        top -= max(row) + _ROW_GAP
-    return figure, places
-
-
-def _write(figure: Figure, lines: Sequence[_Line], left: float, top: float) -> None:
-    for number, line in enumerate(lines):
-        write(figure, line.text, left, top - number * LINE, color=line.color, bold=line.bold)
+def _sheet(cells: Sequence[Block], title: str) -> Figure:
+    return page(paragraph(title, WIDTH, bold=True, size=TEXT_SIZE), Space(0.1), grid(cells, COLUMNS, _GAP, 0.18))

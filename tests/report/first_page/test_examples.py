@@ -1,10 +1,14 @@
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.manifest import read_manifest
 from vitcapr.report.direction import image_to_text, text_to_image
-from vitcapr.report.first_page.retrieved import best_and_worst, highest_recall, margins, query
+from vitcapr.report.figures.examples import Choice, open_images
+from vitcapr.report.first_page.examples import best_and_worst, captioned, highest_recall, margins, query
 
 
 @pytest.fixture
@@ -59,3 +63,23 @@ def test_the_model_with_the_highest_recall_at_1():
     assert highest_recall(summary, ["a", "b", "c"], "test") == "b"
     assert highest_recall(summary, ["a", "c"], "test") == "a"
     assert highest_recall(summary, ["x", "y"], "test") == "x"
+
+
+def test_the_note_counts_the_changed_captions_among_the_examples(dataset, tmp_path):
+    """Of six images, a reranking changed the captions of i0, i1 and i2; i0 and i5 are drawn."""
+    entries = json.loads((tmp_path / "captions.json").read_text())
+    for entry in entries[:3]:
+        entry["caption"], entry["tokens"] = "other", ["other"]
+        entry["candidates"][0] |= {"caption": "other", "tokens": ["other"], "token_log_probs": [-1.0, -1.0]}
+    (tmp_path / "reranked.json").write_text(json.dumps(entries))
+    captions = {"m/beam": tmp_path / "captions.json", "m/reranked": tmp_path / "reranked.json"}
+    data, bases = read_manifest(dataset), {"m/reranked": "m/beam", "m/oracle": "m/beam"}
+    choice = Choice(2, 0, images=["i0", "i5"])
+    with open_images(data) as read:
+        section = captioned(data, "test", "en", captions, bases, choice, read)
+    assert "2 of 6 images of the test split" in section.note
+    assert "Reranking changed a caption of 3 of the 6 images, and of 1 of the 2 below." in section.note
+    first, last = section.content
+    assert first["captions"]["m/reranked"] == [("word0 word1", "del"), ("other", "ins")]
+    assert {run.change for run in last["captions"]["m/reranked"]} == {""}
+    assert captioned(data, "test", "en", {}, {}, choice, None) is None

@@ -1,25 +1,107 @@
-"""The queries that a retrieval model answers best and worst, for the first page."""
+"""Examples on the first page: captions, the queries that a model answers best and worst, training curves."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.formats.captions import read_captions
 from vitcapr.formats.embeddings import read_embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.metrics.rank_files import read_ranks_of
 from vitcapr.report.direction import Direction, Show, image_to_text, text_to_image
-from vitcapr.report.first_page.content import Match, Noted, Picture, Query, Retrieved
-from vitcapr.report.first_page.pictures import small
+from vitcapr.report.figures.captions import read_captioned
+from vitcapr.report.figures.curves import draw_histories
+from vitcapr.report.figures.examples import Choice, rows_of_split
+from vitcapr.report.figures.style import png_bytes
+from vitcapr.report.first_page.content import Noted, Picture, small
 
+_CURVE_DPI = 140
+_KINDS = {"finetuned_dual_encoders": "fine-tuned dual encoders", "backbones": "backbone"}
 QUERIES = 2
 """Shown of each kind."""
 MATCHES = 3
 _BLOCK = 512
 Shown = Picture | str
+
+
+class Match(NamedTuple):
+    """A match of a query."""
+
+    shown: Shown
+    cosine: float
+    rank: int
+    right: bool
+
+
+class Query(NamedTuple):
+    """A query, its first matches, and the nearest positive if that is not among them."""
+
+    shown: Shown
+    matches: list[Match]
+
+
+def training_pictures(histories: Mapping[str, Path]) -> list[Picture]:
+    """The training curves of each kind of model.
+
+    Args:
+        histories: by the kind and the name of the model, such as ``captioners/plain``.
+    """
+    return [
+        Picture(png_bytes(figure, _CURVE_DPI), f"Training curves of the {_KINDS.get(kind, kind)}", "png")
+        for kind, figure in draw_histories(histories).items()
+    ]
+
+
+def captioned(
+    data: Manifest,
+    split: str,
+    language: str,
+    captions: Mapping[str, Path],
+    bases: Mapping[str, str],
+    choice: Choice,
+    read: Callable[[int], Image.Image],
+) -> Noted[list[dict[str, Any]]] | None:
+    """Images of a split with the caption of every system. The words that a reranking changed are marked.
+
+    Args:
+        language: of the references.
+        captions: the captions by system; without any, there is no such section.
+        bases: for each reranking, the system whose captions it reorders.
+        read: the image of a row.
+    """
+    if not captions:
+        return None
+    systems = {name: read_captions(path) for name, path in captions.items()}
+    bases = {name: base for name, base in bases.items() if {name, base} <= systems.keys()}
+    rows, ids = rows_of_split(data, split, systems), data.images["image_id"].tolist()
+    chosen = choice.choose_images(data, rows)
+    note = f"{len(chosen)} of {len(rows):,} images of the {split} split, {choice.note}."
+    if bases:
+        changed = [changed_by_reranking(ids[row], systems, bases) for row in rows]
+        here = sum(changed_by_reranking(ids[row], systems, bases) for row in chosen)
+        note += (
+            f" Reranking changed a caption of {sum(changed):,} of the {len(rows):,} images, and of {here} of the "
+            f"{len(chosen)} below. Struck through: removed words; underlined: added words."
+        )
+    examples = [
+        {
+            "picture": small(one.image, one.reference or f"image {ids[row]}"),
+            "captions": one.captions,
+            "reference": one.reference,
+        }
+        for row, one in zip(chosen, read_captioned(data, split, language, systems, chosen, read, bases), strict=True)
+    ]
+    return Noted(examples, note)
+
+
+def changed_by_reranking(image: str, systems: Mapping[str, Mapping[str, Any]], bases: Mapping[str, str]) -> bool:
+    """Whether a reranking chose another caption of an image than its base."""
+    return any(systems[name][image].tokens != systems[base][image].tokens for name, base in bases.items())
 
 
 def margins(asked: Direction) -> NDArray[np.float32]:
@@ -60,7 +142,7 @@ def retrieved(
     embeddings: Mapping[str, Path],
     ranks: Mapping[str, Path],
     read: Callable[[int], Image.Image],
-) -> Noted[list[Retrieved]] | None:
+) -> Noted[list[dict[str, Any]]] | None:
     """The best and the worst queries of both directions, of the model with the highest R@1."""
     if not embeddings:
         return None
@@ -84,7 +166,7 @@ def retrieved(
             [query(position, asked, int(true_rank[position]), show_query, show_match) for position in positions]
             for positions in best_and_worst(asked, true_rank)
         )
-        sections.append(Retrieved(title, best, worst))
+        sections.append({"title": title, "best": best, "worst": worst})
     which = f": of {len(embeddings)} models, the one with the highest R@1 there." if len(embeddings) > 1 else "."
     note = (
         f"The model {name}, on the {split} split{which} Best: the true match is first and the nearest wrong one is far "
