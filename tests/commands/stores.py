@@ -16,8 +16,8 @@ _AXES = {2: ("row", "channel"), 3: ("row", "patch", "channel")}
 def write_store(root: Path, arrays: Mapping[str, np.ndarray], ids: list[str], identity: str) -> Path:
     """A sealed float32 store in ``root``, whose number of rows is a multiple of 20: the path of its manifest."""
     layout = {name: ArrayLayout(rows.shape, CHUNK, "float32", _AXES[rows.ndim]) for name, rows in arrays.items()}
-    attributes = {"fingerprint": {"image_id": "c", "caption_id": "e"}[identity] * 64}
-    writer = StoreWriter(store_folder(root / "stores", attributes["fingerprint"]), layout)
+    attributes = {"fingerprint": {"image_id": "c", "caption_id": "e"}[identity] * 64, "imported": {"kind": "test"}}
+    writer = StoreWriter(store_folder(root / "stores", str(attributes["fingerprint"])), layout)
     writer.begin(attributes, ids, identity)
     chunks = len(ids) // CHUNK
     for chunk in range(chunks):

@@ -69,7 +69,7 @@ class Store:
     check_rows = FeatureStore.check_rows
 
     def __init__(self, ids):
-        self.ids = ids
+        self.ids, self.attributes = ids, {"imported": {"kind": "test"}}
 
     def at_layer(self, _):
         return self

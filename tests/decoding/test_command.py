@@ -62,7 +62,7 @@ def files(tmp_path):
     }
     fingerprint = "f" * 64
     writer = StoreWriter(store_folder(tmp_path / "stores", fingerprint), layouts)
-    writer.begin({"fingerprint": fingerprint, "grid": [2, 3]}, names)
+    writer.begin({"fingerprint": fingerprint, "grid": [2, 3], "imported": {"kind": "test"}}, names)
     draw = np.random.default_rng(0)
     for chunk in range(3):
         writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})

@@ -81,7 +81,7 @@ def write_features(root: Path, name: str = "features", seed: int = 0) -> None:
     }
     fingerprint, names = ("d" if name == "mirrored" else "f") * 64, [f"image{number}" for number in range(IMAGES)]
     writer = StoreWriter(store_folder(root / "stores", fingerprint), layouts)
-    writer.begin({"fingerprint": fingerprint, "grid": [2, 2]}, names)
+    writer.begin({"fingerprint": fingerprint, "grid": [2, 2], "imported": {"kind": "test"}}, names)
     draw = np.random.default_rng(seed)
     for chunk in range(3):
         writer.write(chunk, {name: draw.normal(size=(4, *layout.shape[1:])) for name, layout in layouts.items()})

@@ -1,5 +1,6 @@
 """Stores of eight bits: patches as int8 with a scale for each channel of each image."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from PIL import Image
 from vitcapr.encoders.photographs import open_like
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import check_sealed, read_sealed
+from vitcapr.progress import Reporter
 from vitcapr.store.check import sealed_files
 from vitcapr.store.int8 import dequantise, quantise
 from vitcapr.store.reader import open_features
@@ -81,10 +83,10 @@ def test_a_picture_alone_gives_the_features_of_the_store(experiment: Any) -> Non
 
 
 def test_patches_are_pulled_with_their_scales(experiment: Any, tmp_path: Path) -> None:
-    store = experiment.run(store_dtype="int8")
-    push(store.manifest_path, RemoteFolder(str(tmp_path / "there")), lambda *_: None)
+    store, report = experiment.run(store_dtype="int8"), Reporter(stream=io.StringIO())
+    push(store.manifest_path, RemoteFolder(str(tmp_path / "there")), report)
     there = find_remote(RemoteFolder(str(tmp_path / "there")))
-    sealed = pull(there, tmp_path / "pulled", lambda *_: None, arrays=["patches"])
+    sealed = pull(there, tmp_path / "pulled", report, arrays=["patches"])
     with open_features(sealed) as pulled:
         assert list(pulled) == ["patches"]
         assert np.array_equal(pulled["patches"][:], store["patches"][:])
