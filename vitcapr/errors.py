@@ -46,10 +46,13 @@ def as_user_error(errors: Sequence[UserError]) -> UserError:
 
 
 def printable(text: str) -> str:
-    """Control characters as escapes: nothing in a name or a caption steers the terminal."""
-    escaped = ("Cc", "Cs")
+    """Control and invisible characters as escapes: nothing in a name or a caption steers the terminal.
+
+    New lines stay, and the joiners that some scripts write with.
+    """
+    escaped, kept = ("Cc", "Cf", "Cs"), "\n\u200c\u200d"
     return "".join(
-        c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in escaped and c != "\n" else c
+        c.encode("unicode_escape").decode("ascii") if unicodedata.category(c) in escaped and c not in kept else c
         for c in text
     )
 
