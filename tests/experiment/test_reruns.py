@@ -35,7 +35,6 @@ def test_one_captioners_learning_rate_concerns_only_that_captioner(two: Any) -> 
         "draw_captions test",
         "draw_reranked plain/reranked/test",
         "draw_curves",
-        "draw_gpu",
         *("summary", "first_page"),
     }
 
@@ -50,7 +49,7 @@ def test_one_retrievers_temperature_concerns_only_that_retriever(two: Any) -> No
         *("draw_embeddings paper/test", "draw_retrieved paper/test"),
         *("train_retriever recommended", "embed recommended/test", "score_retrieval recommended/test"),
         *("draw_embeddings recommended/test", "draw_retrieved recommended/test"),
-        *("draw_recall test", "draw_captions test", "draw_curves", "draw_gpu", "summary", "first_page"),
+        *("draw_recall test", "draw_captions test", "draw_curves", "summary", "first_page"),
     }
 
 
@@ -85,7 +84,6 @@ def test_adding_a_captioner_does_not_rerun_the_others(two: Any) -> None:
         "check_claims second/greedy/test",
         "draw_captions test",
         "draw_curves",
-        "draw_gpu",
         *("summary", "first_page"),
     }
 
