@@ -19,15 +19,9 @@ from transformers.models.convnext.image_processing_pil_convnext import ConvNextI
 
 from tests.encoders.two_towers import WORDS as T5_WORDS
 from tests.encoders.two_towers import blip2_t5
+from tests.end_to_end import inputs
 
-SHAPE = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-PROCESSOR = {
-    "image_processor_type": "ViTImageProcessor",
-    "size": {"height": 224, "width": 224},
-    "resample": 2,
-    "image_mean": [0.5, 0.5, 0.5],
-    "image_std": [0.5, 0.5, 0.5],
-}
+PROCESSOR = inputs.PROCESSOR | {"size": {"height": 224, "width": 224}}
 EACH = 5
 """Captions of an image."""
 ENGLISH = ("little", "arms", "people", "street", "dog", "boy", "girl", "runs", "sits", "red", "blue", "water", "grass")
@@ -52,7 +46,7 @@ class Source:
 def write_vit(backbones: Path) -> None:
     folder = backbones / "google" / "vit-base-patch16-224-in21k"
     torch.manual_seed(0)
-    ViTModel(ViTConfig(**SHAPE, image_size=224, patch_size=16), add_pooling_layer=False).save_pretrained(folder)
+    ViTModel(ViTConfig(**inputs.SHAPE, image_size=224, patch_size=16), add_pooling_layer=False).save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
 
 
@@ -147,4 +141,4 @@ def pairs(data: Path, backbones: Path) -> None:
     bert = backbones / "google-bert" / "bert-base-multilingual-cased"
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *ENGLISH, *sorted(set("".join(CHINESE)))]
     BertTokenizer(vocab={piece: number for number, piece in enumerate(pieces)}).save_pretrained(bert)
-    BertModel(BertConfig(**SHAPE, vocab_size=len(pieces), max_position_embeddings=64)).save_pretrained(bert)
+    BertModel(BertConfig(**inputs.SHAPE, vocab_size=len(pieces), max_position_embeddings=64)).save_pretrained(bert)

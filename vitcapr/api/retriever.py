@@ -154,25 +154,25 @@ class TrainedRetriever:
 
         from vitcapr.retrieval.search import nearest, nearest_by_faiss, write_faiss
 
-        found, faiss = self._images if part == "images" else self._captions
+        embedded, faiss = self._images if part == "images" else self._captions
         rows = None
         if split is not None:
-            splits = found.column("split")
+            splits = embedded.column("split")
             rows = np.flatnonzero(splits == split)
             if not len(rows):
                 known = ", ".join(sorted(set(splits.tolist())))
                 raise UserError(f"no image is in the split '{split}'", remedy=f"the splits are {known}")
         if index == "exact":
-            cosines, numbers = nearest(query, found.vectors, k, rows)
+            cosines, numbers = nearest(query, embedded.vectors, k, rows)
         else:
             if faiss is None:
                 remedy = "make the retriever's folder writable, or search exactly"
                 raise UserError("the index of faiss cannot be kept", remedy=remedy)
             if not faiss.is_file():
-                write_faiss(faiss, found.vectors)
+                write_faiss(faiss, embedded.vectors)
             cosines, numbers = nearest_by_faiss(faiss, query, k, rows)
-        nearest_rows = enumerate(zip(cosines[0].tolist(), found.rows(numbers[0].tolist()), strict=True), 1)
-        columns = ["rank", "cosine", *found.table.column_names]
+        nearest_rows = enumerate(zip(cosines[0].tolist(), embedded.rows(numbers[0].tolist()), strict=True), 1)
+        columns = ["rank", "cosine", *embedded.table.column_names]
         return pd.DataFrame(
             [{"rank": rank, "cosine": cosine, **row} for rank, (cosine, row) in nearest_rows], columns=columns
         )

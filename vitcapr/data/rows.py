@@ -203,12 +203,12 @@ def _parquet(file: Path, columns: Columns, inside: str | None) -> Iterator[dict[
         schema = table.schema_arrow
         chosen = columns.find(schema.names, file)
         held = inside is not None and "image" in chosen and _holds_bytes(schema.field(chosen["image"]).type)
-        read = {column: name for column, name in chosen.items() if not (held and column == "image")}
+        plain = {column: name for column, name in chosen.items() if not (held and column == "image")}
         row = 0
-        for batch in table.iter_batches(batch_size=256, columns=list(read.values()), use_threads=False):
+        for batch in table.iter_batches(batch_size=256, columns=list(plain.values()), use_threads=False):
             for cells in batch.to_pylist():
                 path = {"image": picture_path(inside, row)} if held and inside is not None else {}
-                yield {column: cells[name] for column, name in read.items()} | path
+                yield {column: cells[name] for column, name in plain.items()} | path
                 row += 1
 
 

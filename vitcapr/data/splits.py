@@ -50,8 +50,8 @@ def split_in(name: str) -> str | None:
 
 def splits_in(names: Iterable[str]) -> dict[str, str | None]:
     """:func:`split_in` of several names. Names that all tell one split, or none, tell nothing."""
-    told = {name: split_in(name) for name in names}
-    return told if len(set(told.values())) > 1 else dict.fromkeys(told)
+    splits = {name: split_in(name) for name in names}
+    return splits if len(set(splits.values())) > 1 else dict.fromkeys(splits)
 
 
 def random_splits(names: Iterable[str], seed: int, sizes: tuple[int, int, int]) -> dict[str, str]:

@@ -58,8 +58,12 @@ def list_images(
         given = {image.path: image.split for image in images if image.path and image.split != "none"}
     else:
         names = {column: USUAL[column] if name is None else (name,) for column, name in columns.items()}
-        asked = Columns(names, needed=("image", "caption"), key="data.table.columns")
-        rows = _rows_of_files(named, asked, rejected) if named else _rows_beside(source, files, asked, rejected)
+        table_columns = Columns(names, needed=("image", "caption"), key="data.table.columns")
+        rows = (
+            _rows_of_files(named, table_columns, rejected)
+            if named
+            else _rows_beside(source, files, table_columns, rejected)
+        )
         images, listed, given = _list_rows(rows, source.root, existing, rejected)
     present = {image.path for image in images if image.path}
     if not present:

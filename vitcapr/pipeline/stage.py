@@ -237,16 +237,16 @@ def _parameter(parameter: inspect.Parameter, module: str) -> Parameter:
         inner = [part for part in get_args(annotation) if part is not type(None)]
         optional = len(inner) < len(get_args(annotation))
         annotation = inner[0]
-    role, form, found = _read(annotation)
+    role, form, value_type = _read(annotation)
     required = parameter.default is inspect.Parameter.empty
     if optional and required:
         raise TypeError(f"{module}: '{parameter.name}' may be None, so it needs a default")
     files: tuple[str, ...] = ()
     if role in (Role.INPUT, Role.OUTPUT):
-        found, kind_help, *listed = get_args(found)
+        value_type, kind_help, *listed = get_args(value_type)
         help_text, files = help_text or kind_help, listed[0] if listed else ()
     default = None if required else parameter.default
-    return Parameter(parameter.name, role, form, found, required, default, help_text, files)
+    return Parameter(parameter.name, role, form, value_type, required, default, help_text, files)
 
 
 def _read(annotation: Any) -> tuple[Role, Form, type[Any]]:

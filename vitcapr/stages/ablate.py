@@ -36,7 +36,7 @@ def ablate(
     from vitcapr.report.score_tables import ablation_tables
 
     files = {(path.parent.parent.name, path.parent.name): path for path in ranks}
-    found = ablation_numbers(files, settings.pairs, **settings.metrics.resampling)
-    write_text(numbers, frame_to_csv(found))
-    write_text(table, to_page(ablation_tables(found, **settings.metrics.resampling), "Ablations"))
+    differences = ablation_numbers(files, settings.pairs, **settings.metrics.resampling)
+    write_text(numbers, frame_to_csv(differences))
+    write_text(table, to_page(ablation_tables(differences, **settings.metrics.resampling), "Ablations"))
     report.line(f"ablate: {len(settings.pairs)} pairs of models in {table}")

@@ -29,8 +29,6 @@ from vitcapr.store.layout import ArrayLayout, rows_in
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, finished, read_layouts, store_folder
 
-_AXES = {1: ("channel",), 2: ("patch", "channel"), 3: ("row", "column", "channel")}
-
 
 @dataclass(frozen=True)
 class StorePlan:
@@ -141,12 +139,15 @@ def fill(
 
 
 def _layouts(plan: StorePlan, encoder: RowEncoder) -> dict[str, ArrayLayout]:
-    layouts, rows = {}, len(plan.rows.ids)
+    def layout(shape: Sequence[int], dtype: str) -> ArrayLayout:
+        return ArrayLayout.for_rows(plan.rows.kind, (len(plan.rows.ids), *shape), plan.chunk, dtype)
+
+    layouts = {}
     for name, shape in encoder.shapes.items():
-        dtype, axes = dtype_of(name, encoder.store_dtype), (plan.rows.kind, *_AXES[len(shape)])
-        layouts[name] = ArrayLayout((rows, *shape), plan.chunk, dtype, axes)
+        dtype = dtype_of(name, encoder.store_dtype)
+        layouts[name] = layout(shape, dtype)
         if dtype == "int8":
-            layouts[name + SCALE] = ArrayLayout((rows, shape[-1]), plan.chunk, "float16", (axes[0], axes[-1]))
+            layouts[name + SCALE] = layout(shape[-1:], "float16")
     return dict(sorted(layouts.items()))
 
 

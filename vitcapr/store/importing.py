@@ -50,10 +50,8 @@ def import_features(
     arrays, shapes, grid = _arrays(source, order[0], grid or (0, 0), identity)
     chunk = _CHUNK_OF_GRIDS if any(name.startswith("patches") for name in arrays) else _CHUNK_OF_VECTORS
     axis = identity.removesuffix("_id")
-    axes = {2: (axis, "channel"), 3: (axis, "patch", "channel")}
     layouts = {
-        array: ArrayLayout((len(ids), *shape), chunk, dtype, axes[len(shape) + 1])
-        for array, (shape, dtype) in shapes.items()
+        array: ArrayLayout.for_rows(axis, (len(ids), *shape), chunk, dtype) for array, (shape, dtype) in shapes.items()
     }
     files = [inner for path in source.files for inner in (path.glob("data.mdb") if path.is_dir() else [path])]
     origin: dict[str, Any] = {

@@ -39,15 +39,15 @@ class ArrayLayout:
     axes: tuple[str, ...]
 
     @classmethod
-    def for_rows(cls, identity: str, shape: Sequence[int], chunk: int, dtype: str) -> Self:
+    def for_rows(cls, kind: str, shape: Sequence[int], chunk: int, dtype: str) -> Self:
         """The layout of features of images or of captions.
 
         Args:
-            identity: ``image_id`` or ``caption_id``.
+            kind: ``image`` or ``caption``.
             shape: that of the array, N first.
         """
         axes = _AXES.get(len(shape) - 1) or tuple(f"axis_{number}" for number in range(1, len(shape)))
-        return cls(tuple(shape), chunk, dtype, (identity.removesuffix("_id"), *axes))
+        return cls(tuple(shape), chunk, dtype, (kind, *axes))
 
     @property
     def chunk_bytes(self) -> int:
@@ -83,9 +83,9 @@ def identity_in(manifest: Mapping[str, Any]) -> str:
 
 def layouts_in(manifest: Mapping[str, Any]) -> dict[str, ArrayLayout]:
     """The arrays of a sealed store, by name."""
-    identity, chunk = identity_in(manifest), manifest["chunk"]
+    kind, chunk = identity_in(manifest).removesuffix("_id"), manifest["chunk"]
     return {
-        name: ArrayLayout.for_rows(identity, array["shape"], chunk, array["dtype"])
+        name: ArrayLayout.for_rows(kind, array["shape"], chunk, array["dtype"])
         for name, array in manifest["arrays"].items()
     }
 

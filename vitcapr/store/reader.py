@@ -133,6 +133,7 @@ class FeatureArray:
             raise UserError(what, where=path, remedy=repair(self.directory.name))
         # Python's mmap and numpy.memmap keep a descriptor for each map; a process may have 1,024 of them.
         content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
+        content.flags.writeable = False
         return content.view(self.stored).reshape(self.chunk, *self.shape[1:])
 
     def __getitem__(self, key: Any) -> np.ndarray:

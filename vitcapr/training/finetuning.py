@@ -212,7 +212,7 @@ def finetune(
         f"{len(list(rates_of(model)))} learning rates, {dtype_name(dtype)} on {device}"
     )
     del model
-    read = {"checkpoints": checkpoints, "captions": sha256_bytes("\n".join(captions["text"]).encode())}
+    sources = {"checkpoints": checkpoints, "captions": sha256_bytes("\n".join(captions["text"]).encode())}
     train_into(
         folder,
         make_task,
@@ -222,7 +222,7 @@ def finetune(
             **card,
             "architecture": architecture,
             "backbone": config.image.backbone,
-            "inputs": {**card["inputs"], **read},
+            "inputs": {**card["inputs"], **sources},
             "preprocessing": preprocessing_of(store.attributes).describe(),
         },
         device=device,

@@ -60,8 +60,8 @@ def list_table(
     images: dict[str, ListedImage] = {}
     captions: list[ListedCaption] = []
     rejected: Rejected = []
-    asked = Columns({name: (getattr(columns, name),) for name in columns.names()}, ("text", "image"), _COLUMNS)
-    for row in read_rows(file, asked, rejected, key="data.pairs.table"):
+    table_columns = Columns({name: (getattr(columns, name),) for name in columns.names()}, ("text", "image"), _COLUMNS)
+    for row in read_rows(file, table_columns, rejected, key="data.pairs.table"):
         try:
             text = row.cells.get("text") or ""
             if not isinstance(text, str):
