@@ -60,6 +60,7 @@ def test_the_page_of_each_toy(toys: Path, experiment: str) -> None:
     assert not [file for file in files if file not in later and not (path.parent / file).exists()]
     assert not re.search(r"https?://|url\(|@import|<script", text.partition("<body>")[0])
     assert f"snakemake --cores all --configfile {experiment}.yaml" in text
+    assert " wrote this page." in text
 
 
 def test_captions_before_and_after_reranking(toys: Path) -> None:

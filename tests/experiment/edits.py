@@ -190,7 +190,7 @@ EDITS = (
     ),
     Edit("bootstrap samples", configure(metrics={"bootstrap_samples": 10}), SCORES),
     Edit("examples in the figures", configure(figures={"examples": 3}), EXAMPLES),
-    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN | {"first_page"}),
+    Edit("a format of figures more", configure(figures={"formats": ["png", "pdf", "svg"]}), DRAWN),
     Edit("a deleted model, its captions still there", delete("results/two/captioners/plain/best.safetensors"), ()),
     Edit("the deleted table of scores", delete("results/two/summary.csv"), PAGED),
     Edit(

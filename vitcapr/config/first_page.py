@@ -3,15 +3,18 @@
 from typing import Any, Self
 
 from vitcapr.config.base import StageSettings
-from vitcapr.config.figures import FiguresConfig
 from vitcapr.config.scored import ScoredModels
 
 
 class FirstPageSettings(StageSettings):
     language: str
     """Of the references."""
-    figures: FiguresConfig
-    """Selects the pictures."""
+    seed: int
+    """Selects the pictures after the named ones."""
+    images: list[str]
+    """Pictures that come first, by id or file name."""
+    words: list[str]
+    """Pictures with captions that hold any of them come next."""
     paper: str | None
     """The paper whose scores stand beside those of the experiment."""
     systems: dict[str, str]
@@ -38,7 +41,9 @@ class FirstPageSettings(StageSettings):
         }
         return cls(
             language=config.text.language,
-            figures=config.figures,
+            seed=config.figures.seed,
+            images=config.figures.examples_first,
+            words=config.figures.examples_words,
             paper=config.run.paper,
             systems=ScoredModels(config).systems,
             bases={

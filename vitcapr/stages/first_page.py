@@ -50,7 +50,8 @@ def first_page(
     from vitcapr.report.score_tables import score_tables
     from vitcapr.studies.papers.tables import beside_the_paper
 
-    data, scores, choice = read_manifest(manifest), read_summary(summary), Choice(**settings.figures.choice(PICTURES))
+    data, scores = read_manifest(manifest), read_summary(summary)
+    choice = Choice(PICTURES, settings.seed, settings.images, settings.words)
     captions, embeddings = captions or {}, embeddings or {}
     with open_images(data) as read:
         sections = {
@@ -63,7 +64,7 @@ def first_page(
         again=command,
         facts=[("data", content.data_line(data)), *settings.facts.items()],
         result=result.sentences(scores, split, comparisons or []),
-        attention=result.attention_picture(data, split, captions, attention or {}, settings.figures.seed),
+        attention=result.attention_picture(data, split, captions, attention or {}, settings.seed),
         scores=list(score_tables(scores)),
         beside=beside_the_paper(settings.paper, scores, settings.systems),
         curves=examples.training_pictures(histories or {}),
