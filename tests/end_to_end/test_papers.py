@@ -72,7 +72,7 @@ PAPERS = {
         "retrievers={linear: {training: {pairs: 30}}, mlp: {training: {pairs: 30}}}",
     ),
     "blip2-flickr30k-whole": Paper(
-        paper_inputs.flickr30k, {"table 2": BLIP2["table 2"]}, ("20.67", "retriever raw", "pool:64x64")
+        paper_inputs.flickr30k, {"table 2": BLIP2["table 2"]}, ("20.67", "retriever raw", "pool:64images,64captions")
     ),
     "bert-vit": Paper(
         paper_inputs.pairs,

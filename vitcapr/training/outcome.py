@@ -87,7 +87,7 @@ def train_into(
     shared: dict[str, Any] = {"card": card, "dtype": dtype, "reporter": reporter}
     rates = sweep or [phase.learning_rate for phase in training.phases[:1]]
     table: list[dict[str, Any]] = []
-    best = None if rates else _untrained(make_task(), training)
+    best = None if rates else _untrained(make_task())
     diverged, chosen = 0, -1
     for rate in rates:
         task, state = make_task(), folder / CHECKPOINT
@@ -119,12 +119,13 @@ def train_into(
     write_text(folder / "gpu.csv", best.gpu_use)
     outcome = {
         "best_epoch": end.best_epoch,
-        "best_score": {column: end.best_score},
+        "best_score": {} if end.best_score is None else {column: end.best_score},
         "precision": dtype_name(dtype),
         "versions": {"python": platform.python_version(), "torch": version("torch")},
     }
     write_model(folder, below(part, best.weights) if part else best.weights, {**card, **outcome})
-    reporter.line(f"best epoch {end.best_epoch}: {column} {end.best_score:.4f}")
+    score = "nothing was trained" if end.best_score is None else f"{column} {end.best_score:.4f}"
+    reporter.line(f"best epoch {end.best_epoch}: {score}")
 
 
 def _is_better(one: Position, other: Position, select_by: str) -> bool:
@@ -143,14 +144,10 @@ def with_rate(training: TrainingConfig, rate: float) -> TrainingConfig:
     return training.model_copy(update={"phases": phases})
 
 
-def _untrained(task: Task[Any], training: TrainingConfig) -> Trained:
-    """A model that has nothing to learn: its weights as they are, and its scores on validation."""
-    model = task.model.eval()
-    with torch.inference_mode():
-        scores = task.validate()
-    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    end = Position(best_score=scores[f"validation_{training.select_by}"])
-    return Trained(end, weights, gpu_csv("nothing was trained"))
+def _untrained(task: Task[Any]) -> Trained:
+    """A model that has nothing to learn: its weights as they are, and no score, for nothing is chosen."""
+    weights = {name: tensor.clone() for name, tensor in task.model.state_dict().items()}
+    return Trained(Position(), weights, gpu_csv("nothing was trained"))
 
 
 def train_from(

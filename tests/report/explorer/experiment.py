@@ -8,12 +8,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcapr.demo.claim_accuracy import claims_as_text
 from vitcapr.files import sha256_file
 from vitcapr.formats.captions import AttentionTable, Candidate, write_attention, write_captions
 from vitcapr.formats.embeddings import Embeddings, write_embeddings
 from vitcapr.formats.manifest import write_manifest
 from vitcapr.formats.scores import RankFile, write_comparison, write_metrics, write_per_image
 from vitcapr.metrics.ranks import rank_matches
+from vitcapr.report.explorer.results import Claim, Results, read_results_of
 
 HOSTILE = "<script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">"
 TRUTH = (
@@ -136,3 +138,12 @@ def _write_space(folder: Path) -> None:
     score = {"value": 0.5, "low": None, "high": None, "n": IMAGES}
     names = {"dataset": "scenes", "split": "test", "model": "dual", "decoding": "", "protocol": ""}
     write_metrics(ranks / "metrics.json", metrics={"i2t_recall_1": score}, **names)
+
+
+def read_results(folder: Path) -> Results:
+    """The results as ``vitcapr explore`` reads them: with the claims of the captions."""
+
+    def check(caption: str, reference: str) -> list[Claim]:
+        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
+
+    return read_results_of(folder, "test", check)

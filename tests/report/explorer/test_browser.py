@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.browser import chromium, running, size
-from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, write_experiment
+from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
 from vitcapr.commands.explore import explorer_server
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
-from vitcapr.report.explorer.results import read_results_of
 from vitcapr.report.explorer.writing import write_explorer
 
 pytestmark = pytest.mark.browser
@@ -89,7 +88,7 @@ def driver() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = write_experiment(tmp_path_factory.mktemp("results") / "toy")
-    write_explorer(results / "explorer", Contents([read_results_of(results, "test")], "test", embed), Reporter())
+    write_explorer(results / "explorer", Contents([read_results(results)], "test", embed), Reporter())
     return results / "explorer"
 
 

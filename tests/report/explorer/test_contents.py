@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.report.explorer.experiment import BEAM, CIDER, IDS, IMAGES, RERANKED, TRUTH, embed, write_experiment
-from vitcapr.demo.claim_accuracy import claims_as_text
+from tests.report.explorer.experiment import (
+    BEAM,
+    CIDER,
+    IDS,
+    IMAGES,
+    RERANKED,
+    TRUTH,
+    embed,
+    read_results,
+    write_experiment,
+)
 from vitcapr.errors import UserError
 from vitcapr.report.explorer.contents import LEVELS, Contents
-from vitcapr.report.explorer.results import Claim, Results, read_results_of
+from vitcapr.report.explorer.results import read_results_of
 from vitcapr.report.explorer.spaces import map_of, nearest
 
 
@@ -22,16 +31,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_experiment(tmp_path_factory.mktemp("results") / "toy")
 
 
-def read(folder: Path) -> Results:
-    def check(caption: str, reference: str) -> list[Claim]:
-        return [Claim(*claim) for claim in claims_as_text(caption, reference)]
-
-    return read_results_of(folder, "test", check)
-
-
 @pytest.fixture(scope="module")
 def contents(results: Path) -> Contents:
-    return Contents([read(results)], "test")
+    return Contents([read_results(results)], "test")
 
 
 def values(contents: Contents, name: str) -> list[Any]:
@@ -99,7 +101,7 @@ def test_neighbours(contents: Contents) -> None:
 
 
 def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> None:
-    embedded = Contents([read(results)], "test", embed)
+    embedded = Contents([read_results(results)], "test", embed)
     assert embedded.overview()["spaces"][0]["written"] == list(embedded.systems)
     assert values(embedded, "attention/beam:rank@dual") == [1, 1, 1, 1, 2, 1]
     found = dict(embedded.written_neighbours())["written-0-0-0"]["images"][4]
@@ -110,7 +112,7 @@ def test_captions_of_systems_in_a_space(results: Path, contents: Contents) -> No
 
 
 def test_a_system_without_a_caption_of_an_image_has_no_ranks(results: Path) -> None:
-    one = read(results)
+    one = read_results(results)
     greedy = next(system for system in one.systems if system.decoding == "greedy")
     part = replace(greedy, captions={image: caption for image, caption in greedy.captions.items() if image != "i3"})
     contents = Contents([replace(one, systems=[part])], "test", embed)
@@ -136,7 +138,7 @@ def test_a_reranking_has_the_attention_of_equal_words(contents: Contents) -> Non
 
 def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:
     again = shutil.copytree(results, tmp_path / "other")
-    both = Contents([read(folder) for folder in (results, again)], "test")
+    both = Contents([read_results(folder) for folder in (results, again)], "test")
     assert [one["name"] for one in both.overview()["systems"]][::3] == ["toy attention/beam", "other attention/beam"]
     assert len(both.images()["ids"]) == IMAGES
     assert len(both.images()["references"]["text"]) == 2 * IMAGES
@@ -145,7 +147,7 @@ def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:
 def test_other_pictures_of_the_same_ids_are_refused(results: Path, tmp_path: Path) -> None:
     other = write_experiment(tmp_path / "other", shade=200)
     with pytest.raises(UserError, match="image 'i0' of other is another picture than that of toy"):
-        Contents([read(folder) for folder in (results, other)], "test").images()
+        Contents([read_results(folder) for folder in (results, other)], "test").images()
 
 
 def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_what_was_not_made_is_left_out(results: Path, tmp_path: Path) -> None:
     for folder in ("metrics", "comparisons"):
         shutil.rmtree(part / folder)
     (part / "captions/attention/beam/test/attention.npz").unlink()
-    contents = Contents([read(part)], "test")
+    contents = Contents([read_results(part)], "test")
     overview = contents.overview()
     assert overview["spaces"] == []
     assert {column["name"].partition(":")[2] for column in overview["columns"]} == {"log_prob"}
