@@ -12,7 +12,7 @@ from vitcapr.formats.manifest import write_manifest
 from vitcapr.metrics import java
 from vitcapr.metrics.captions.cider import cider
 from vitcapr.pipeline.run import run_stage
-from vitcapr.retrieval import augmented_views, cosines
+from vitcapr.retrieval import augmented_views, reranking
 from vitcapr.stages.rerank import rerank
 from vitcapr.stages.rerank_oracle import rerank_oracle
 from vitcapr.stages.tune_reranking import tune_reranking
@@ -89,7 +89,7 @@ def files(tmp_path, monkeypatch):
     retriever = SimpleNamespace(
         text_embedder=Texts(), image_embedder=lambda _: Images(), augmented_views=[], layer=None
     )
-    monkeypatch.setattr(cosines, "open_retriever", lambda *_, **__: retriever)
+    monkeypatch.setattr(reranking, "open_retriever", lambda *_, **__: retriever)
     monkeypatch.setattr(augmented_views, "open_features", lambda _: Store(names))
     monkeypatch.setattr(java, "tokenize", lambda captions, _: [caption.text for caption in captions])
     common = {"features": tmp_path / "features.json", "manifest": tmp_path / "manifest.json"}

@@ -125,7 +125,7 @@ EDITS = (
     Edit("a docstring in the captioners", append("vitcapr/models/captioners.py", '\n"""A remark."""\n'), ()),
     Edit("blank lines in the training loop", append("vitcapr/training/loop.py", "\n\n\n\n"), ()),
     Edit("the text of an error", replace(BEAM, "raise beam_size or lower n_best", "lower n_best"), ()),
-    Edit("a line in the log of a stage", replace("vitcapr/stages/decode.py", "} images, ", "} pictures, "), ()),
+    Edit("a line in the log of a stage", replace("vitcapr/decoding/generate.py", "} images, ", "} pictures, "), ()),
     Edit("how errors are printed", append("vitcapr/errors.py"), ()),
     Edit("how mistakes in a configuration are explained", append("vitcapr/config/mistakes.py"), ()),
     Edit("the progress bar", append("vitcapr/progress.py"), ()),
@@ -151,7 +151,7 @@ EDITS = (
     Edit("code of the beam search", append(BEAM), DECODING),
     Edit("the condition of an error", replace(BEAM, "if n_best > beam_size", "if n_best >= beam_size"), DECODING),
     Edit("an option of decodings, in code", append("vitcapr/config/decoding.py"), DECODING),
-    Edit("code of reranking", append("vitcapr/decoding/rerank.py"), AFTER_CAPTIONS),
+    Edit("code of reranking", append("vitcapr/retrieval/n_best.py"), AFTER_CAPTIONS),
     Edit("code of METEOR", append("vitcapr/metrics/java.py"), METEOR),
     Edit(
         "a new metric of captions, switched off",

@@ -2,8 +2,11 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.data_sets import write_data_set
@@ -128,10 +131,12 @@ def test_the_command_writes_a_row_whose_protocol_has_both_pools(tmp_path: Path) 
 
 def test_the_protocol_says_where_distractors_come_from() -> None:
     splits = np.array(["train", "validation", *["test"] * 11])
-    found, caption_splits = embeddings(), np.repeat(splits, EACH)
-    assert origin(found, POOLS, splits, caption_splits) == ["distractors:2captions and 1images of validation"]
+    tables = {"images": splits, "captions": np.repeat(splits, EACH)}
+    data: Any = SimpleNamespace(**{name: pd.DataFrame({"split": values}) for name, values in tables.items()})
+    found = embeddings()
+    assert origin(found, POOLS, data) == ["distractors:2captions and 1images of validation"]
     one_language = found._replace(caption_row=found.caption_row[4:], captions=found.captions[4:])
-    assert origin(one_language, POOLS, splits, caption_splits) == ["distractors:1captions and 1images of validation"]
+    assert origin(one_language, POOLS, data) == ["distractors:1captions and 1images of validation"]
 
 
 def test_any_caption_of_the_image_in_the_other_language_is_a_hit() -> None:

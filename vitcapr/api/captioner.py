@@ -137,7 +137,7 @@ class TrainedCaptioner:
 
         from vitcapr.decoding.generate import candidates_of
 
-        candidates = candidates_of(hypotheses, self.vocabulary.decode, self.vocabulary.words)
+        candidates = candidates_of(hypotheses, self.vocabulary)
         best, weights = candidates[0], hypotheses[0].attention
         attention = None if weights is None else weights.astype(np.float32).reshape(-1, *self._encoder.grid)
         return CaptionedImage(name, best.caption, best.log_prob, best.score, tuple(candidates), attention)

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
 from vitcapr.config.names import Name, UserPath
+from vitcapr.config.retriever import EmbedConfig
 from vitcapr.config.training import PhaseConfig, SweepConfig, TrainedConfig, TrainingConfig, one_or_more
 
 _SCRATCH = Only("source", None)
@@ -169,6 +170,18 @@ class FinetuneSettings(StageSettings):
         finetuned = config.finetuned_dual_encoders[wildcards.finetuned]
         revision = config.backbones[finetuned.image.backbone].revision
         return cls(finetuned=finetuned, seed=finetuned.seed_in(config.seed), revision=revision)
+
+
+class EmbedFinetunedSettings(StageSettings):
+    """The settings of the stage ``embed_finetuned``."""
+
+    embed: EmbedConfig = EmbedConfig()
+    training: FinetuneSettings
+    """The definition of the untrained model; a trained model carries its own."""
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        return cls(embed=config.embed, training=FinetuneSettings.from_config(config, wildcards))
 
 
 EXECUTION_ONLY = ("checkpoint_layers", "chunk", "compile", "device", "processes", "save_every_steps")

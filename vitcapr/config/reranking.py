@@ -1,10 +1,11 @@
 """Configuration of what reorders results: reranking of captions, and query banks, which correct scores for hubness."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from vitcapr.config.base import Entry, Only, Section, StageSettings
+from vitcapr.config.metrics import MetricsConfig
 
 
 class WeighingConfig(Section):
@@ -39,6 +40,35 @@ class RerankingConfig(Section):
         if self.by == "retriever" and self.retriever is None:
             raise ValueError("by: retriever needs the key retriever")
         return self
+
+
+class TuneRerankingSettings(StageSettings):
+    """The settings of the stage ``tune_reranking``."""
+
+    weighing: WeighingConfig = WeighingConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    language: str = "en"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        weighing, language = config.rerankings[wildcards.reranking].weighing, config.text.language
+        return cls(weighing=weighing, metrics=config.metrics, language=language, device=config.embed.device)
+
+
+class RerankSettings(StageSettings):
+    """The settings of the stage ``rerank``. A chosen weight stands in its file, with what it was chosen with."""
+
+    weight: float | None = Field(None, ge=0, le=1)
+    length_penalty: float = Field(1.0, ge=0)
+    """Of the likelihood; with a fixed weight only."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @classmethod
+    def from_config(cls, config: Any, wildcards: Any) -> Self:
+        reranking = config.rerankings[wildcards.reranking]
+        fixed = {} if reranking.weight is None else {"length_penalty": reranking.weighing.length_penalty}
+        return cls(weight=reranking.weight, device=config.embed.device, **fixed)
 
 
 class QueryBankConfig(Section):

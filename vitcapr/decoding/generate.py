@@ -1,26 +1,27 @@
 """Captions of the images of a store by a trained captioner: greedy or beam search, or sampling."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from vitcapr.config.decoding import DecodingConfig
 from vitcapr.decoding.beam import beam_search
 from vitcapr.decoding.hypotheses import Hypothesis
 from vitcapr.decoding.sample import sample
 from vitcapr.decoding.stepwise import Limits, greedy
-from vitcapr.encoders.precision import autocast
+from vitcapr.encoders.precision import autocast, dtype_name, resolve_device, resolve_dtype
 from vitcapr.errors import UserError
 from vitcapr.formats.captions import AttentionTable, Candidate
-from vitcapr.formats.model import read_model, rebuild
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.model import CARD, layer_of, read_card, read_model, rebuild
 from vitcapr.formats.vocabulary import Vocabulary
 from vitcapr.models.captioners import build_captioner
 from vitcapr.models.interface import Captioner, Memory, StepwiseCaptioner
-from vitcapr.progress import Tracker
-from vitcapr.store.reader import FeatureStore
+from vitcapr.progress import Reporter
+from vitcapr.store.reader import FeatureStore, open_features
 
 
 def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore, attends: bool = False) -> Captioner:
@@ -69,32 +70,54 @@ def open_captioner(folder: Path, vocabulary: Vocabulary, features: FeatureStore,
     return model
 
 
-def caption_rows(
-    model: Captioner,
-    store: FeatureStore,
-    rows: NDArray[np.int64],
+class DecodedSplit(NamedTuple):
+    """Image ids and their candidates, the best one first; and the attention of the best, where it was kept."""
+
+    captions: list[tuple[str, list[Candidate]]]
+    attention: AttentionTable | None
+
+
+def decode_split(
+    captioner: Path,
+    features: Path,
+    data: Manifest,
+    split: str,
     words: Vocabulary,
-    *,
-    batch_images: int,
-    device: torch.device,
-    dtype: torch.dtype,
-    tracker: Tracker,
-    **search: Any,
-) -> list[list[Hypothesis]]:
-    """Up to ``n_best`` captions of each image of ``rows``, best first.
+    decoding: DecodingConfig,
+    attends: bool,
+    reporter: Reporter,
+) -> DecodedSplit:
+    """Up to ``n_best`` captions of each image of a split.
 
     Args:
-        search: the other arguments of :func:`generate`.
+        captioner: folder of the model.
+        features: sealed manifest of the features of all images.
+        attends: keep the attention of the best captions.
+
+    Raises:
+        UserError: as :func:`open_captioner`; the features are of other images, or the split has none.
     """
-    model = model.to(device).eval()
-    captions: list[list[Hypothesis]] = []
-    for first in range(0, len(rows), batch_images):
-        batch = rows[first : first + batch_images]
-        features = {name: torch.from_numpy(store[name].gather(batch)).float().to(device) for name in model.arrays}
-        with torch.inference_mode(), autocast(device, dtype):
-            captions += generate(model, model.encode(features), words, images=batch.tolist(), **search)
-        tracker.advance(len(batch))
-    return captions
+    device = resolve_device(decoding.device)
+    dtype = resolve_dtype(decoding.precision, device)
+    hypotheses: list[list[Hypothesis]] = []
+    with open_features(features).at_layer(layer_of(read_card(captioner / CARD), "captioner")) as store:
+        store.check_rows("image_id", data)
+        model = open_captioner(captioner, words, store, attends).to(device).eval()
+        rows = data.rows(split)
+        if not len(rows):
+            raise UserError(f"the data set {data.dataset} has no images in the split '{split}'")
+        reporter.line(f"decode: {len(rows)} images, {decoding.method}, {dtype_name(dtype)} on {device}")
+        with reporter.track("decode", len(rows), "captions") as tracker:
+            for first in range(0, len(rows), decoding.batch_images):
+                batch = rows[first : first + decoding.batch_images]
+                read = {name: torch.from_numpy(store[name].gather(batch)).float().to(device) for name in model.arrays}
+                how = {**decoding.search(), "images": batch.tolist(), "keep_attention": attends}
+                with torch.inference_mode(), autocast(device, dtype):
+                    hypotheses += generate(model, model.encode(read), words, **how)
+                tracker.advance(len(batch))
+        table = attention_of(rows.tolist(), [best for best, *_ in hypotheses], store.grid) if attends else None
+    images = data.images["image_id"].iloc[rows].tolist()
+    return DecodedSplit([(i, candidates_of(each, words)) for i, each in zip(images, hypotheses, strict=True)], table)
 
 
 def generate(
@@ -136,19 +159,12 @@ def generate(
     return beam_search(model, memory, beam_size=beam_size, length_penalty=length_penalty, n_best=n_best, **common)
 
 
-def candidates_of(
-    hypotheses: Sequence[Hypothesis], spell: Callable[[list[int]], str], words: Sequence[str]
-) -> list[Candidate]:
-    """The hypotheses of one image in their order.
-
-    Args:
-        spell: a caption from its word numbers.
-        words: word number -> word.
-    """
+def candidates_of(hypotheses: Sequence[Hypothesis], words: Vocabulary) -> list[Candidate]:
+    """The hypotheses of one image in their order."""
     return [
         Candidate(
-            caption=spell(hypothesis.tokens),
-            tokens=tuple(words[token] for token in hypothesis.tokens),
+            caption=words.decode(hypothesis.tokens),
+            tokens=tuple(words.words[token] for token in hypothesis.tokens),
             token_log_probs=tuple(hypothesis.token_log_probs),
             log_prob=hypothesis.log_prob,
             score=hypothesis.score,

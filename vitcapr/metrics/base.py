@@ -205,13 +205,18 @@ def is_oracle(results: Iterable[CocoCaption]) -> bool:
     return any(result.oracle is not None for result in results)
 
 
-def check_oracle_name(decoding: str, where: object) -> None:
-    """Raises:
-    UserError: captions of an oracle would be scored under a name that does not say so.
+def oracle_mark(results: Iterable[CocoCaption], decoding: str, where: object) -> str:
+    """What the protocol of these captions begins with: :data:`ORACLE`, or nothing for an honest result.
+
+    Raises:
+        UserError: captions of an oracle would be scored under a name that does not say so.
     """
+    if not is_oracle(results):
+        return ""
     if "oracle" not in decoding.lower():
         raise UserError(
             f"these captions were chosen with the references, and '{decoding}' does not say so",
             where=where,
             remedy="score them under a name that contains 'oracle'",
         )
+    return ORACLE

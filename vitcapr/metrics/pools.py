@@ -3,17 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from vitcapr.errors import UserError
-from vitcapr.formats.embeddings import Embeddings
+from vitcapr.formats.embeddings import Embeddings, read_embeddings
+from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.pairs import Pools
 from vitcapr.formats.scores import Score
 from vitcapr.metrics.bootstrap import plain_score, ratio_measure, score_of
+from vitcapr.metrics.query_bank import Correction, corrected
 from vitcapr.metrics.ranks import finite, negatives_before
 from vitcapr.metrics.retrieval import DEPTHS
+from vitcapr.metrics.retrieval_scoring import check_pool
 
 REMEDY = "run the data stage and embed the split again"
 SPLIT = "test"
@@ -105,6 +109,36 @@ def rank_languages(
             yield f"{asking}_to_{answering}", rank_queries(*sides, *owners)
 
 
+def read_pooled(
+    paths: Sequence[Path], data: Manifest, pools: Pools, correction: Correction | None
+) -> tuple[Embeddings, list[str]]:
+    """The embeddings of all splits that the candidates come from, and the languages of their captions.
+
+    Args:
+        paths: embeddings of the split of the queries, and of those of distractors.
+        correction: by a query bank, which the embeddings then have.
+
+    Raises:
+        UserError: a file is not of a whole split, a split is missing, or the bank has candidates of the pools.
+    """
+    splits, caption_splits = data.images["split"].to_numpy(str), data.captions["split"].to_numpy(str)
+    parts: dict[str, Embeddings] = {}
+    languages: list[str] = []
+    for path in paths:
+        part = read_embeddings(path)
+        split = str(splits[part.image_row[0]])
+        languages, parts[split] = check_pool(part, data, split, path), part
+    needed = {*splits[pools.image_candidates].tolist(), *caption_splits[pools.text_candidates].tolist()}
+    if missing := needed - parts.keys():
+        raise UserError(f"the pools have candidates of the split '{min(missing)}'", remedy="give its embeddings, too")
+    found = joined(list(parts.values()))
+    if correction is None:
+        return found, languages
+    if np.isin(correction.bank.image_row, pools.image_candidates).any():
+        raise UserError("the query bank has distractors of the pools", remedy="change data.pairs.distractors")
+    return corrected(found, *correction), languages
+
+
 def pools_protocol(ranked: dict[str, QueryRanks], languages: Sequence[str]) -> list[str]:
     """The parts of the protocol that a comparison with other results needs."""
     i2t, t2i = ranked["i2t"], ranked["t2i"]
@@ -123,16 +157,9 @@ def joined(parts: Sequence[Embeddings]) -> Embeddings:
     return Embeddings(**columns, caption_image=np.concatenate(owners).astype(np.int32))
 
 
-def origin(
-    found: Embeddings, pools: Pools, image_splits: npt.NDArray[np.str_], caption_splits: npt.NDArray[np.str_]
-) -> list[str]:
-    """Where distractors come from, for the protocol: candidates of each split other than the queries'.
-
-    Args:
-        found: what was embedded; other candidates are not ranked.
-        image_splits, caption_splits: the split of every row of the data set.
-    """
-    texts = caption_splits[np.intersect1d(found.caption_row, pools.text_candidates)]
-    images = image_splits[np.intersect1d(found.image_row, pools.image_candidates)]
+def origin(found: Embeddings, pools: Pools, data: Manifest) -> list[str]:
+    """Where distractors come from, for the protocol: embedded candidates of each split other than the queries'."""
+    texts = data.captions["split"].to_numpy(str)[np.intersect1d(found.caption_row, pools.text_candidates)]
+    images = data.images["split"].to_numpy(str)[np.intersect1d(found.image_row, pools.image_candidates)]
     others = sorted({*texts, *images} - {SPLIT})
     return [f"distractors:{(texts == o).sum()}captions and {(images == o).sum()}images of {o}" for o in others]

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,6 +14,57 @@ WEIGHT = 2.5
 """w of Hessel et al. 2021, section 3."""
 _BLOCK = 64
 """Images whose vectors of tokens are in memory at a time."""
+
+
+class Encoder(Protocol):
+    """Sentences to vectors, as :class:`vitcapr.encoders.sentence_vectors.SentenceVectors`."""
+
+    name: str
+
+    def __call__(self, sentences: Sequence[str]) -> np.ndarray: ...
+
+    def tokens(self, layer: int | None) -> tuple[Any, Any]: ...
+
+
+@dataclass
+class Compared:
+    """One caption for each of N images, compared with the references of the image by one encoder after another.
+
+    Attributes:
+        measures, protocol: the scores until now, and how they were made.
+    """
+
+    captions: Sequence[str]
+    references: Sequence[Sequence[str]]
+    measures: dict[str, Measure] = field(default_factory=dict)
+    protocol: list[str] = field(default_factory=list)
+
+    def by_clip(self, encoder: Encoder, images: np.ndarray, prompt: str) -> None:
+        """Args:
+        encoder: puts ``prompt`` before every sentence.
+        images: (N, D), their vectors in the encoder's space.
+        """
+        self.measures |= clip_scores(images, encoder(self.captions), encoder(self._texts), self._image_of)
+        self.protocol.append(f"clip:{encoder.name},w={WEIGHT},prompt={prompt.strip() or 'none'}")
+
+    def by_sentences(self, encoder: Encoder, pool: str) -> None:
+        self.measures |= sentence_similarity(encoder(self.captions), encoder(self._texts), self._image_of)
+        self.protocol.append(f"sentences:{encoder.name},pool={pool},mean over references")
+
+    def by_tokens(self, encoder: Encoder, layer: int | None, idf: bool) -> None:
+        reader, vectors = encoder.tokens(layer)
+        tokens, others = reader.tokenize(self.captions), reader.tokenize(self._texts)
+        self.measures |= bert_score(tokens, others, self._image_of, vectors, vectors.special, idf)
+        how = f"layer={'last' if layer is None else layer},idf={'references' if idf else 'none'}"
+        self.protocol.append(f"bert_score:{encoder.name},{how},maximum over references,baseline rescaling=none")
+
+    @property
+    def _texts(self) -> list[str]:
+        return [text for of_image in self.references for text in of_image]
+
+    @property
+    def _image_of(self) -> np.ndarray:
+        return np.repeat(np.arange(len(self.references)), [len(of_image) for of_image in self.references])
 
 
 def clip_scores(

@@ -15,14 +15,16 @@ from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
 from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.errors import UserError
+from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, read_model, read_tower_readers, rebuild
 from vitcapr.formats.pairs import read_pair_table
 from vitcapr.models.finetuned_dual_encoder import FinetunedDualEncoder, FinetunedTextTower
-from vitcapr.retrieval.embedder import Embedder
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.embedder import Embedder, embed_split
 from vitcapr.retrieval.finetuned_towers import build_finetuned, untrained_finetuned
 from vitcapr.store.layout import PIXELS
-from vitcapr.store.reader import FeatureStore
+from vitcapr.store.reader import FeatureStore, open_features
 
 
 def embed_pixels(finetuned: FinetunedDualEncoder, pixels: Tensor, chunk: int | None = None) -> Tensor:
@@ -91,6 +93,13 @@ class FinetunedEmbedder:
 
         return Embedder(self.finetuned.embedding_dim, vectors)
 
+    def embed_split(
+        self, store: FeatureStore, data: Manifest, split: str, pairs: Path | None, batch: int, reporter: Reporter
+    ) -> Embeddings:
+        """The images of a split, and its captions in the languages of the towers; see :func:`captions_to_read`."""
+        captions = captions_to_read(data, self.languages, pairs, split)
+        return embed_split(self.images(store), self.captions(captions), data.rows(split), captions, batch, reporter)
+
 
 def open_finetuned(
     folder: Path, store: FeatureStore, device: torch.device, tags: WordTags | None = None
@@ -145,14 +154,13 @@ def _in_chunks(embed: Callable[..., Tensor], inputs: tuple[Tensor, ...], chunk: 
     return torch.cat([checkpoint(embed, *part, use_reentrant=False) for part in parts])
 
 
-def check_pixels(store: FeatureStore, data: Manifest, where: Path) -> None:
-    """The store must hold the pixels of this data set."""
+def open_pixels(path: Path, data: Manifest) -> FeatureStore:
+    """The store of the pixels of this data set, by its sealed manifest."""
+    store = open_features(path)
     if PIXELS not in store or store.image_ids != data.images["image_id"].tolist():
-        raise UserError(
-            f"these are not the pixels of the data set {data.dataset}",
-            where=where,
-            remedy="decode the pictures of this data set",
-        )
+        what = f"these are not the pixels of the data set {data.dataset}"
+        raise UserError(what, where=path, remedy="decode the pictures of this data set")
+    return store
 
 
 def captions_to_read(data: Manifest, languages: Sequence[str], pairs: Path | None, split: str | None) -> pd.DataFrame:

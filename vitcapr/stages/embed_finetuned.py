@@ -1,10 +1,6 @@
 """Embed a split with a fine-tuned dual encoder, or with the same model before fine-tuning."""
 
-from typing import Any, Self
-
-from vitcapr.config.base import StageSettings
-from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, FinetuneSettings
-from vitcapr.config.retriever import EmbedConfig
+from vitcapr.config.finetuned_dual_encoder import EXECUTION_ONLY, EmbedFinetunedSettings
 from vitcapr.formats.kinds import (
     BackboneFolder,
     DualEncoderFolder,
@@ -17,16 +13,6 @@ from vitcapr.formats.kinds import (
 )
 from vitcapr.pipeline.stage import In, Out, Source, Split, stage
 from vitcapr.progress import Reporter
-
-
-class EmbedFinetunedSettings(StageSettings):
-    embed: EmbedConfig = EmbedConfig()
-    training: FinetuneSettings
-    """The definition of the untrained model; a trained model carries its own."""
-
-    @classmethod
-    def from_config(cls, config: Any, wildcards: Any) -> Self:
-        return cls(embed=config.embed, training=FinetuneSettings.from_config(config, wildcards))
 
 
 @stage(
@@ -52,17 +38,13 @@ def embed_finetuned(
     from vitcapr.formats.embeddings import write_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.embedder import embed_split
-    from vitcapr.retrieval.finetuned import captions_to_read, check_pixels, open_finetuned, open_untrained
-    from vitcapr.store.reader import open_features
+    from vitcapr.retrieval.finetuned import open_finetuned, open_pixels, open_untrained
 
-    data, store = read_manifest(manifest), open_features(pixels)
-    check_pixels(store, data, pixels)
-    device, words = resolve_device(settings.embed.device), None if tags is None else TagTable.read(tags)
+    data = read_manifest(manifest)
+    store, device = open_pixels(pixels, data), resolve_device(settings.embed.device)
+    words = None if tags is None else TagTable.read(tags)
     if finetuned is not None:
         opened = open_finetuned(finetuned, store, device, words)
     else:
         opened = open_untrained(settings.training, store, str(backbone or source), tokenizers or {}, device, words)
-    captions = captions_to_read(data, opened.languages, pairs, split)
-    images, texts, rows = opened.images(store), opened.captions(captions), data.rows(split)
-    write_embeddings(embeddings, embed_split(images, texts, rows, captions, settings.embed.batch, report))
+    write_embeddings(embeddings, opened.embed_split(store, data, split, pairs, settings.embed.batch, report))

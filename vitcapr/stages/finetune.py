@@ -36,14 +36,13 @@ def finetune(
     results."""
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.tokens import TagTable
-    from vitcapr.retrieval.finetuned import check_pixels
+    from vitcapr.retrieval.finetuned import open_pixels
     from vitcapr.retrieval.finetuned_towers import untrained_finetuned
-    from vitcapr.store.reader import open_features
     from vitcapr.training.finetuning import finetune
     from vitcapr.training.outcome import digests
 
-    data, store = read_manifest(manifest), open_features(pixels)
-    check_pixels(store, data, pixels)
+    data = read_manifest(manifest)
+    store = open_pixels(pixels, data)
     inputs = {"pixels": store.fingerprint, **digests(data, tags=tags, pairs=pairs)}
     finetune(
         finetuned,

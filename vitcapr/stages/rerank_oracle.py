@@ -24,10 +24,10 @@ def rerank_oracle(
     """
     import numpy as np
 
-    from vitcapr.decoding.rerank import read_n_best, write_reordered
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.metrics.base import references_of
     from vitcapr.metrics.candidates import CHOSEN_BY, CandidateScores, scorer_of, tokenize_candidates
+    from vitcapr.retrieval.n_best import read_n_best, write_reordered
 
     timeout = settings.metrics.scorer_timeout
     references = references_of(read_manifest(manifest), split, settings.language)

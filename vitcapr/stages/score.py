@@ -37,7 +37,7 @@ def score(
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.scores import write_metrics, write_per_image
     from vitcapr.formats.vocabulary import Vocabulary
-    from vitcapr.metrics.base import ORACLE, captions_to_score, check_oracle_name, is_oracle
+    from vitcapr.metrics.base import captions_to_score, oracle_mark
     from vitcapr.metrics.scoring import score_captions, wanted_metrics
 
     options = settings.metrics
@@ -46,9 +46,7 @@ def score(
     written, references, sample = captions_to_score(
         results, data, split, settings.language, options.sample_of(split), options.sampling_seed
     )
-    ceiling = ORACLE if is_oracle(results.values()) else ""
-    if ceiling:
-        check_oracle_name(decoding, captions)
+    ceiling = oracle_mark(results.values(), decoding, captions)
     report.line(f"score: {len(written)} captions against {sum(map(len, references.values()))} references")
     scored = score_captions(
         chosen,

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from vitcapr.config.metrics import SCORERS, IntervalSettings
-from vitcapr.errors import UserError
 from vitcapr.formats.kinds import (
     EmbeddingsFile,
     ManifestFile,
@@ -32,41 +31,21 @@ def score_pools(
 
     Candidates of other splits are distractors. With a query bank and its weight, the scores are corrected for hubness.
     """
-    import numpy as np
-
-    from vitcapr.formats.embeddings import read_embeddings
     from vitcapr.formats.manifest import read_manifest
     from vitcapr.formats.pairs import read_pools
     from vitcapr.formats.scores import Score, write_metrics
     from vitcapr.metrics.bootstrap import interval_protocol
-    from vitcapr.metrics.pools import joined, origin, pools_protocol, rank_pools
-    from vitcapr.metrics.query_bank import corrected, read_correction
-    from vitcapr.metrics.retrieval_scoring import check_pool
+    from vitcapr.metrics.pools import origin, pools_protocol, rank_pools, read_pooled
+    from vitcapr.metrics.query_bank import read_correction
 
-    data, wanted = read_manifest(manifest), read_pools(pools)
-    splits, caption_splits = data.images["split"].to_numpy(str), data.captions["split"].to_numpy(str)
-    parts, embedded = [], set()
-    for path in embeddings:
-        part = read_embeddings(path)
-        split = str(splits[part.image_row[0]])
-        languages = check_pool(part, data, split, path)
-        embedded.add(split)
-        parts.append(part)
-    needed = {*splits[wanted.image_candidates].tolist(), *caption_splits[wanted.text_candidates].tolist()}
-    if missing := needed - embedded:
-        raise UserError(f"the pools have candidates of the split '{min(missing)}'", remedy="give its embeddings, too")
-    correction = read_correction(query_bank, bank_weight)
-    found = joined(parts)
-    if correction is not None:
-        if np.isin(correction.bank.image_row, wanted.image_candidates).any():
-            raise UserError("the query bank has distractors of the pools", remedy="change data.pairs.distractors")
-        found = corrected(found, *correction)
+    data, wanted, correction = read_manifest(manifest), read_pools(pools), read_correction(query_bank, bank_weight)
+    found, languages = read_pooled(embeddings, data, wanted, correction)
     ranked = rank_pools(found, wanted)
     scores: dict[str, Score] = {}
     for direction, each in ranked.items():
         scores |= each.scores(direction, **settings.metrics.resampling)
         report.line(f"score_pools: {direction}: {each.shown}")
-    protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, splits, caption_splits)]
+    protocol = [*pools_protocol(ranked, languages), *origin(found, wanted, data)]
     protocol += [] if correction is None else [correction.weight.protocol]
     protocol += interval_protocol(**settings.metrics.resampling)
     write_metrics(metrics, data.dataset, "pools", scores, "|".join(protocol), model=model)

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vitcapr.decoding.rerank import (
+from vitcapr.errors import UserError
+from vitcapr.formats.captions import Candidate, write_captions
+from vitcapr.retrieval.n_best import (
     NBest,
     Terms,
     choose_weight,
@@ -13,9 +15,7 @@ from vitcapr.decoding.rerank import (
     weights,
     write_reordered,
 )
-from vitcapr.errors import UserError
-from vitcapr.formats.captions import Candidate, write_captions
-from vitcapr.retrieval.cosines import cosines_of
+from vitcapr.retrieval.reranking import cosines_of
 
 
 def candidate(caption, log_probs):

@@ -1,0 +1,160 @@
+"""Reranking of the captions of a split by a trained retriever, with a fixed weight or one that validation chooses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcapr.config.reranking import RerankSettings, TuneRerankingSettings
+from vitcapr.encoders.precision import resolve_device
+from vitcapr.errors import UserError
+from vitcapr.files import sha256_file
+from vitcapr.formats.embeddings import RerankingWeight
+from vitcapr.formats.manifest import Manifest
+from vitcapr.formats.model import WEIGHTS
+from vitcapr.metrics.base import references_of
+from vitcapr.metrics.candidates import CandidateScores, scorer_of, tokenize_candidates
+from vitcapr.progress import Reporter
+from vitcapr.retrieval.augmented_views import open_augmented_views
+from vitcapr.retrieval.embedder import open_retriever
+from vitcapr.retrieval.n_best import Float64s, NBest, Terms, choose_weight, read_n_best, weights, write_reordered
+
+SPLIT = "validation"
+"""The split that chooses a weight; nothing is tuned on another."""
+
+
+@dataclass(frozen=True)
+class RetrieverFiles:
+    """A trained retriever, and the features of the images that it reads.
+
+    Attributes:
+        features, augmented_views: sealed manifests.
+        text_encoder: hub id or folder of its text encoder, if it is not found by the name on the card.
+    """
+
+    folder: Path
+    vocabulary: Path
+    features: Path
+    augmented_views: Sequence[Path] = ()
+    text_encoder: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """The identity of the retriever: the sha256 of its weights.
+
+        Raises:
+            UserError: there is no trained retriever.
+        """
+        path = self.folder / WEIGHTS
+        if not path.is_file():
+            raise UserError("no trained retriever there", where=self.folder, remedy="train the retriever")
+        return sha256_file(path)
+
+    def cosines(self, n_bests: Sequence[NBest], data: Manifest, device: str, reporter: Reporter) -> list[Float64s]:
+        """The cosine of each image and each of its candidates.
+
+        Raises:
+            UserError: the features or views are those of another data set, or the retriever cannot read them.
+        """
+        opened = open_retriever(
+            self.folder, vocabulary=self.vocabulary, device=resolve_device(device), text_encoder=self.text_encoder
+        )
+        rows = data.rows_of([n_best.image_id for n_best in n_bests])
+        captions = [caption for n_best in n_bests for caption in n_best.captions]
+        # Images share captions: each is embedded once.
+        different, place = np.unique(captions, return_inverse=True)
+        stores = open_augmented_views(data, opened.augmented_views, self.features, self.augmented_views, opened.layer)
+        with reporter.track("embed", len(rows) + len(different), "images and captions") as tracker:
+            images = opened.image_embedder(*stores).embed(rows, advance=tracker.advance)
+            texts = opened.text_embedder.embed(different.tolist(), advance=tracker.advance)
+        return cosines_of(images, texts[place], [len(n_best.captions) for n_best in n_bests])
+
+
+def cosines_of(images: NDArray[np.float32], captions: NDArray[np.float32], counts: Sequence[int]) -> list[Float64s]:
+    """The cosine of each image and each of its candidates.
+
+    Args:
+        images: (B, E), L2-normalised.
+        captions: (sum of counts, E), L2-normalised, grouped by image.
+        counts: candidates of each of B images.
+    """
+    of_image = np.repeat(np.arange(len(counts)), counts)
+    cosines = np.einsum("me,me->m", images[of_image].astype(np.float64), captions.astype(np.float64))
+    return np.split(cosines, np.cumsum(counts)[:-1])
+
+
+def tune_weight(
+    captions: Path, data: Manifest, retriever: RetrieverFiles, settings: TuneRerankingSettings, reporter: Reporter
+) -> RerankingWeight:
+    """The weight whose choice among the candidates of the validation split scores best.
+
+    Args:
+        captions: ``captions.json`` of that split, with candidates.
+
+    Raises:
+        UserError: as :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
+    """
+    weighing, timeout = settings.weighing, settings.metrics.scorer_timeout
+    references = references_of(data, SPLIT, settings.language)
+    n_bests, digest = read_n_best(captions, list(references)), retriever.digest
+    count = sum(len(n_best.candidates) for n_best in n_bests)
+    reporter.line(f"tune_reranking: {count} candidates of {len(n_bests)} images by {weighing.select_by}")
+    candidates = {n_best.image_id: n_best.captions for n_best in n_bests}
+    words, reference_words = tokenize_candidates(candidates, references, timeout)
+    scores = CandidateScores(words, scorer_of(weighing.select_by, reference_words, timeout))
+    terms = Terms(n_bests, retriever.cosines(n_bests, data, settings.device, reporter), weighing.length_penalty)
+    grid = weights(weighing.grid_steps)
+    weight, curve = choose_weight(terms, scores.of_choice, weighing.select_by, grid, weighing.tolerance)
+    first = scores.of_choice(terms.decoded)
+    best = next(point[weighing.select_by] for point in curve if point["weight"] == weight)
+    reporter.line(f"tune_reranking: weight {weight:g}, {weighing.select_by} {best:.4f}; {first:.4f} as decoded")
+    tolerated = f"|tolerance:{weighing.tolerance:g}" if weighing.tolerance else ""
+    return RerankingWeight(
+        weight=weight,
+        length_penalty=weighing.length_penalty,
+        select_by=weighing.select_by,
+        decoded=round(first, 6),
+        curve=curve,
+        retriever=digest,
+        protocol=f"tok:ptb|images:{len(n_bests)}|split:{SPLIT}|candidates:{count}|tuned on:{SPLIT}{tolerated}",
+    )
+
+
+def rerank_split(
+    candidates: Path,
+    data: Manifest,
+    split: str,
+    retriever: RetrieverFiles,
+    settings: RerankSettings,
+    tuned: Path | None,
+    output: Path,
+    reporter: Reporter,
+) -> None:
+    """Write the captions of a split with the candidates of every image in the order of likelihood and cosine.
+
+    Args:
+        candidates: ``captions.json`` of the split.
+        tuned: the file of a chosen weight; None: ``settings`` fix it.
+
+    Raises:
+        UserError: there is no weight, or two, or one that was chosen for another retriever; and as
+            :func:`read_n_best` and :meth:`RetrieverFiles.cosines`.
+    """
+    weight, length_penalty = settings.weight, settings.length_penalty
+    if (tuned is None) == (weight is None):
+        raise UserError("a reranking has either a fixed weight or a file with a chosen one", remedy="give one of them")
+    if tuned is not None:
+        chosen = RerankingWeight.read(tuned)
+        if chosen.retriever != retriever.digest:
+            what = f"the weight in {tuned} was chosen for another retriever"
+            raise UserError(what, where=retriever.folder, remedy="run tune_reranking again")
+        weight, length_penalty = chosen.weight, chosen.length_penalty
+    assert weight is not None
+    n_bests = read_n_best(candidates, data.images["image_id"].iloc[data.rows(split)].tolist())
+    cosines = retriever.cosines(n_bests, data, settings.device, reporter)
+    terms = Terms(n_bests, cosines, length_penalty)
+    write_reordered(output, n_bests, list(terms.scores(weight)), of_candidates=[{"cosine": each} for each in cosines])
+    changed = int(np.count_nonzero(terms.best(weight)))
+    reporter.line(f"rerank: weight {weight:g}, another caption for {changed} of {len(n_bests)} images")
