@@ -80,7 +80,7 @@ def test_a_name_that_leads_elsewhere_is_refused(url: str, tmp_path: Path, name: 
 def test_a_changed_file_is_refused(project: Path, url: str, tmp_path: Path) -> None:
     push(project / CAPTIONER, url)
     MEMORY.pipe_file(f"{url.removeprefix('memory:/')}/text/vocabulary.json", b"{}")
-    with pytest.raises(UserError, match=r"'text/vocabulary\.json' is not what"):
+    with pytest.raises(UserError, match=r"'text/vocabulary\.json' does not have its checksum"):
         pull(url, tmp_path / "copy")
 
 
@@ -134,9 +134,9 @@ def test_a_long_file_is_not_held_in_memory(project: Path, url: str, tmp_path: Pa
     index = json.loads(MEMORY.cat(place))
     index["files"]["captioners/patch_attention/best.safetensors"] = {"size": 2**40, "sha256": "0" * 64}
     MEMORY.pipe_file(place, json.dumps(index).encode())
-    with pytest.raises(UserError, match="is not what"):
+    with pytest.raises(UserError, match="does not have its checksum"):
         pull(url, tmp_path / "copy")
-    assert not [path for path in (tmp_path / "copy").rglob("*") if path.name.startswith(".pull")]
+    assert not [path for path in (tmp_path / "copy").rglob("*") if path.name.endswith(".partial")]
 
 
 def test_a_model_of_the_other_kind_is_one_line(project: Path) -> None:

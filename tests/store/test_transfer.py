@@ -94,15 +94,11 @@ def same(pulled: Path, sealed: Path) -> None:
         assert not here.partial
         assert here.fingerprint == there.fingerprint
         assert here.image_ids == there.image_ids
-        source = {str(path.relative_to(there.path)): path.read_bytes() for path in files_in(there.path)}
-        assert {str(path.relative_to(here.path)): path.read_bytes() for path in files_in(here.path)} == source
-        records = there.path.parent / "checksums"
-        for path in files_in(records):
-            assert (here.path.parent / "checksums" / path.name).read_bytes() == path.read_bytes()
+        assert contents(here.path) == contents(there.path)
 
 
-def files_in(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> None:
@@ -113,6 +109,8 @@ def test_push_and_pull_return_the_same_store(sealed: Path, tmp_path: Path) -> No
     pulled = pull(find_remote(RemoteFolder(str(tmp_path / "elsewhere" / "noise"))), tmp_path / "b", report)
     assert report.moved == FILES - 1  # The ids came with the metadata.
     same(pulled, sealed)
+    with open_features(sealed) as store:
+        assert contents(pulled.parent / "checksums") == contents(store.path.parent / "checksums")
     assert json.loads(pulled.read_text())["store"] == "features.zarr"
     assert not list(tmp_path.rglob("*.partial"))
 
@@ -160,7 +158,7 @@ def test_a_damaged_chunk_is_neither_sent_nor_taken(sealed: Path, tmp_path: Path)
     push(sealed, RemoteFolder(str(elsewhere)), Quiet())
     there = elsewhere / "features.zarr/cls/c/0/0"
     there.write_bytes(b"x" + there.read_bytes()[1:])
-    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' is not what was sealed"):
+    with pytest.raises(UserError, match=r"'features.zarr/cls/c/0/0' does not have its checksum"):
         pull(find_remote(RemoteFolder(str(elsewhere))), tmp_path / "b", Quiet())
     assert not (tmp_path / "b" / "manifest.json").exists()
     with open_features(sealed) as store:
@@ -186,8 +184,8 @@ def test_a_part_knows_its_rows_and_refuses_others(
 ) -> None:
     monkeypatch.setenv("VITCAPR_STORES", str(tmp_path / "mine"))
     elsewhere = tmp_path / "elsewhere"
-    run_features("push", sealed, elsewhere, "--data", data)
-    output = run_features("pull", elsewhere, "--split", "test", "--arrays", "cls")
+    run_features("push", sealed, elsewhere)
+    output = run_features("pull", elsewhere, "--split", "test", "--arrays", "cls", "--data", data)
     assert "rows 4-7 of 'cls'" in output
     (folder,) = (tmp_path / "mine").iterdir()
     assert folder.name.endswith("-part")
@@ -205,7 +203,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
         assert "only a part" not in run_features("verify", folder)
         with pytest.raises(UserError, match="the store is incomplete"):
             push(folder / "manifest.json", RemoteFolder(str(tmp_path / "c")), Quiet())
-    run_features("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches")
+    run_features("pull", elsewhere, folder, "--split", "train", "--arrays", "cls,patches", "--data", data)
     with open_features(folder) as grown:
         assert not grown.partial
 
@@ -213,7 +211,7 @@ def test_a_part_knows_its_rows_and_refuses_others(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--split", "test"], "came without its splits .* --data"),
+        (["--split", "test"], "--split without --data"),
         (["--arrays", "clz"], "no array 'clz' .* it has cls, patches"),
     ],
 )
@@ -296,7 +294,7 @@ def test_a_server_of_this_machine(sealed: Path, tmp_path: Path, monkeypatch: pyt
             same(pull(find_remote(place), tmp_path / "b", Quiet()), sealed)
             chunk = tmp_path / "served/features/noise/features.zarr/cls/c/1/0"
             chunk.write_bytes(b"x" + chunk.read_bytes()[1:])
-            with pytest.raises(UserError, match="is not what was sealed"):
+            with pytest.raises(UserError, match="does not have its checksum"):
                 pull(find_remote(place), tmp_path / "c", Quiet())
             if protocol == "s3":
                 with pytest.raises(UserError, match="there is no such bucket"):
@@ -405,14 +403,6 @@ def test_dots_lead_to_no_other_host() -> None:
     assert folder._path("../../../../evil.example/x") == "http://host:1/evil.example/x"
     folder._root = "bucket/a"
     assert folder._path("../../../other/x") == "bucket/other/x"
-
-
-@pytest.mark.parametrize("splits", ['{"test": [[0, 1000000000000]]}', '{"test": [[-5, 3]]}', '{"test": 5}', "[]", "{"])
-def test_hostile_splits_are_one_line(sealed: Path, tmp_path: Path, splits: str) -> None:
-    push(sealed, RemoteFolder(str(tmp_path / "place")), Quiet())
-    (tmp_path / "place/splits.json").write_text(splits)
-    with pytest.raises(UserError, match=r"split"):
-        find_remote(RemoteFolder(str(tmp_path / "place"))).split_rows("test")
 
 
 @contextmanager

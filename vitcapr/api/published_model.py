@@ -21,7 +21,7 @@ from vitcapr.files import read_json, sha256_bytes, sha256_file, write_json, writ
 from vitcapr.formats.kinds import BACKBONE_FILES
 from vitcapr.formats.model import CARD, WEIGHTS
 from vitcapr.formats.store_manifest import Digest, read_sealed
-from vitcapr.store.remote_folder import RemoteFolder
+from vitcapr.store.remote_folder import Expected, RemoteFolder
 
 INDEX = "vitcapr-model.json"
 PAGE = "README.md"
@@ -82,19 +82,10 @@ def pull_model(place: RemoteFolder, folder: Path, advance: Advance) -> Path:
         UserError: there is no published model, or a file is not what its index says.
     """
     index = _read_index(place)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, facts in index.files.items():
         path = folder / name
         if not path.is_file() or sha256_file(path) != facts.sha256:
-            with tempfile.TemporaryDirectory(prefix=".pull-", dir=folder) as scratch:
-                fetched = Path(scratch, "file")
-                place.get({name: (fetched, facts.size)})
-                if sha256_file(fetched) != facts.sha256:
-                    raise UserError(
-                        f"'{name}' is not what {INDEX} says", where=place.url, remedy="push the model again"
-                    )
-                path.parent.mkdir(parents=True, exist_ok=True)
-                fetched.replace(path)
+            place.fetch({name: Expected(path, facts.size, facts.sha256)})
         advance(name, facts.size)
     return folder / index.model
 

@@ -28,11 +28,9 @@ Count = Annotated[int, Field(ge=1, lt=2**40)]
 
 
 class SealedArray(TypedDict):
-    """One array; the checksum of a chunk that a partial store does not have is None."""
-
     shape: Annotated[list[Count], Field(min_length=1, max_length=8)]
     dtype: Literal["float16", "float32", "int8", "uint8"]
-    checksums: list[Digest | None]
+    checksums: list[Digest]
 
 
 class SealedIds(TypedDict):
@@ -109,8 +107,6 @@ def _problem(content: dict[str, Any]) -> str | None:
             return f"arrays.{name} has not one row for each of the {rows} ids"
         if len(array["checksums"]) != -(-rows // content["chunk"]):
             return f"arrays.{name} has {len(array['checksums'])} checksums for {rows} rows"
-        if None in array["checksums"] and not content.get("partial"):
-            return f"arrays.{name} lacks the checksum of a chunk, and the store is no part of another"
         scale = content["arrays"].get(f"{name}{SCALE}", {"shape": None})["shape"]
         if array["dtype"] == "int8" and (len(array["shape"]) != 3 or scale != [rows, array["shape"][2]]):
             return f"arrays.{name} is int8 and has no scale for each channel of each row"

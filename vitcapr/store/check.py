@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from vitcapr.errors import UserError
 from vitcapr.files import read_json, sha256_file
 from vitcapr.formats.store_manifest import FeaturePart, read_sealed
@@ -16,6 +18,7 @@ from vitcapr.store.layout import (
     STORE_NAME_LENGTH,
     TEXT,
     chunk_path,
+    decode_ids,
     group_metadata,
     identity_in,
     layouts_in,
@@ -53,7 +56,7 @@ class SealedFile:
 
 
 def sealed_files(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
-    """The table of ids, and the chunks that a store has; a partial store does not have all.
+    """The table of ids, and the chunks; of a partial store, those that are there.
 
     Args:
         group: the Zarr group in which the files lie.
@@ -66,9 +69,18 @@ def sealed_files(manifest: Mapping[str, Any], group: Path) -> list[SealedFile]:
         files += [
             SealedFile(name, index, chunk_path(group / name, index, len(layout.shape)), layout.chunk_bytes, digest)
             for index, digest in enumerate(manifest["arrays"][name]["checksums"])
-            if digest is not None
         ]
-    return files
+    return [file for file in files if file.path.is_file()] if manifest.get("partial") else files
+
+
+def read_ids(manifest: Mapping[str, Any], group: Path) -> list[str]:
+    """The id of each row."""
+    identity = identity_in(manifest)
+    path = chunk_path(group / identity, 0, 2)
+    try:
+        return decode_ids(np.fromfile(path, np.uint8).reshape(manifest[identity]["shape"]))
+    except ValueError as error:
+        raise UserError("the ids of the store's rows are not text", where=path) from error
 
 
 def check_store(manifest: Mapping[str, Any], group: Path, where: Path) -> None:
@@ -96,7 +108,8 @@ def _check_metadata(manifest: Mapping[str, Any], group: Path, where: Path) -> No
     differing = [
         f"'{name}'"
         for name, layout in layouts_in(manifest).items()
-        if _numbers(read_json(group / name / "zarr.json")) != _numbers(layout.metadata())
+        if ((group / name).exists() or not manifest.get("partial"))
+        and _numbers(read_json(group / name / "zarr.json")) != _numbers(layout.metadata())
     ]
     stated = (sealed.get("fingerprint"), sealed.get("grid"))
     if read_json(group / "zarr.json") != group_metadata(sealed) or stated != (

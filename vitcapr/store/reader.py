@@ -17,8 +17,8 @@ import numpy as np
 
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import SCALE, arrays_of_layer, read_sealed
-from vitcapr.store.check import check_store, repair
-from vitcapr.store.layout import chunk_path, decode_ids, identity_in
+from vitcapr.store.check import check_store, read_ids, repair, sealed_files
+from vitcapr.store.layout import chunk_path, identity_in
 
 if TYPE_CHECKING:
     from vitcapr.formats.manifest import Manifest
@@ -207,16 +207,13 @@ class FeatureStore(Mapping[str, FeatureArray]):
         self.grid: tuple[int, int] = (rows, columns)
         self.chunk: int = manifest["chunk"]
         self.partial: bool = manifest.get("partial", False)
-        arrays = {
-            name: FeatureArray(
-                self.path / name,
-                tuple(a["shape"]),
-                self.chunk,
-                np.dtype(a["dtype"]).newbyteorder("<"),
-                present=np.array([digest is not None for digest in a["checksums"]]),
-            )
-            for name, a in manifest["arrays"].items()
-        }
+        files = {(file.array, file.index) for file in sealed_files(manifest, self.path)}
+        arrays = {}
+        for name, sealed in manifest["arrays"].items():
+            present = np.array([(name, index) in files for index in range(len(sealed["checksums"]))])
+            if present.any():
+                dtype = np.dtype(sealed["dtype"]).newbyteorder("<")
+                arrays[name] = FeatureArray(self.path / name, tuple(sealed["shape"]), self.chunk, dtype, present)
         self.arrays: dict[str, FeatureArray] = {
             name: QuantisedArray(array, arrays[name + SCALE]) if name + SCALE in arrays else array
             for name, array in arrays.items()
@@ -224,8 +221,7 @@ class FeatureStore(Mapping[str, FeatureArray]):
         }
         check_store(manifest, self.path, manifest_path)
         self.identity = identity_in(manifest)
-        table = np.fromfile(chunk_path(self.path / self.identity, 0, 2), np.uint8)
-        self.ids = decode_ids(table.reshape(manifest[self.identity]["shape"]))
+        self.ids = read_ids(manifest, self.path)
 
     def __getitem__(self, name: str) -> FeatureArray:
         try:

@@ -12,13 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import wait
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import fsspec
 
 from vitcapr.errors import UserError
+from vitcapr.files import atomic_path, sha256_file
 
 T = TypeVar("T")
 
@@ -37,6 +38,14 @@ _GLANCE = 0.1
 """Seconds between two looks at what has arrived."""
 
 logging.getLogger("gcsfs").addHandler(logging.NullHandler())  # Else its tracebacks stand above our line.
+
+
+class Expected(NamedTuple):
+    """Where a file comes to, and what its sender says of it."""
+
+    path: Path
+    size: int
+    sha256: str
 
 
 class RemoteFolder:
@@ -87,16 +96,37 @@ class RemoteFolder:
             return {f"{what}timeout": self._patience for what in ("", "banner_", "auth_", "channel_")}
         return {"auto_mkdir": True} if protocol in ("file", "local") else {}
 
-    def get(self, files: Mapping[str, tuple[Path, int]]) -> None:
-        """Copy files from the folder.
-
-        Args:
-            files: name -> where it is copied to, and how many bytes it may have.
+    def fetch(self, files: Mapping[str, Expected]) -> None:
+        """Copy files from the folder, by name. One that is not as expected does not come to its path.
 
         Raises:
-            FileNotFoundError: one does not exist.
-            UserError: one cannot be copied, or is longer.
+            UserError: one does not exist, cannot be copied, or is not as expected.
         """
+        with ExitStack() as stack:
+            here = {name: stack.enter_context(atomic_path(file.path)) for name, file in files.items()}
+            try:
+                self._copy({name: (path, files[name].size) for name, path in here.items()})
+            except FileNotFoundError as error:
+                raise UserError(f"a file is missing: {error}", where=self.url) from error
+            for name, path in here.items():
+                if sha256_file(path) != files[name].sha256:
+                    remedy = "delete it there and push again from a sound copy, then run the same command"
+                    raise UserError(f"'{name}' does not have its checksum", where=self.url, remedy=remedy)
+
+    def read(self, name: str, limit: int) -> bytes:
+        """The content of a file of at most ``limit`` bytes.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            UserError: it cannot be copied, or is longer.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            self._copy({name: (path, limit)})
+            return path.read_bytes()
+
+    def _copy(self, files: Mapping[str, tuple[Path, int]]) -> None:
+        """Copy files from the folder: name -> where to, and how many bytes it may have."""
         self._tried(lambda: self._get(files))
         self._arrived(files)
 
@@ -126,13 +156,6 @@ class RemoteFolder:
             transfer.result()
         finally:
             transfer.cancel()
-
-    def read(self, name: str, limit: int) -> bytes:
-        """The content of a file of at most ``limit`` bytes; raises what :meth:`get` raises."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "file"
-            self.get({name: (path, limit)})
-            return path.read_bytes()
 
     def put(self, files: Mapping[str, Path]) -> None:
         """Copy files to the folder: name -> the file here."""
