@@ -69,9 +69,9 @@ def upload(*headers: str) -> bytes:
     return "\r\n".join(["POST /caption HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
-def png(width: int, height: int) -> bytes:
+def picture(kind: str, width: int, height: int) -> bytes:
     file = io.BytesIO()
-    Image.new("RGB", (width, height)).save(file, "PNG")
+    Image.new("RGB", (width, height)).save(file, kind)
     return file.getvalue()
 
 
@@ -106,7 +106,12 @@ def test_a_captioner_without_attention_and_no_retriever(project: Path) -> None:
     [
         (b"", 422, "this image cannot be used: empty file"),
         (b"<html><script>alert(1)</script>", 422, "this image cannot be used: a web page, not an image"),
-        (png(101, 100), 422, "this image cannot be used: claims 101 x 100 pixels, more than 10000"),
+        (
+            picture("JPEG", 50, 50)[:-9],
+            422,
+            "this image cannot be used: damaged: image file is truncated (2 bytes not processed)",
+        ),
+        (picture("PNG", 101, 100), 422, "this image cannot be used: claims 101 x 100 pixels, more than 10000"),
         (b"x" * 20_001, 413, "the file has more than 20000 bytes"),
     ],
 )
@@ -170,7 +175,9 @@ def test_it_serves_its_own_files_and_nothing_else(server: PageServer) -> None:
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert re.findall(r"https?://", content) == []
         assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|style=|onclick=", content)
-    assert ask(server, "/about")[1]["limits"]["max_bytes"] == SMALL.max_bytes
+    about = ask(server, "/about")[1]
+    assert (about["captioner"], about["retriever"]) == ("patch_attention", "words")
+    assert about["limits"]["max_bytes"] == SMALL.max_bytes
 
 
 def test_several_at_once_and_more_are_asked_to_wait(
@@ -243,9 +250,9 @@ def test_a_picture_on_which_the_decoder_hangs_or_crashes(monkeypatch: pytest.Mon
             decode_apart(good, 10_000, 0.2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, number: signal.Signals) -> None:
-    """It starts as a shell starts a process in the background: with SIGINT ignored."""
+@pytest.mark.parametrize("background", [False, True])
+def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, background: bool) -> None:
+    """In the background, where a shell lets it ignore SIGINT, only SIGTERM ends it."""
     command = [sys.executable, "-m", "vitcapr", "serve", ATTENTION, "--retriever", WORDS, "--port", "0"]
     with subprocess.Popen(
         command,
@@ -253,19 +260,21 @@ def test_the_command_from_start_to_its_signal(project: Path, tmp_path: Path, num
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if background else signal.SIG_DFL),
     ) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ captions photographs; Ctrl-C stops it\n", line)
             assert found is not None, line
+            if background:
+                process.send_signal(signal.SIGINT)
             with closing(HTTPConnection("127.0.0.1", int(found[1]), timeout=120)) as connection:
                 connection.request("POST", "/caption", (project / PHOTOGRAPH).read_bytes())
                 answer = json.loads(connection.getresponse().read())
             assert len(answer["nearest"]) == 5
             assert list(tmp_path.iterdir()) != []
-            process.send_signal(number)
+            process.send_signal(signal.SIGTERM if background else signal.SIGINT)
             rest, errors = process.communicate(timeout=120)
         finally:
             process.kill()

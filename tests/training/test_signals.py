@@ -37,6 +37,20 @@ def test_a_second_interruption_from_the_keyboard_ends_the_process() -> None:
             send(signal.SIGINT)
 
 
+def test_an_interruption_that_the_parent_ignores_does_not_stop_the_training() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with stop_on_signal() as stop:
+            send(signal.SIGINT)
+            assert not stop
+            send(signal.SIGTERM)
+            assert stop.name == "SIGTERM"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("keyboard")
 def test_one_of_several_processes_waits_for_the_others() -> None:
     with stop_on_signal(patient=True) as stop:
         send(signal.SIGINT)

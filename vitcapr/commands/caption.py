@@ -131,12 +131,12 @@ def _draw(figure: Path, image: "Image", captioned: "CaptionedImage") -> None:
 
 
 def _print(rows: Sequence[dict[str, Any]]) -> None:
-    """Print one caption per line after its log-probability, aligned; a terminal truncates long lines."""
+    """Print one caption per line after the score that orders it, aligned; a terminal truncates long lines."""
     from vitcapr.formats.tables import Table, row
     from vitcapr.formats.terminal import print_listing
 
     lines = [
-        row(one["path"] if rank == 0 else "", f"{candidate['log_prob']:.2f}", candidate["caption"])
+        row(one["path"] if rank == 0 else "", f"{candidate['score']:.2f}", candidate["caption"])
         for one in rows
         for rank, candidate in enumerate(one["candidates"])
     ]

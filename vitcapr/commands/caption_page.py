@@ -98,12 +98,12 @@ class CaptionPage:
         return True
 
     async def _about(self, _: Request) -> JSONResponse:
-        """The models, the decoding and the limits."""
+        """The names of the models and of the decoding, and the limits."""
         return JSONResponse(
             {
-                "captioner": str(self._captioner.folder),
-                "decoding": self._captioner.decoding.method,
-                "retriever": None if self._retriever is None else str(self._retriever.folder),
+                "captioner": self._captioner.folder.resolve().name,
+                "decoding": self._captioner.decoding_name or self._captioner.decoding.method,
+                "retriever": None if self._retriever is None else self._retriever.folder.resolve().name,
                 "limits": asdict(self.limits),
             }
         )

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
+from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vitcapr.errors import UserError
 
+_ENDS = (signal.SIGINT, signal.SIGTERM)
 _GRACE_SECONDS = 5
 """For the answers that are under way at Ctrl-C."""
 
@@ -91,16 +93,27 @@ class PageServer(uvicorn.Server):
             exception_handlers={HTTPException: _refused, Exception: _failed},
         )
         options = {"lifespan": "off", "log_config": None, "access_log": False, "server_header": False}
+        self._ignored = _ignored()
         super().__init__(uvicorn.Config(app, timeout_graceful_shutdown=_GRACE_SECONDS, **options))
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         super().run(sockets or [self.socket])
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """uvicorn catches signals that this process ignored."""
+        if sig not in self._ignored:
+            super().handle_exit(sig, frame)
+
+
+def _ignored() -> set[int]:
+    """The signals of an end that this process ignores, as a shell lets it ignore SIGINT in the background."""
+    return {number for number in _ENDS if signal.getsignal(number) is signal.SIG_IGN}
+
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the block, even if this process inherited SIGINT as ignored, as in the background."""
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Ctrl-C and SIGTERM end the block, unless this process ignores them."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in set(_ENDS) - _ignored()}
     try:
         with suppress(KeyboardInterrupt):
             yield

@@ -37,7 +37,7 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: None) -> Iterator[StopRequest]:
-    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process.
+    """SIGTERM, SIGUSR1 and SIGINT set the request instead of ending the process. An ignored SIGINT stays ignored.
 
     Later ones count as the first: Slurm sends SIGTERM to all processes of a job, and srun passes its own on. Only a
     second SIGINT, which is a user's, ends the process as usual.
@@ -49,6 +49,8 @@ def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: 
     """
     request = StopRequest()
     previous = {number: signal.getsignal(number) for number in _ASKING}
+    if previous[signal.SIGINT] is signal.SIG_IGN:  # As in the background; SIGUSR1 is ignored for stages to catch.
+        del previous[signal.SIGINT]
 
     def ask(number: int, _: FrameType | None) -> None:
         request.name = request.name or signal.Signals(number).name
@@ -56,7 +58,7 @@ def stop_on_signal(*, patient: bool = False, then: Callable[[], None] = lambda: 
             signal.signal(signal.SIGINT, previous[signal.SIGINT])
         then()
 
-    for number in _ASKING:
+    for number in previous:
         signal.signal(number, ask)
     try:
         yield request

@@ -1,5 +1,6 @@
 """The explorer in a real headless Chromium, opened as a file. It needs Chromium, chromedriver and selenium."""
 
+import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.browser import chromium, running, size
 from tests.report.explorer.experiment import BEAM, HOSTILE, IDS, IMAGES, RERANKED, embed, read_results, write_experiment
 from vitcapr.commands.explore import explorer_server
+from vitcapr.formats.captions import read_results as read_coco
 from vitcapr.progress import Reporter
 from vitcapr.report.explorer.contents import Contents
 from vitcapr.report.explorer.writing import write_explorer
@@ -52,6 +54,11 @@ class Page:
         from selenium.webdriver import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
+
+    def choose(self, menu: str, value: str) -> None:
+        """Choose an entry of the menu with this label."""
+        script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change'))"
+        self.run(script, self.one(f"select[aria-label='{menu}']"), value)
 
     def hover(self, element: Any) -> None:
         from selenium.webdriver import ActionChains
@@ -132,9 +139,10 @@ def test_filter_by_words(page: Page) -> None:
     page.shows("i2", IDS[5])
     words.send_keys("er -fish")
     page.shows(IDS[5])
-    words.clear()
-    words.send_keys('"on the grass"')
-    page.shows("i1")
+    for phrase in ('"on the grass"', "“on the grass”"):
+        words.clear()
+        words.send_keys(phrase)
+        page.shows("i1")
     page.run("explorer.refine({ where: 'captions' })")
     page.until(lambda: "No image fits." in page.one("#list").text)
     page.one(".empty button").click()
@@ -157,13 +165,36 @@ def test_filter_by_numbers_and_link_to_it(page: Page) -> None:
     page.shows(*shown)
 
 
-def test_sort(page: Page) -> None:
-    menu = page.one("select[aria-label='Sort by']")
-    page.run("arguments[0].value = 'attention/beam:cider'; arguments[0].dispatchEvent(new Event('change'))", menu)
+def test_sort_by_a_score_and_by_the_difference_of_two_systems(page: Page) -> None:
+    page.choose("Sort by", "attention/beam:cider")
     page.shows("i4", "i3", "i0", "i1", "i2", IDS[5])
     assert page.one(".badge").text == "CIDEr 25"
     next(button for button in page.all(".bar button") if "lowest first" in button.text).click()
     page.shows(IDS[5], "i2", "i1", "i0", "i3", "i4")
+    page.choose("Minus", "attention/greedy:cider")
+    page.until(lambda: page.one(".badge").text == "CIDEr -225")
+    page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
+    page.open(f"#{page.driver.current_url.partition('#')[2]}")
+    page.shows("i4", "i3", "i0", "i1", IDS[5], "i2")
+
+
+def test_export_what_the_filters_leave(page: Page, tmp_path: Path) -> None:
+    page.driver.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path.resolve())}
+    )
+    page.open("#words=wat&sort=attention/beam:cider")
+    page.shows("i2", IDS[5])
+    page.choose("Export", "attention/beam")
+    results = tmp_path / "toy-test-attention-beam.json"
+    page.until(results.is_file)
+    assert {image: one.caption for image, one in read_coco(results).items()} == {"i2": BEAM[2], IDS[5]: BEAM[5]}
+    page.choose("Export", "csv")
+    page.until((tmp_path / "toy-test-images.csv").is_file)
+    with (tmp_path / "toy-test-images.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    names = ["attention/beam", "attention/greedy", "attention/reranked"]
+    assert rows[0] == ["image_id", "CIDEr · attention/beam", *names]
+    assert rows[1:] == [["i2", "300", *[BEAM[2]] * 3], [IDS[5], "400", *[BEAM[5]] * 3]]
 
 
 def test_hover_shows_where_the_captioner_looked(page: Page) -> None:
@@ -175,7 +206,8 @@ def test_hover_shows_where_the_captioner_looked(page: Page) -> None:
     assert page.one(".said").text.startswith("“two”: probability 0.5; it looked most at the bottom right, 4.5 times")
     page.hover(page.one("#image-title"))
     page.until(lambda: not any(page.darkness()))
-    assert page.all("[aria-label='attention/greedy'] .word.attended") == []
+    assert page.one(".said").text.startswith("Point at a word of a caption")
+    page.one("[aria-label='attention/greedy'] .word.attended")
 
 
 def test_claims_candidates_and_scores_of_an_image(page: Page) -> None:
@@ -275,6 +307,31 @@ def test_the_map(page: Page) -> None:
     page.until(lambda: page.one("#image").is_displayed())
     assert page.one("#image-title").text in tip
     assert "CIDEr" in tip
+
+
+def test_a_lasso_on_the_map_filters_the_images(page: Page) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    page.open("#view=map")
+    canvas = page.one("#map canvas")
+    places = page.run("return explorer.data['map-0'].places.map(toScreen)")
+    width, height = canvas.size["width"], canvas.size["height"]
+    middle = sum(sorted(x for x, _ in places)[2:4]) / 2
+    corners = [(9, 9), (middle, 9), (middle, height - 9), (9, height - 9)]  # The sheet has round corners.
+    drag = ActionChains(page.driver).key_down(Keys.SHIFT)
+    for place, (x, y) in enumerate(corners):
+        drag.move_to_element_with_offset(canvas, round(x - width / 2), round(y - height / 2))
+        if not place:
+            drag.click_and_hold()
+    drag.release().key_up(Keys.SHIFT).perform()
+    left = [image for image, (x, _) in zip(IDS, places, strict=True) if x < middle]
+    assert len(left) == 3
+    page.until(lambda: "lasso=" in page.driver.current_url)
+    page.open(f"#{page.driver.current_url.partition('#')[2]}".replace("view=map", ""))
+    page.shows(*left)
+    next(button for button in page.all("#controls button") if "enclosed" in button.text).click()
+    page.shows(*IDS)
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(page: Page) -> None:

@@ -69,7 +69,7 @@ def test_scores_are_those_of_tables(contents: Contents) -> None:
     assert values(contents, "attention/reranked:cider_gain") == pytest.approx([250, 0, 0, 0, 0, 0])
     assert values(contents, "attention/reranked:changed") == [1, 0, 0, 0, 0, 0]
     assert values(contents, "attention/beam:log_prob") == [-0.69] * IMAGES
-    assert [one["shown"] for one in contents.overview()["systems"][0]["scores"]] == ["179.2", "50.0"]
+    assert [one["text"] for one in contents.overview()["systems"][0]["scores"]] == ["179.2", "50.0"]
 
 
 def test_wrong_claims_are_counted_and_told(contents: Contents) -> None:
@@ -128,12 +128,12 @@ def test_attention_of_a_word(contents: Contents) -> None:
     assert first["peaks"][0] == 4.5
 
 
-def test_a_reranking_has_the_attention_of_equal_words(contents: Contents) -> None:
+def test_equal_words_of_a_captioner_have_the_stored_attention(contents: Contents) -> None:
+    beam = list(contents.systems).index("attention/beam")
     shown = details(contents, "attention/reranked")
-    assert "attention" not in shown[0]
-    assert "attention_of" not in shown[0]
-    assert shown[1]["attention_of"] == list(contents.systems).index("attention/beam")
-    assert not {"attention", "attention_of"} & set(details(contents, "attention/greedy")[1])
+    assert not {"attention", "attention_of"} & set(shown[0])
+    assert shown[1]["attention_of"] == beam
+    assert [one["attention_of"] for one in details(contents, "attention/greedy")] == [beam] * IMAGES
 
 
 def test_two_experiments_side_by_side(results: Path, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ function show(result) {
   find("#picture img").src = result.picture;
   find("#picture img").alt = `The photograph: ${result.caption}`;
   find("#scale").hidden = !explained;
-  list("#others", result.candidates.slice(1).map((one) => [one.caption, `log-probability ${one.log_prob.toFixed(2)}`]));
+  list("#others", result.candidates.slice(1).map((one) => [one.caption, `score ${one.score.toFixed(2)}`]));
   list("#nearest", result.nearest.map((one) => [one.caption, `cosine ${one.cosine.toFixed(2)} · ${one.image}`]));
   find("#result").hidden = false;
 }
@@ -143,5 +143,5 @@ find("#picture img").addEventListener("load", ({ target }) => {
 });
 fetch("/about").then((response) => response.json()).then((about) => {
   limits = about.limits;
-  find("#models").textContent = [about.captioner, about.decoding, about.retriever].filter(Boolean).join(" · ");
+  find("#models").textContent = `Captioner ${about.captioner}, ${about.decoding}` + (about.retriever ? `; retriever ${about.retriever}` : "");
 });

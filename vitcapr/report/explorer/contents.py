@@ -189,10 +189,11 @@ class Contents:
             return None
         shown, weights = _caption_details(caption, system), _attention(system, caption, row)
         if weights is not None:
-            shown["attention"] = encoded(weights)
-        elif (base := self._base(number, system)) and _attention(base, caption, row) is not None:
-            # Equal words of one captioner for one image have equal attention: it is in the details of the base.
-            shown["attention_of"] = [other for _, other in self.systems.values()].index(base)
+            return {**shown, "attention": encoded(weights)}
+        # Equal words of one captioner for one image have equal attention: another of its systems may have stored it.
+        for place, (experiment, other) in enumerate(self.systems.values()):
+            if (experiment, other.model) == (number, system.model) and _attention(other, caption, row) is not None:
+                return {**shown, "attention_of": place}
         return shown
 
 
@@ -202,7 +203,8 @@ def _score_cells(scores: Mapping[str, Score]) -> list[Json]:
     for name, column in COLUMNS.items():
         if column.group is not None and name in scores and scores[name]["value"] is not None:
             cell = column.cell(scores[name])
-            shown.append({"name": name, "label": column.label, "shown": cell.shown, "group": column.group.title})
+            parts = {"text": cell.text, "interval": cell.interval}
+            shown.append({"name": name, "label": column.short, **parts, "group": column.group.title})
     return shown
 
 

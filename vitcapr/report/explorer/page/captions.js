@@ -1,6 +1,8 @@
 "use strict";
 // The caption of a system in the view of an image: its words and where the captioner looked, claims and candidates.
 
+explorer.INVITATION = "Point at a word of a caption: its probability, and where the captioner looked.";
+
 /** A system's caption of an image, with everything about it. */
 explorer.captionBlock = (system, number) => {
   const { make, data } = explorer;
@@ -54,7 +56,7 @@ const words = (system, number, details) => {
       else explorer.attention.clear(image.canvas);
       const seen = attention
         ? `; ${explorer.attention.described(attention, place)}`
-        : "; the experiment stored no attention for it";
+        : "; the experiment did not store its attention";
       image.said.textContent = `“${token}”: probability ${explorer.shown(probability)}${seen}.`;
     };
     return make(
@@ -89,7 +91,7 @@ const words = (system, number, details) => {
 
 const clear = () => {
   explorer.attention.clear(explorer.image.canvas);
-  explorer.image.said.textContent = "";
+  explorer.image.said.textContent = explorer.INVITATION;
 };
 
 const leave = () => {

@@ -8,7 +8,39 @@ const columns = explorer.data.overview.columns.map((column, place) => ({
 const columnOf = new Map(columns.map((column) => [column.name, column]));
 
 explorer.columns = columns;
-explorer.column = (name) => columnOf.get(name);
+explorer.column = (name) => columnOf.get(name) ?? differenceOf(name);
+
+/** "A:cider − B:cider": the score of system A minus that of system B. */
+const MINUS = " − ";
+const differenceOf = (name) => {
+  const [one, other] = name.split(MINUS).map((part) => columnOf.get(part));
+  if (!one || !other) return undefined;
+  const values = one.values.map((value, image) =>
+    value === null || other.values[image] === null ? null : Number((value - other.values[image]).toFixed(6)),
+  );
+  const column = { ...one, name, group: one.group + MINUS + other.group, values };
+  columnOf.set(name, column);
+  return column;
+};
+
+/** A menu of what is subtracted from a column: the same score of another system; null where there is none. */
+explorer.minusMenu = (chosen, change, label) => {
+  const { make } = explorer;
+  const [first, second = ""] = chosen.split(MINUS);
+  const column = columnOf.get(first);
+  if (!column) return null;
+  const key = (one) => one.name.slice(one.group.length);
+  const others = columns.filter((other) => other.group !== column.group && key(other) === key(column));
+  if (!others.length) return null;
+  const menu = make(
+    "select",
+    { "aria-label": label, change: () => change(menu.value ? first + MINUS + menu.value : first) },
+    make("option", { value: "" }, "minus nothing"),
+    others.map((other) => make("option", { value: other.name }, `minus ${other.group}`)),
+  );
+  menu.value = second;
+  return menu;
+};
 
 /** Images' numbers by their ids, and their references. */
 const numberOf = new Map(explorer.data.images.ids.map((id, number) => [id, number]));
@@ -21,7 +53,7 @@ explorer.referencesOf = (number) => references[number];
 explorer.systems = explorer.data.overview.systems.map((system, place) => ({ ...system, place, colour: place % 7 }));
 explorer.shownSystems = () => explorer.systems.filter((system) => !explorer.state.hidden.includes(system.name));
 
-/** A menu of all columns, grouped by system. */
+/** A menu of all columns, grouped by system; of a difference, it shows the first. */
 explorer.columnMenu = (chosen, change, none, label) => {
   const { make } = explorer;
   const groups = new Map();
@@ -35,7 +67,7 @@ explorer.columnMenu = (chosen, change, none, label) => {
     none === null ? null : make("option", { value: "" }, none),
     [...groups].map(([name, options]) => make("optgroup", { label: name }, options)),
   );
-  menu.value = chosen;
+  [menu.value] = chosen.split(MINUS);
   return menu;
 };
 

@@ -23,6 +23,11 @@ explorer.filters.make = () => {
     make("option", { value: "references" }, "references"),
   );
   parts.presets = make("div", { class: "chips" });
+  parts.lasso = make(
+    "button",
+    { type: "button", hidden: true, click: () => explorer.refine({ lasso: "", image: null }) },
+    "× enclosed on the map",
+  );
   parts.conditions = make("div", { class: "conditions" });
   parts.systems = make("div", { class: "systems" });
   explorer
@@ -33,13 +38,14 @@ explorer.filters.make = () => {
       make(
         "p",
         { id: "words-note", class: "note" },
-        "All of them; -word for none; “several words” in quotation marks.",
+        "All words must occur; -word excludes; “several words” occur together.",
       ),
       parts.where,
       make("h2", {}, "Only images where"),
       parts.presets,
+      parts.lasso,
       parts.conditions,
-      explorer.columnMenu("", filters.add, "Add a range of …", "Add a range"),
+      explorer.columnMenu("", filters.add, "Filter by a number", "Filter by a number"),
       make("h2", { hidden: !explorer.systems.length }, "Systems"),
       parts.systems,
       make("button", { type: "button", class: "reset", click: filters.reset }, "Reset"),
@@ -53,9 +59,10 @@ explorer.filters.make = () => {
 /** Bring the controls in line with the state. A field in which someone types is left alone. */
 explorer.filters.update = () => {
   const { parts } = explorer.filters;
-  const { words, where, conditions, hidden } = explorer.state;
+  const { words, where, conditions, hidden, lasso } = explorer.state;
   if (document.activeElement !== parts.words) parts.words.value = words;
   parts.where.value = where;
+  parts.lasso.hidden = !lasso;
   for (const button of parts.presets.children)
     button.setAttribute(
       "aria-pressed",
@@ -67,13 +74,13 @@ explorer.filters.update = () => {
 
 explorer.filters.reset = () => {
   explorer.filters.parts.words.value = "";
-  explorer.refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false });
+  explorer.refine({ words: "", where: "all", conditions: [], hidden: [], sort: "", down: false, lasso: "" });
 };
 
 explorer.filters.add = (name) => {
   if (name)
     explorer.refine({ conditions: [...explorer.state.conditions, { name, low: null, high: null }], image: null });
-  explorer.find("controls").querySelector("select[aria-label='Add a range']").value = "";
+  explorer.find("controls").querySelector("select[aria-label='Filter by a number']").value = "";
 };
 
 /** Ranges that people ask for most, as buttons: of the last system that has them, which is not an oracle. */
@@ -92,7 +99,7 @@ explorer.filters.makePresets = () => {
     ["reranking hurt", gain, null, -0.01],
     ["a claim is wrong", first("wrong_claims"), 1, null],
     ["the true match is not first", space ? `${space.name}:i2t` : null, 2, null],
-    ["its caption finds others first", space ? first(`rank@${space.name}`) : null, 2, null],
+    ["its caption retrieves another image first", space ? first(`rank@${space.name}`) : null, 2, null],
   ];
   for (const [label, name, low, high] of offered) {
     if (!name || !column(name)) continue;
@@ -180,6 +187,7 @@ const conditionBlock = (name, number) => {
     make("legend", {}, column ? [column.label, make("small", {}, ` ${column.group}`)] : "not in this explorer"),
     make("button", { type: "button", class: "remove", "aria-label": `Remove ${title}`, click: remove }, "×"),
     column ? bars : null,
+    explorer.minusMenu(name, (other) => change({ name: other, low: null, high: null }), `Minus, ${title}`),
     make("div", { class: "bounds" }, low, "–", high),
   );
   const values = column ? column.values.filter((value) => value !== null) : [];

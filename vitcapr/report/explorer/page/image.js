@@ -19,7 +19,7 @@ explorer.image.show = (number) => {
       height: Math.max(1, Math.round((CANVAS * height) / width)),
       "aria-hidden": "true",
     });
-    image.said = make("p", { class: "said", "aria-live": "polite" }, "");
+    image.said = make("p", { class: "said", "aria-live": "polite" }, systems.length ? explorer.INVITATION : "");
     const captions = make(
       "div",
       { class: "captions" },

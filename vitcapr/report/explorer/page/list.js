@@ -45,7 +45,9 @@ const bar = (count) => {
       make("b", {}, explorer.shown(count)),
       ` of ${explorer.shown(total)} images`,
     ),
+    count ? explorer.exportMenu() : null,
     make("label", {}, "Sort by ", sort),
+    explorer.minusMenu(state.sort, (name) => explorer.refine({ sort: name, down: firstIsWorst(name) }), "Minus"),
     state.sort
       ? make("button", { type: "button", click: turn }, state.down ? "↓ highest first" : "↑ lowest first")
       : null,

@@ -9,14 +9,17 @@ explorer.fail = (error) => {
   find("content").prepend(make("p", { class: "failure", role: "alert" }, error.message));
 };
 
-const render = () => {
+const render = async () => {
   const { find, make } = explorer;
   explorer.readState();
   const { state } = explorer;
+  if (state.lasso) await explorer.lasso.load().catch(explorer.fail);
+  if (state !== explorer.state) return; // The address has changed while the map was read.
   const number = state.image === null ? undefined : explorer.numberOf(state.image);
   const view = number === undefined ? (VIEWS[state.view] ? state.view : "images") : "image";
   const sections = { images: "list", map: "map", scores: "scores", image: "image" };
   for (const [name, id] of Object.entries(sections)) find(id).hidden = name !== view;
+  find("filters").hidden = view === "scores"; // They are of the whole split.
   for (const link of find("views").children) {
     link.href = explorer.address({ view: link.view, image: null });
     if (link.view === state.view) link.setAttribute("aria-current", "page");
@@ -97,8 +100,7 @@ const start = () => {
   explorer.filters.make();
   window.addEventListener("hashchange", render);
   document.addEventListener("keydown", press);
-  render();
-  document.documentElement.dataset.ready = Math.round(performance.now());
+  render().then(() => (document.documentElement.dataset.ready = Math.round(performance.now())));
 };
 
 start();

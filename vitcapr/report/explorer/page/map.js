@@ -2,10 +2,11 @@
 // The images as points on a map of the embedding space. Filters grey out; a column colours.
 
 const NEAR = 14;
+const STEP = 6; // pixels between two corners of a lasso
 const SCALE = ["#00204d", "#31446b", "#666970", "#958f78", "#cab969", "#ffea46"]; // cividis: one order for all eyes
 const DARK_SCALE = ["#2c5f9e", "#5a7196", "#848285", "#a89b79", "#cab969", "#ffea46"]; // the same, lighter at its dark end
 
-explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null };
+explorer.map = { zoom: 1, x: 0.5, y: 0.5, at: null, line: null };
 
 explorer.map.show = async () => {
   const { make, map, data, state } = explorer;
@@ -25,6 +26,8 @@ explorer.map.show = async () => {
     });
     map.tip = make("div", { class: "tip", "aria-live": "polite", hidden: true });
     map.legend = make("p", { class: "legend" });
+    map.minus = make("span");
+    map.draws = make("button", { type: "button", "aria-pressed": "false", click: () => drawNext(true) }, "lasso");
     const button = (label, title, act) => make("button", { type: "button", "aria-label": title, click: act }, label);
     place.replaceChildren(
       make(
@@ -37,16 +40,18 @@ explorer.map.show = async () => {
           "Colour ",
           explorer.columnMenu(state.colour, (name) => explorer.go({ colour: name }, true), "none", "Colour"),
         ),
+        map.minus,
         button("+", "Enlarge", () => zoomBy(1.5)),
         button("−", "Reduce", () => zoomBy(1 / 1.5)),
         button("all", "Show all", zoomOut),
+        map.draws,
       ),
       map.legend,
       make("div", { class: "sheet" }, map.canvas, map.tip),
       make(
         "p",
         { class: "note" },
-        "t-SNE of the images' embeddings: near points are near in the space, far distances mean nothing. Images that the filters leave out are pale.",
+        "t-SNE of the image embeddings: near points are near in the space, far distances mean nothing. Images that the filters leave out are pale. Shift and drag, or “lasso” and drag: only the enclosed images stay.",
       ),
     );
     listen(map.canvas);
@@ -56,15 +61,27 @@ explorer.map.show = async () => {
     ["Retrieval model", space.name],
   ]) {
     const shown = place.querySelector(`select[aria-label="${menu}"]`);
-    if (shown) shown.value = value;
+    if (shown) [shown.value] = value.split(" − ");
   }
+  map.minus.replaceChildren(
+    explorer.minusMenu(state.colour, (name) => explorer.go({ colour: name }, true), "Minus") ?? "",
+  );
   drawMap();
 };
+
+/** Whether the next drag draws a lasso, rather than moves the map. */
+const drawNext = (draws) => explorer.map.draws.setAttribute("aria-pressed", String(draws));
 
 const toScreen = ([x, y]) => {
   const { zoom, x: middle, y: centre, canvas } = explorer.map;
   const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * zoom;
   return [canvas.clientWidth / 2 + (x - middle) * side, canvas.clientHeight / 2 + (y - centre) * side];
+};
+
+const fromScreen = ([across, up]) => {
+  const { zoom, x, y, canvas } = explorer.map;
+  const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * zoom;
+  return [x + (across - canvas.clientWidth / 2) / side, y + (up - canvas.clientHeight / 2) / side];
 };
 
 const drawMap = () => {
@@ -95,9 +112,16 @@ const drawMap = () => {
       brush.arc(...toScreen(content.places[place]), wanted ? size : size - 1, 0, 2 * Math.PI);
       brush.fill();
     });
+  brush.strokeStyle = style.getPropertyValue("--text");
+  brush.lineWidth = 2;
+  const corners = map.line ?? explorer.lasso.corners(map.space);
+  if (corners.length) {
+    brush.beginPath();
+    for (const corner of corners) brush.lineTo(...toScreen(corner));
+    if (!map.line) brush.closePath();
+    brush.stroke();
+  }
   if (map.at !== null) {
-    brush.strokeStyle = style.getPropertyValue("--text");
-    brush.lineWidth = 2;
     brush.beginPath();
     brush.arc(...toScreen(content.places[map.at]), size + 4, 0, 2 * Math.PI);
     brush.stroke();
@@ -146,6 +170,16 @@ const pointAt = (place) => {
   map.tip.style.left = left ? "" : `${x + 14}px`;
   map.tip.style.right = left ? `${map.canvas.clientWidth - x + 14}px` : "";
   map.tip.style.top = `${Math.max(0, Math.min(y - 40, map.canvas.clientHeight - 230))}px`;
+};
+
+/** Filter by the drawn line; a line with fewer than three corners takes the filter away. */
+const enclose = () => {
+  const { map } = explorer;
+  const corners = map.line;
+  map.line = null;
+  drawNext(false);
+  explorer.refine({ lasso: corners.length > 2 ? explorer.lasso.written(corners, map.space) : "" });
+  drawMap();
 };
 
 const openPoint = () => {
@@ -198,11 +232,18 @@ const listen = (canvas) => {
   };
   canvas.addEventListener("pointerdown", (event) => {
     [from, moved] = [[event.clientX, event.clientY], 0];
+    if (event.shiftKey || map.draws.getAttribute("aria-pressed") === "true") map.line = [fromScreen(offset(event))];
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!from) return pointAt(nearestPoint(...offset(event), NEAR));
     const [x, y] = [event.clientX - from[0], event.clientY - from[1]];
+    if (map.line) {
+      if (Math.hypot(x, y) < STEP) return;
+      from = [event.clientX, event.clientY];
+      map.line.push(fromScreen(offset(event)));
+      return drawMap();
+    }
     const side = Math.min(canvas.clientWidth, canvas.clientHeight) * 0.94 * map.zoom;
     moved += Math.abs(x) + Math.abs(y);
     map.x -= x / side;
@@ -212,11 +253,12 @@ const listen = (canvas) => {
   });
   canvas.addEventListener("pointerup", (event) => {
     from = null;
+    if (map.line) return enclose();
     if (moved > 5) return;
     pointAt(nearestPoint(...offset(event), NEAR));
     openPoint();
   });
-  canvas.addEventListener("pointercancel", () => (from = null));
+  canvas.addEventListener("pointercancel", () => (from = map.line = null));
   canvas.addEventListener("pointerleave", () => from ?? pointAt(null));
   canvas.addEventListener(
     "wheel",

@@ -14,7 +14,10 @@ explorer.scores.show = () => {
         row.scores.filter((score) => score.group === group).map(({ name, label }) => [name, label]),
       ),
     );
-    const cell = (row, name) => row.scores.find((score) => score.name === name)?.shown ?? "";
+    const cell = (row, name) => {
+      const score = row.scores.find((one) => one.name === name);
+      return score ? [score.text, score.interval ? make("small", {}, score.interval) : null] : "";
+    };
     return make(
       "div",
       { class: "wide" },
@@ -47,7 +50,7 @@ explorer.scores.show = () => {
       ),
     );
   });
-  const note = "Of the whole split; in parentheses 95 % intervals over the images.";
+  const note = "Of the whole split; below each score, its 95 % interval over the images.";
   explorer
     .find("scores")
     .replaceChildren(

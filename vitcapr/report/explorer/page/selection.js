@@ -27,17 +27,22 @@ let last = { key: null, found: [] };
 
 /** The numbers of the images that fit, sorted. Images without a value of the sorting column come last. */
 explorer.selection = () => {
-  const { words, where, conditions, sort, down } = explorer.state;
+  const { words, where, conditions, sort, down, lasso } = explorer.state;
   if (hidden !== String(explorer.state.hidden)) {
     hidden = String(explorer.state.hidden);
     texts = null;
   }
-  const key = JSON.stringify([words, where, conditions, sort, down, hidden]);
+  const key = JSON.stringify([words, where, conditions, sort, down, lasso, hidden]);
   if (key === last.key) return last.found;
   const terms = explorer.terms(words);
   const found = [];
   for (let number = 0; number < explorer.data.images.ids.length; number++)
-    if (conditions.every((condition) => meets(condition, number)) && hasTerms(terms, where, number)) found.push(number);
+    if (
+      explorer.lasso.has(number) &&
+      conditions.every((condition) => meets(condition, number)) &&
+      hasTerms(terms, where, number)
+    )
+      found.push(number);
   const column = explorer.column(sort);
   if (column) {
     const { values } = column;

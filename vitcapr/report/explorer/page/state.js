@@ -15,6 +15,7 @@ const START = {
   reference: null,
   caption: "",
   colour: "",
+  lasso: "",
 };
 
 explorer.state = { ...START };
@@ -37,6 +38,7 @@ explorer.readState = () => {
     reference: number("reference", null),
     caption: given.get("caption") ?? "",
     colour: given.get("colour") ?? "",
+    lasso: given.get("lasso") ?? "",
   };
 };
 
@@ -52,8 +54,9 @@ explorer.address = (changes) => {
   const asked = "image" in changes ? { reference: null, caption: "" } : {};
   const state = { ...explorer.state, ...asked, ...changes };
   const given = new URLSearchParams();
-  for (const name of ["image", "view", "words", "where", "sort", "page", "space", "reference", "caption", "colour"])
-    if (state[name] !== START[name] && state[name] !== null) given.set(name, state[name]);
+  for (const name of Object.keys(START))
+    if (!["down", "conditions", "hidden"].includes(name) && state[name] !== START[name] && state[name] !== null)
+      given.set(name, state[name]);
   if (state.down) given.set("down", "");
   for (const { low, high, name } of state.conditions) given.append("if", `${low ?? ""}~${high ?? ""}~${name}`);
   for (const name of state.hidden) given.append("without", name);

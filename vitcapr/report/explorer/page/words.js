@@ -4,9 +4,9 @@
 const LETTER = /[\p{L}\p{N}]/u;
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-/** Terms of a query: words, "several words", and -words that must not be there. */
+/** Terms of a query: words, "several words", and -words that must not be there. Curly quotation marks are straightened. */
 explorer.terms = (query) =>
-  [...query.toLowerCase().matchAll(/(-?)(?:"([^"]+)"|([^\s"]+))/g)].map(([, minus, quoted, word]) => ({
+  [...query.toLowerCase().replace(/[“”„‟«»]/g, '"').matchAll(/(-?)(?:"([^"]+)"|([^\s"]+))/g)].map(([, minus, quoted, word]) => ({
     without: minus === "-",
     text: quoted ?? word,
   }));
