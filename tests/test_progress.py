@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from vitcapr.errors import UserError
-from vitcapr.progress import Reporter, format_seconds
+from vitcapr.errors import EXIT_BAD_INPUT, UserError
+from vitcapr.progress import PROGRESS, Reporter, format_seconds
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0:00"), (75.9, "1:15"), (3700, "1:01:40"), (-3, "0:00")])
@@ -45,7 +45,11 @@ def test_a_log_is_appended_to(tmp_path: Path) -> None:
     assert len((tmp_path / "log").read_text().splitlines()) == 2
 
 
-def test_the_log_says_why_a_stage_ended(tmp_path: Path) -> None:
-    with pytest.raises(UserError), Reporter(tmp_path / "log", stream=StringIO()):
+def test_the_log_says_why_a_stage_ended_and_nothing_else_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*PROGRESS)
+    with pytest.raises(SystemExit) as stop, Reporter(tmp_path / "log"):
         raise UserError("no such file", where="here")
+    assert stop.value.code == EXIT_BAD_INPUT
     assert (tmp_path / "log").read_text().endswith("ended: no such file (here)\n")
+    with pytest.raises(UserError), Reporter(stream=StringIO()):
+        raise UserError("no such file")

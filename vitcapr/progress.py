@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from vitcapr.errors import printable
+from vitcapr.errors import UserError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -160,7 +160,9 @@ class Reporter:
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        """The log, too, says why a stage ended."""
+        """The log, too, says why a stage ended. A user's error that goes to the log only ends the program here."""
         if error is not None:
             self.line(f"ended: {error or type(error).__name__}", to_terminal=False)
         self.close()
+        if isinstance(error, UserError) and not self._shows:
+            raise SystemExit(error.exit_code) from error

@@ -18,24 +18,31 @@ from snakemake.logging import logger
 from snakemake.settings.types import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from vitcapr.errors import UserError
+from vitcapr.errors import UserError, printable
 from vitcapr.progress import PROGRESS, format_seconds
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
+    from rich.console import Console, Group
+    from rich.live import Live
 
 ERROR_LINES = 20
 """Of a failed step's log."""
 _COUNTED = re.compile(r": (\d+)/\1 ([a-z]+) in \d")
 """The last line of a :class:`~vitcapr.progress.Tracker`."""
-_NOTHING = "Nothing to be done"
+_TIME = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", re.MULTILINE)
+"""Begins each message of a log; a message may have several lines."""
+_ENDED = "ended: "
+_KILLED = re.compile(r"(?:died with <Signals\.\w+: (\d+)>|non-zero exit status (\d+))\.?\s*$")
+_SHELLS = 128
+"""A shell reports a program that a signal ended with this exit status plus the signal."""
 _CHATTER = (
     *("Assuming unrestricted", "Building DAG", "Using shell", "Select jobs", "Conda environments: ignored"),
     *("Singularity containers: ignored", "host: ", "Complete log(s)", "Group jobs: inactive", "Elapsed time: "),
 )
 _SHELL = "CalledProcessError in file"
 """The error of a command that failed, with the whole command; the error of its step follows."""
+_REPEATED = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
+"""What the errors of the steps and the last line say."""
 _WITH_SCORES = {"all", "summary", "first_page"}
 """The rules after which the scores are new."""
 
@@ -76,12 +83,12 @@ class StepHandler(logging.Handler):
         self._plain, self._settings = plain, settings
         self._detailed = settings.verbose or settings.dryrun or settings.printshellcmds or settings.debug_dag
         self._jobs: dict[int, logging.LogRecord] = {}
-        self._done = self._total = 0
+        self._done = self._total = self._failures = self._without_work = self._signal = 0
         self._ran: set[str] = set()
         self._before: dict[Path, bytes] = {}
         self._began = time.time()
-        self._failed = self._closed = self._nothing = False
-        self._bar: Progress | None = None
+        self._closed = False
+        self._live: Live | None = None
         if not self._detailed:
             os.environ.setdefault(*PROGRESS)
 
@@ -94,19 +101,20 @@ class StepHandler(logging.Handler):
             self.handleError(record)
 
     def close(self) -> None:
-        """End with the scores, if the run has all of its results."""
+        """End with the scores, if the run has made them and all of its results."""
         if not self._closed:
             self._closed = True
-            if self._bar is not None:
-                self._bar.stop()
-            if not (self._failed or self._settings.dryrun):
+            if self._live is not None:
+                self._live.stop()
+            if self._total and not self._settings.dryrun:
                 self._show_results()
         super().close()
 
     def _follow(self, record: logging.LogRecord) -> None:
         event, values, message = getattr(record, "event", None), record.__dict__, str(record.msg or "")
         if event is LogEvent.RUN_INFO:
-            self._total = values["stats"].get("total", 0)
+            self._without_work = values["stats"].get("all", 0)
+            self._total = values["stats"].get("total", 0) - self._without_work
             summaries = [folder / "summary.csv" for folder in self.results]
             self._before = {file: file.read_bytes() for file in summaries if file.is_file()}
             self._print(_steps(self._total))
@@ -116,23 +124,23 @@ class StepHandler(logging.Handler):
         elif event is LogEvent.JOB_FINISHED:
             self._finish(values["job_id"], record.created)
         elif event is LogEvent.PROGRESS:
-            self._done, self._total = values["done"], values["total"]
+            self._total = values["total"] - self._without_work
+            self._done = min(values["done"], self._total)
         elif event is LogEvent.JOB_ERROR:
-            self._failed = True
+            self._failures += 1
             self._print_error(values)
+        elif event is LogEvent.ERROR and _SHELL in message:
+            self._signal = _signal(message)
         elif event in (LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= logging.WARNING:
-            self._failed |= event in (LogEvent.GROUP_ERROR, LogEvent.ERROR)
-            if event is not LogEvent.ERROR or _SHELL not in message:
+            if not message.startswith(_REPEATED):
                 style = "bold red" if record.levelno >= logging.ERROR else "yellow"
                 self._print(self._plain.format(record), style)
-        elif event is None and message:
-            self._nothing |= _NOTHING in message
-            if not message.startswith(_CHATTER):
-                self._print(message)
+        elif event is None and message and not message.startswith(_CHATTER):
+            self._print(message)
 
     def _finish(self, jobid: int, now: float) -> None:
         job = self._jobs.pop(jobid, None)
-        self._done += 1
+        self._done = min(self._done + 1, self._total)
         if job is not None:
             self._ran.add(job.__dict__["rule_name"])
             if log := _log(job):
@@ -144,21 +152,34 @@ class StepHandler(logging.Handler):
 
     def _print_error(self, values: dict[str, Any]) -> None:
         job = self._jobs.pop(values["jobid"], None)
-        self._print(f"error in {values['rule_name'] if job is None else _name(job)}", "bold red")
-        for name, value in values["aux"].items():
-            self._print(f"  {name}: {value}")
-        for log in map(Path, values["log"]):
+        name, reason = values["rule_name"] if job is None else _name(job), ""
+        logs = {log: _last_lines(log) for log in map(Path, values["log"])}
+        if self._signal:
+            reason = f"killed by signal {self._signal}" + ("; often the memory ran out" if self._signal == 9 else "")
+            self._signal = 0
+        else:  # What the stage said last is the reason, if it ended by itself.
+            last = [_TIME.split("\n".join(lines))[-1] for lines in logs.values()]
+            reason = "; ".join(words.removeprefix(_ENDED) for words in last if words.startswith(_ENDED))
+            logs = {log: [] if reason else lines for log, lines in logs.items()}
+        self._print(f"error in {name}{reason and ': '}{reason}", "bold red")
+        for key, value in values["aux"].items():
+            self._print(f"  {key}: {value}")
+        for log, lines in logs.items():
             self._print(f"  log: {log}{'' if log.is_file() else ' (not written: the error is above)'}")
-            for line in _last_lines(log):
+            for line in lines:
                 self._print(f"    {line}")
 
     def _show_results(self) -> None:
-        finished = self._total > 0 and self._done >= self._total
-        if finished:
-            self._print(f"{_steps(self._done)} in {format_seconds(time.time() - self._began)}")
+        finished, took = self._done >= self._total, format_seconds(time.time() - self._began)
+        failed = f", {self._failures} failed" if self._failures else ""
+        self._print(
+            f"{_steps(self._total)} in {took}"
+            if finished
+            else f"{self._done} of {_steps(self._total)} in {took}{failed}"
+        )
         for folder in self.results:
             summary, page = folder / "summary.csv", folder / "index.html"
-            if summary.is_file() and (self._nothing or (finished and self._ran & _WITH_SCORES)):
+            if summary.is_file() and finished and self._ran & _WITH_SCORES:
                 self._show_scores(summary)
                 self._print(f"Scores: {summary}")
                 if page.is_file():
@@ -188,22 +209,29 @@ class StepHandler(logging.Handler):
     def _print(self, text: str, style: str | None = None) -> None:
         """Print a line, unless Snakemake's own handler shows the records. The end of the run is shown in any case."""
         if self._closed or not self._detailed:
-            self._console.print(text, style=style, markup=False, emoji=False, soft_wrap=True)
+            from rich.text import Text
+
+            self._console.print(Text(text, style or ""), soft_wrap=True)  # A style of print colours what runs, too.
 
     def _draw(self) -> None:
-        """Show the bar, on a terminal."""
-        if self._detailed or not self._total or not self._console.is_terminal:
-            return
-        running = ", ".join(_name(job) for job in self._jobs.values() if _log(job))
-        if self._bar is None:
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        """Show the bar and what runs, on a terminal."""
+        if self._live is None and self._total and not self._detailed and self._console.is_terminal:
+            from rich.live import Live
 
-            words = TextColumn("left · {task.description}")
-            columns = (MofNCompleteColumn(), BarColumn(20), TimeRemainingColumn(), words)
-            self._bar = Progress(*columns, console=self._console, transient=True, refresh_per_second=2)
-            self._bar.add_task(running)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=self._done, total=self._total, description=running)
+            self._live = Live(get_renderable=self.running, console=self._console, transient=True, refresh_per_second=2)
+            self._live.start()
+
+    def running(self) -> "Group":
+        """A bar of the steps, and a line for each step that runs: its name and what its log said last."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        bar, took = Table.grid(padding=(0, 1)), format_seconds(time.time() - self._began)
+        bar.add_row(ProgressBar(self._total, self._done, width=20), f"{self._done}/{self._total} steps in {took}")
+        steps = [" · ".join([_name(job), *_last_message(job)]) for job in list(self._jobs.values()) if _log(job)]
+        return Group(bar, *(Text(f"  {step}", no_wrap=True, overflow="ellipsis") for step in steps))
 
 
 def _steps(count: int) -> str:
@@ -224,6 +252,23 @@ def _log(job: logging.LogRecord) -> Path | None:
 def _last_lines(log: Path) -> list[str]:
     """The end of a log; empty where it cannot be read."""
     try:
-        return log.read_text(encoding="utf-8", errors="replace").splitlines()[-ERROR_LINES:]
+        return printable(log.read_text(encoding="utf-8", errors="replace")).splitlines()[-ERROR_LINES:]
     except OSError:
         return []
+
+
+def _last_message(job: logging.LogRecord) -> list[str]:
+    """What the log of a running step said last, without the time; nothing before it says something."""
+    log = _log(job)
+    with suppress(OSError):
+        if log is not None and log.stat().st_mtime >= job.created:  # An earlier run may have left lines.
+            return [_TIME.sub("", line) for line in _last_lines(log)[-1:]]
+    return []
+
+
+def _signal(message: str) -> int:
+    """The signal that ended the command of an error's message; 0 if none did."""
+    found = _KILLED.search(message)
+    if found is None:
+        return 0
+    return int(found[1]) if found[1] else max(int(found[2]) - _SHELLS, 0)

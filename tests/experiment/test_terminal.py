@@ -1,12 +1,15 @@
 """What a run of Snakemake shows: the records of a run, as Snakemake makes them, and the lines that come of them."""
 
+import io
 import logging
 import os
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 from snakemake.logging import ColorizingTextHandler, DefaultFormatter, logger
 from snakemake.settings.types import ExecMode
 from snakemake_interface_logger_plugins.common import LogEvent
@@ -69,7 +72,7 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
         job(7, "extract", 1000.0, [str(log)], backbone="vit-tiny", task="0"),
         record("Shell command: python -m vitcapr", LogEvent.SHELLCMD, shellcmd="python"),
         finished(7, 1125.4),
-        progress(1, 12),
+        progress(10, 12),
         job(8, "summary", 1125.0, [str(tmp_path / "no.log")]),
         finished(8, 1126.0),
         progress(11, 12),
@@ -81,8 +84,8 @@ def test_a_line_a_step_and_the_scores_at_the_end(handler, tmp_path, capsys):
     shown.close()
     shown.close()
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == ["12 steps", "[ 1/12] extract vit-tiny 0 · 500 images · 2:05", "[ 2/12] summary · 0:01"]
-    assert lines[3].startswith("12 steps in ")
+    assert lines[:3] == ["11 steps", "[ 1/11] extract vit-tiny 0 · 500 images · 2:05", "[11/11] summary · 0:01"]
+    assert lines[3].startswith("11 steps in ")
     text = "\n".join(lines)
     assert "attention, beam" in text
     assert "50.0" in text
@@ -111,7 +114,55 @@ def test_an_error_shows_the_log_and_its_last_lines(handler, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:4] == ["error in decode attention", "  slurm_jobid: 77", f"  log: {log}"]
     assert lines[4:-1] == [f"    line {number}" for number in range(80, 100)]
-    assert lines[-1] == "Exiting because a job execution failed."
+    assert lines[-1].startswith("0 of 2 steps in ")
+    assert lines[-1].endswith(", 1 failed")
+
+
+@pytest.mark.parametrize(
+    ("log", "status", "shown"),
+    [
+        (
+            "2026-11-23 07:00:00 begun\n2026-11-23 07:00:01 ended: 2 mistakes:\n  one\n  two\n",
+            "exit status 2",
+            ": 2 mistakes:\n  one\n  two",
+        ),
+        ("2026-11-23 07:00:00 ended: an earlier run\n2026-11-23 07:00:01 begun\n", "exit status 1", ""),
+        (
+            "2026-11-23 07:00:00 ended: an earlier run\n",
+            "exit status 137",
+            ": killed by signal 9; often the memory ran out",
+        ),
+        ("", "exit status 139", ": killed by signal 11"),
+    ],
+)
+def test_the_reason_of_a_failure_is_shown_once(handler, tmp_path, capsys, log, status, shown):
+    (tmp_path / "a.log").write_text(log)
+    steps = handler()
+    command = f"RuleException:\nCalledProcessError in file x, line 5:\nCommand 'a' returned non-zero {status}."
+    steps.emit(record(command, LogEvent.ERROR, logging.ERROR))
+    told = {"rule_name": "score", "jobid": 1, "aux": {}, "log": [str(tmp_path / "a.log")]}
+    steps.emit(record("Error in rule", LogEvent.JOB_ERROR, logging.ERROR, **told))
+    steps.emit(record("WorkflowError:\nAt least one job did not complete successfully.", LogEvent.ERROR, logging.ERROR))
+    first, _, rest = capsys.readouterr().out.partition(f"  log: {tmp_path}/a.log\n")
+    assert first == f"error in score{shown}\n"
+    assert rest == ("" if "mistakes" in shown else "".join(f"    {line}\n" for line in log.splitlines()))
+
+
+def test_what_runs_fits_80_columns(handler, tmp_path):
+    log = tmp_path / "train.log"
+    steps = handler()
+    steps.emit(record("", LogEvent.RUN_INFO, stats={"total": 40}))
+    steps.emit(job(1, "train_captioner", 0.0, [str(log)], captioner="attention"))
+    steps.emit(job(2, "decode", time.time() + 60, [str(log)], decoding="beam"))
+    steps.emit(progress(10, 40))
+    log.write_text(f"2026-11-23 07:00:00 training: 120/4000 steps, 53.1/s, 1:12 left, {'x' * 100} \x1b[31m\n")
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(steps.running())
+    bar, training, decoding = stream.getvalue().splitlines()
+    assert bar.rstrip().endswith(" 10/40 steps in 0:00")
+    assert training.startswith("  train_captioner attention · training: 120/4000 steps, 53.1/s, 1:12 left, xx")
+    assert (len(training), training[-1]) == (80, "…")
+    assert decoding.strip() == "decode beam"
 
 
 def test_an_error_before_there_is_a_log(handler, tmp_path, capsys):
@@ -130,12 +181,12 @@ def test_warnings_and_unknown_messages_are_shown_in_full(handler, capsys):
     assert capsys.readouterr().out == f"{message}\nUnlocked working directory.\n"
 
 
-def test_the_scores_are_shown_where_nothing_is_to_be_done(handler, tmp_path, capsys):
+def test_no_scores_where_nothing_ran(handler, tmp_path, capsys):
     summary(tmp_path / "results/demo")
-    shown = handler()
-    shown.emit(record("Nothing to be done (all requested files are present and up to date)."))
+    shown, message = handler(), "Nothing to be done (all requested files are present and up to date)."
+    shown.emit(record(message))
     shown.close()
-    assert "attention, beam" in capsys.readouterr().out
+    assert capsys.readouterr().out == f"{message}\n"
 
 
 @pytest.mark.parametrize("before", ["whole", "damaged"])

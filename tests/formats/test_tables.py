@@ -165,12 +165,12 @@ def test_the_document_loads_the_packages_that_it_uses(table: Table) -> None:
     assert source.isascii()
 
 
-def test_half_the_interval_is_shown_below_the_number(table: Table) -> None:
+def test_the_bounds_are_shown_below_the_number(table: Table) -> None:
     console = Console(width=80)
     with console.capture() as capture:
         console.print(to_rich(table))
     lines = [line.split() for line in capture.get().splitlines() if line.strip()]
-    assert lines[2:4] == [["paper_1", "51.24"], ["±1.1"]]
+    assert lines[2:5] == [["paper_1", "51.24"], ["from", "50.1"], ["to", "52.3"]]
 
 
 def test_markup_in_a_cell_is_text() -> None:

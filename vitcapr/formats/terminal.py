@@ -6,13 +6,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from vitcapr.errors import printable
-from vitcapr.formats.tables import Cell, Table
+from vitcapr.formats.tables import Table
 
 _WIDE = 10_000
 
 
 def to_rich(table: Table) -> RichTable:
-    """Headings wrap at spaces. Half the interval's width stands below each number: eight columns fit in 80
+    """Headings wrap at spaces. The bounds of its interval stand below each number: eight columns fit in 80
     characters."""
     result = RichTable(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     for heading, side in zip(table.columns, table.align, strict=True):
@@ -22,7 +22,10 @@ def to_rich(table: Table) -> RichTable:
             width = max(6, *map(len, heading.split()))
             result.add_column(heading, justify="right", min_width=width, max_width=width)
     for row in table.rows:
-        result.add_row(*map(_number_over_spread, row))
+        result.add_row(*(Text(printable(cell.text)) for cell in row))
+        if any(cell.low for cell in row):
+            result.add_row("  from", *(cell.low for cell in row[1:]), style="dim")
+            result.add_row("  to", *(cell.high for cell in row[1:]), style="dim")
     return result
 
 
@@ -44,10 +47,3 @@ def print_listing(table: Table) -> None:
     with console.capture() as capture:
         console.print(to_listing(table))
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
-
-
-def _number_over_spread(cell: Cell) -> Text:
-    if not cell.low:
-        return Text(printable(cell.text))
-    places = len(cell.high.partition(".")[2])
-    return Text.assemble(cell.text, "\n", (f"±{(float(cell.high) - float(cell.low)) / 2:.{places}f}", "dim"))
