@@ -57,9 +57,8 @@ pages: venv
 	$(BIN)/vitcapr config parameters --output config/README.md
 	$(BIN)/vitcapr config schema --output workflow/schemas/config.schema.json
 
-# A broken link is an error. The variable silences the theme's note about its successor.
 docs: venv-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . site
 	@echo "Site: site/index.html"
 
 lint: venv-test

@@ -10,7 +10,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "config/README.md")
 PAGES = sorted([*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / name for name in BESIDE)])
-BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^( *)```([\w{}-]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)

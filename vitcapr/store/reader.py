@@ -266,9 +266,12 @@ class FeatureStore(Mapping[str, FeatureArray]):
         return view
 
     def check_rows(self, identity: str, data: "Manifest") -> None:
-        """Raises:
-        UserError: the rows of the store are not the images (``image_id``) or the captions (``caption_id``) of the data
-            set, in its order. Contents are compared too, but for imported features, whose contents nobody knows.
+        """Compare the rows of the store with the images (``image_id``) or the captions (``caption_id``) of a data set.
+
+        Imported features are compared by ids alone, for the contents of their images are unknown.
+
+        Raises:
+            UserError: the store has other rows, or another order.
         """
         from vitcapr.store.rows import Rows
 
