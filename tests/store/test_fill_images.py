@@ -2,6 +2,7 @@ import errno
 import json
 import multiprocessing
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ from safetensors.torch import load_file, save_file
 from transformers import ViTModel
 from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
+from tests.launches import no_waits
 from vitcapr.errors import UserError
-from vitcapr.store import writer
+from vitcapr.store import fill, writer
 from vitcapr.store.fill import batches_of
 from vitcapr.store.known_rows import KnownRows
 from vitcapr.store.layout import chunk_path, chunk_range
@@ -190,6 +192,28 @@ def test_a_feature_that_is_not_finite_names_the_image(experiment: Any) -> None:
     with pytest.raises(UserError, match=r"too large for the store's dtype .* store_dtype: float32"):
         experiment.extract()
     assert experiment.run(store_dtype="float32")["cls"][0, 0] > 9e4
+
+
+@pytest.mark.parametrize("store_dtype", ["float16", "int8"])
+def test_the_thread_that_launches_work_reads_nothing_from_the_device(
+    experiment: Any, monkeypatch: pytest.MonkeyPatch, store_dtype: str
+) -> None:
+    expected = {name: array[:] for name, array in experiment.run(store_dtype=store_dtype).items()}
+    compute, calls = fill._compute, []
+
+    def watched(*arguments: Any) -> None:
+        calls.append(1)
+        with no_waits():
+            compute(*arguments)
+
+    monkeypatch.setattr(fill, "_compute", watched)
+    part = experiment.extract("watched", stores="s2", store_dtype=store_dtype)
+    store = open_features(experiment.seal([part], "watched", stores="s2"))
+    assert calls
+    for name, array in expected.items():
+        np.testing.assert_array_equal(store[name][:], array)
+    log = (experiment.root / "extract.log").read_text()
+    assert re.search(r"waited in \d+\.\d s: \d+% for input, \d+% for disk, \d+% for cpu", log)
 
 
 def test_an_image_that_changed_or_vanished_is_named(experiment: Any) -> None:

@@ -43,6 +43,9 @@ class BackboneConfig(Section):
     mirror: bool = False
     """Mirror the pictures left to right, as an augmented view for a retriever. Captions that say left or right become
     wrong."""
+    scaled_decoding: bool = False
+    """Decode JPEG files at a half, a quarter or an eighth of their size where they stay as large as the resized image.
+    It changes the features a little (docs/performance.md) and takes less of a core for each photograph."""
 
     @model_validator(mode="after")
     def _a_store_is_as_it_is(self) -> Self:

@@ -16,6 +16,7 @@ from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import image_size_of, kind_of, load_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
 from vitcapr.encoders.preprocess import Preprocessing, read_preprocessing
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.store_manifest import LAYERS, arrays_of_layer
 from vitcapr.store.int8 import dequantise, dtype_of, quantise
@@ -54,19 +55,22 @@ def image_recipe(
     image_size: int | None,
     interpolation: str | None,
     mirror: bool,
+    scaled_decoding: bool,
 ) -> ImageRecipe:
     """Find a backbone, and collect what decides the features that it computes.
 
     Args:
         source: where its checkpoint is.
         name: its name in the attributes.
-        revision, kind, output, pool, dtype, store_dtype, layers, image_size, interpolation, mirror: as in the
-            configuration of a backbone.
+        revision, kind, output, pool, dtype, store_dtype, layers, image_size, interpolation, mirror,
+            scaled_decoding: as in the configuration of a backbone.
     """
     checkpoint = locate(source, revision)
     kind_of(checkpoint.folder, kind, output)
     size = image_size_of(checkpoint.folder)
-    preprocessing, note = read_preprocessing(checkpoint.folder, size, image_size, interpolation, mirror)
+    preprocessing, note = read_preprocessing(
+        checkpoint.folder, size, image_size, interpolation, mirror, scaled_decoding
+    )
     arithmetic = resolve_dtype(dtype, device)
     attributes: dict[str, Any] = {
         "backbone": source_name(name),
@@ -105,7 +109,7 @@ class PhotographEncoder:
         """``cls: (B, D)`` and, if the store has them, ``patches: (B, P, D)``: float32 on the backbone's device, rounded
         as in the store. The B RGB images may have any sizes."""
         pixels = torch.from_numpy(np.stack([self._preprocessing.prepared(picture) for picture in pictures]))
-        pixels = pixels.to(self._backbone.device)
+        pixels = to_device(pixels, self._backbone.device)
         features = self._backbone.features(self._preprocessing.normalise(pixels, self._backbone.dtype))
         if self._layer is not None:
             of_layer = zip(("cls", "patches"), arrays_of_layer(self._layer), strict=True)

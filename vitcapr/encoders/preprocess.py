@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.files import read_json
 
@@ -42,6 +43,7 @@ class Preprocessing:
         scale: factor on the 8-bit values, before ``mean`` and ``std``.
         mean, std: mean and standard deviation of the three channels.
         mirror: flip left to right before all other steps.
+        scaled_decoding: JPEG files of a data set are decoded at a fraction of their size, where it is large enough.
     """
 
     resize: tuple[int, ...]
@@ -51,6 +53,12 @@ class Preprocessing:
     mean: tuple[float, float, float]
     std: tuple[float, float, float]
     mirror: bool = False
+    scaled_decoding: bool = False
+
+    @property
+    def decoded_side(self) -> int | None:
+        """The least side that an image is decoded at; None for its full size."""
+        return max(self.resize) if self.scaled_decoding else None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -60,11 +68,9 @@ class Preprocessing:
         return self.resize[0], self.resize[-1]
 
     def describe(self) -> dict[str, Any]:
-        """Plain JSON values, for the fingerprint and the store's attributes; ``mirror`` only where it is true."""
+        """Plain JSON values, for the fingerprint and the store's attributes; switches only where they are true."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        if not self.mirror:
-            del values["mirror"]
-        return values
+        return {name: value for name, value in values.items() if value is not False}
 
     def prepare(self, image: Image.Image, out: np.ndarray) -> None:
         """Mirror, resize and crop an RGB picture into ``out``: (H, W, 3) uint8."""
@@ -95,10 +101,10 @@ class Preprocessing:
 
     def normalise(self, pixels: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``(B, H, W, 3)`` uint8 -> ``(B, 3, H, W)`` of ``dtype``; the arithmetic is float32."""
-        mean = torch.tensor(self.mean, device=pixels.device)
-        std = torch.tensor(self.std, device=pixels.device)
+        mean, std = torch.tensor(self.mean), torch.tensor(self.std)
         # By whole rows of pixels: an axis of three channels is too short for vector instructions.
-        factor, shift = (self.scale / std).repeat(pixels.shape[2]), (mean / std).repeat(pixels.shape[2])
+        rows = torch.stack([self.scale / std, mean / std]).repeat(1, pixels.shape[2])
+        factor, shift = to_device(rows, pixels.device)
         normalised = pixels.flatten(2).to(torch.float32).mul_(factor).sub_(shift).view(pixels.shape)
         return normalised.permute(0, 3, 1, 2).to(dtype)
 
@@ -109,6 +115,7 @@ def read_preprocessing(
     image_size: int | None = None,
     interpolation: str | None = None,
     mirror: bool = False,
+    scaled_decoding: bool = False,
 ) -> tuple[Preprocessing, str | None]:
     """The preprocessing of the checkpoint in ``folder``, with the changes of the configuration.
 
@@ -126,7 +133,8 @@ def read_preprocessing(
         shape = f"{model_size[0]} x {model_size[1]}"
         note = f"no preprocessor_config.json in {folder}: pictures are stretched to {shape}, mean 0.5, std 0.5"
     stated = _parse(content, model_size, path)
-    changed = replace(stated, mirror=mirror, interpolation=interpolation or stated.interpolation)
+    changed = replace(stated, mirror=mirror, scaled_decoding=scaled_decoding)
+    changed = replace(changed, interpolation=interpolation or stated.interpolation)
     if image_size is not None:
         square, crop = (image_size, image_size), stated.crop
         resize = square if crop is None else tuple(round(edge * image_size / crop[0]) for edge in stated.resize)

@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 
 from vitcapr.encoders.checkpoints import LOCAL, Checkpoint, locate, weight_files, weights_digest
 from vitcapr.encoders.precision import resolve_dtype
+from vitcapr.encoders.staging import to_device
 from vitcapr.encoders.text_towers import Output, TextModel, load_text_model
 from vitcapr.errors import UserError
 from vitcapr.files import sha256_bytes, sha256_file
@@ -41,7 +42,8 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
         """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
-        return self.encode_tokens(self.tokenize(texts), batch)
+        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts), batch).cpu().numpy()
+        return vectors
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each sentence, special tokens included, cut to the maximum length."""
@@ -53,22 +55,24 @@ class TextEncoder:
         ids: list[list[int]] = cut["input_ids"]
         return ids
 
-    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:
+    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> Tensor:
         """The vector of each sentence; ``batch`` sentences of similar length in one forward pass.
 
         Except for rounding, it does not depend on the other sentences of its batch.
 
         Returns:
-            (n, D) float32, in the given order: the mean of the real tokens, the first or last real token, or the
-            model's own vector of a sentence.
+            (n, D) float32 on the encoder's device, in the given order: the mean of the real tokens, the first or last
+            real token, or the model's own vector of a sentence.
         """
-        vectors = np.empty((len(tokens), self.dim), np.float32)
-        for some in _by_length(tokens, batch):
-            vectors[some] = self._forward([tokens[index] for index in some])
-        return vectors
+        parts = list(_by_length(tokens, batch))
+        vectors = [self._forward([tokens[index] for index in some]) for some in parts]
+        if not vectors:
+            return torch.empty(0, self.dim)
+        place = torch.tensor([index for some in parts for index in some]).argsort()
+        return torch.cat(vectors)[to_device(place, self._device)]
 
     @torch.inference_mode()
-    def _forward(self, tokens: list[list[int]]) -> np.ndarray:
+    def _forward(self, tokens: list[list[int]]) -> Tensor:
         length = self._tower.padded_to
         padded = self.tokenizer.pad(
             {"input_ids": tokens},
@@ -77,15 +81,12 @@ class TextEncoder:
             padding_side="right",
             return_tensors="pt",
         )
-        mask = padded["attention_mask"].to(self._device)
+        mask = to_device(padded["attention_mask"], self._device)
         masked = {"attention_mask": mask} if length is None else {}
-        output = self.model(input_ids=padded["input_ids"].to(self._device), **masked)
+        output = self.model(input_ids=to_device(padded["input_ids"], self._device), **masked)
         if self._tower.vector is not None:
-            pooled = self._tower.vector(output).float()
-        else:
-            pooled = pool_tokens(output.last_hidden_state.float(), mask, self._pool)
-        vectors: np.ndarray = pooled.cpu().numpy()
-        return vectors
+            return self._tower.vector(output).float()
+        return pool_tokens(output.last_hidden_state.float(), mask, self._pool)
 
 
 def pool_tokens(hidden: Tensor, mask: Tensor, pool: Pool) -> Tensor:
@@ -126,19 +127,20 @@ class WordVectorEncoder:
 
     def encode(self, texts: Sequence[str], batch: int = 64) -> np.ndarray:
         """The vector of each sentence, (n, D) float32: :meth:`tokenize`, then :meth:`encode_tokens`."""
-        return self.encode_tokens(self.tokenize(texts), batch)
+        vectors: np.ndarray = self.encode_tokens(self.tokenize(texts), batch).cpu().numpy()
+        return vectors
 
     def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         """The rows of the known words of each sentence, with repetitions."""
         return [[self._rows[word] for word in words_of(text) if word in self._rows] for text in texts]
 
-    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> np.ndarray:  # noqa: ARG002
+    def encode_tokens(self, tokens: Sequence[list[int]], batch: int = 64) -> Tensor:  # noqa: ARG002
         """The mean over each sentence, (n, D) float32; zero for a sentence without a known word."""
         lengths = [len(of_sentence) for of_sentence in tokens]
         offsets = torch.from_numpy(np.cumsum([0, *lengths])[:-1])
         words = torch.tensor([row for of_sentence in tokens for row in of_sentence], dtype=torch.int64)
         with torch.inference_mode():
-            means: np.ndarray = self.model(words, offsets).numpy()
+            means: Tensor = self.model(words, offsets)
         return means
 
 

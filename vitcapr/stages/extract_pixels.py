@@ -48,7 +48,12 @@ def extract_pixels(
     config, chunk, data = settings.backbone, settings.pixels.chunk, read_manifest(manifest)
     folder = locate(config.source if backbone is None else str(backbone), config.revision).folder
     preprocessing, note = read_preprocessing(
-        folder, image_size_of(folder), config.image_size, config.interpolation, config.mirror
+        folder,
+        image_size_of(folder),
+        config.image_size,
+        config.interpolation,
+        config.mirror,
+        config.scaled_decoding,
     )
     if note:
         report.line(note)

@@ -1,5 +1,6 @@
 """From captions to the array of a store: features of a frozen text encoder."""
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 
 import numpy as np
@@ -37,23 +38,25 @@ class CaptionFeatures:
         device: torch.device,
     ) -> None:
         self._texts, self._encoder, self._batch, self._max_length = texts, encoder, batch, max_length
-        self.store_dtype, self._device = store_dtype, device
+        self.store_dtype, self.device, self.waited = store_dtype, device, 0.0
         self.shapes: Mapping[str, tuple[int, ...]] = {TEXT: (encoder.dim,)}
         self.summary = f"vectors of {encoder.dim}, {dtype_name(encoder.dtype)} on {device.type}"
-        self._cut = self._unknown = 0
+        self._cut, self._unknown = 0, torch.zeros((), dtype=torch.int64, device=device)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
         for rows in batches:
+            begin = time.perf_counter()
             tokens = self._encoder.tokenize([self._texts[row] for row in rows])
             self._cut += sum(len(of_caption) == self._max_length for of_caption in tokens)
+            self.waited += time.perf_counter() - begin
             vectors = self._encoder.encode_tokens(tokens, self._batch)
-            self._unknown += int((vectors == 0).all(axis=1).sum())
-            yield {TEXT: torch.from_numpy(vectors)}
+            self._unknown += (vectors == 0).all(1).sum()
+            yield {TEXT: vectors}
 
     def remarks(self) -> list[str]:
-        lines = [memory_line(self._encoder.model, self._device)]
+        lines = [memory_line(self._encoder.model, self.device)]
         if self._cut:
             lines.append(f"{self._cut} captions have max_length ({self._max_length}) tokens, or had more and were cut")
-        if self._unknown:
-            lines.append(f"{self._unknown} captions have no word with a vector; theirs is zero")
+        if unknown := int(self._unknown):
+            lines.append(f"{unknown} captions have no word with a vector; theirs is zero")
         return lines

@@ -1,9 +1,12 @@
 """Fills a store with the features of images or captions, or with decoded pixels: one loop for all.
 
-The caller's encoder computes batch after batch. This thread gathers the batches into chunks; one more thread digests
-and writes a chunk while the next one is computed.
+The caller's encoder computes batch after batch. Other threads gather the batches into chunks, check, digest and write
+them while the next ones are computed. On a GPU this thread launches work and copies, and waits for neither.
 """
 
+import os
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -19,6 +22,7 @@ from torch import Tensor
 from vitcapr.encoders.base import NO_GRID
 from vitcapr.encoders.checkpoints import stated_licence
 from vitcapr.encoders.precision import DTYPES
+from vitcapr.encoders.staging import copies_to_host, to_host
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.store_manifest import FORMAT, SCALE
@@ -28,6 +32,15 @@ from vitcapr.store.known_rows import KnownRows, write_row_digests
 from vitcapr.store.layout import ArrayLayout, rows_in
 from vitcapr.store.rows import Rows
 from vitcapr.store.writer import TERMS, StoreWriter, claimed, fingerprint_of, finished, read_layouts, store_folder
+
+_BATCHES_AHEAD = 3
+"""Batches that a GPU has been given and not finished; more would only take memory."""
+_WRITERS = 4
+"""Threads that write the chunks of a GPU, which makes features faster than one thread digests them."""
+_EXTREMES = "_extremes"
+
+_Part = tuple[np.ndarray, dict[str, Tensor]]
+"""Rows, and their arrays in host memory."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +86,23 @@ class StorePlan:
 
 
 class RowEncoder(Protocol):
-    """Computes the arrays of a store; ``shapes`` are those of a row, ``summary`` is a line for the log."""
+    """Computes the arrays of a store.
+
+    Attributes:
+        shapes: of a row of each array.
+        summary: a line for the log.
+    """
 
     shapes: Mapping[str, tuple[int, ...]]
     store_dtype: str
     grid: tuple[int, int]
     summary: str
+    device: torch.device
+
+    @property
+    def waited(self) -> float:
+        """Seconds that :meth:`compute` has waited for its input."""
+        ...
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[Mapping[str, Tensor], None, None]:
         """The arrays of each batch of rows, in order."""
@@ -132,7 +156,7 @@ def fill(
         if warning := writer.space_warning(len(pending)):
             report.line(warning)
         with report.track("extract", total, f"{kind}s", total - left) as bar:
-            _compute(plan, pending, encoder, known, writer, batch, bar.advance)
+            _compute(plan, pending, encoder, known, writer, batch, report, bar.advance)
     for remark in encoder.remarks():
         report.line(remark)
     return writer
@@ -164,44 +188,79 @@ def _compute(
     known: KnownRows,
     writer: StoreWriter,
     batch: int,
+    report: Reporter,
     advance: Callable[[int], None],
 ) -> None:
-    batches = batches_of(chunks, known, batch)
-    written: Future[None] | None = None
-    buffers: dict[str, np.ndarray] = {}
-    with ThreadPoolExecutor(1, thread_name_prefix="write") as pool, closing(encoder.compute(batches)) as computed:
+    batches, on_gpu = batches_of(chunks, known, batch), encoder.device.type == "cuda"
+    writers = min(_WRITERS, len(os.sched_getaffinity(0))) if on_gpu else 1
+    begin, waited = time.perf_counter(), 0.0
+    launched: deque[Callable[[], None]] = deque()
+    writing: deque[Future[None]] = deque()
+    parts: list[_Part] = []
+
+    def write(index: int, parts: Sequence[_Part], wait: Callable[[], None]) -> None:
+        wait()
+        buffers = known.fill(index, writer.layouts)
+        for rows, arrays in parts:
+            for name in encoder.shapes:
+                _check_range(arrays.get(name + _EXTREMES), writer.layouts[name].dtype, rows, plan.rows)
+            for name in buffers:
+                buffers[name][rows - index * plan.chunk] = arrays[name].numpy()
+        writer.write(index, buffers, known.copied(index))
+
+    with ThreadPoolExecutor(writers, thread_name_prefix="write") as pool, closing(encoder.compute(batches)) as computed:
         for rows, features in zip(batches, computed, strict=True):
-            index = int(rows[0]) // plan.chunk
-            buffers = buffers or known.fill(index, writer.layouts)
+            arrays: dict[str, Tensor] = {}
             for name, values in features.items():
-                for array, stored in _as_stored(name, values, writer.layouts[name].dtype, rows, plan.rows).items():
-                    buffers[array][rows - index * plan.chunk] = stored.cpu().numpy()
+                arrays |= _as_stored(name, values, writer.layouts[name].dtype)
+            parts.append((rows, {name: to_host(values) for name, values in arrays.items()}))
+            launched.append(copies_to_host(encoder.device))
+            if len(launched) > _BATCHES_AHEAD:
+                launched.popleft()()
             advance(len(rows))
+            index = int(rows[0]) // plan.chunk
             if rows[-1] == known.missing(index)[-1]:
-                if written is not None:
-                    written.result()
-                written = pool.submit(writer.write, index, buffers, known.copied(index))
-                buffers = {}
-        if written is not None:
-            written.result()
+                since = time.perf_counter()
+                if len(writing) == writers:
+                    writing.popleft().result()
+                waited += time.perf_counter() - since
+                writing.append(pool.submit(write, index, parts, launched[-1]))
+                parts = []
+        since = time.perf_counter()
+        for each in writing:
+            each.result()
+        waited += time.perf_counter() - since
+    if batches:
+        seconds = time.perf_counter() - begin
+        waits = {"input": encoder.waited, "disk": waited, encoder.device.type: seconds - encoder.waited - waited}
+        shares = ", ".join(f"{share / seconds:.0%} for {name}" for name, share in waits.items())
+        report.line(f"waited in {seconds:.1f} s: {shares}")
 
 
-def _as_stored(name: str, features: Tensor, dtype: str, rows: np.ndarray, table: Rows) -> dict[str, Tensor]:
-    """The arrays of a store for ``features`` of some rows."""
+def _as_stored(name: str, features: Tensor, dtype: str) -> dict[str, Tensor]:
+    """The arrays of a store for ``features`` of some rows; and the least and greatest number of each row, (2, B)."""
     if dtype == "uint8":
         return {name: features}
-    readable = features.to(DTYPES.get(dtype, torch.float16))
-    # The extremes are not finite if any number is not, and are found ten times sooner than all such numbers.
-    if not bool(torch.isfinite(torch.stack(torch.aminmax(readable))).all()):
-        position = torch.isfinite(readable).flatten(1).all(dim=1).tolist().index(False)
-        overflow = bool(torch.isfinite(features[position]).all())
-        raise UserError(
-            f"the features of {table.kind} '{table.ids[rows[position]]}' are "
-            + ("too large for the store's dtype" if overflow else "not finite"),
-            where=table.origins[rows[position]],
-            remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
-        )
+    axes = tuple(range(1, features.ndim))
+    extremes = {name + _EXTREMES: torch.stack([features.amin(axes), features.amax(axes)])}
     if dtype == "int8":
         steps, scale = quantise(features)
-        return {name: steps, name + SCALE: scale}
-    return {name: readable}
+        return {name: steps, name + SCALE: scale, **extremes}
+    return {name: features.to(DTYPES[dtype]), **extremes}
+
+
+def _check_range(extremes: Tensor | None, dtype: str, rows: np.ndarray, table: Rows) -> None:
+    """Raise a :class:`UserError` for the first row with a number that is not finite, or not once it is stored."""
+    if extremes is None:
+        return
+    finite = torch.isfinite(extremes.to(DTYPES.get(dtype, torch.float16))).all(0)
+    if finite.all():
+        return
+    position = finite.tolist().index(False)
+    overflow = bool(torch.isfinite(extremes[:, position]).all())
+    raise UserError(
+        f"the features of {table.kind} '{table.ids[rows[position]]}' are "
+        + ("too large for the store's dtype" if overflow else "not finite"),
+        where=table.origins[rows[position]],
+        remedy="set store_dtype: float32" if overflow else "set dtype: float32, or check the model's weights",
+    )

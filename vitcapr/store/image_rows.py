@@ -1,9 +1,12 @@
 """From the images of a data set to the arrays of a store: features of a backbone, or decoded pixels.
 
-Threads decode and resize the next images while the model computes (Pillow lets go of the interpreter meanwhile).
+Threads decode and resize the next images while the model computes (Pillow lets go of the interpreter meanwhile). For a
+GPU they take all cores of this process; on a CPU the model needs them too.
 """
 
 import hashlib
+import os
+import time
 from collections import deque
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,17 +21,19 @@ from vitcapr.data.images import BadImage, ImageSource, decode
 from vitcapr.encoders.base import NO_GRID, ImageEncoder
 from vitcapr.encoders.precision import dtype_name, memory_line
 from vitcapr.encoders.preprocess import Preprocessing
+from vitcapr.encoders.staging import host_buffer, to_device
 from vitcapr.errors import UserError
 from vitcapr.store.layout import PIXELS
 
 _BATCHES_AHEAD = 2
 
 
-def read_image(source: ImageSource, path: str, pixels: int, sha256: str) -> Image.Image:
+def read_image(source: ImageSource, path: str, pixels: int, sha256: str, side: int | None = None) -> Image.Image:
     """An image of a data set, RGB.
 
     Args:
         pixels: width times height.
+        side: as in :func:`decode`.
 
     Raises:
         UserError: it is damaged, or not what it was when the manifest was made.
@@ -38,7 +43,7 @@ def read_image(source: ImageSource, path: str, pixels: int, sha256: str) -> Imag
         if hashlib.sha256(content).hexdigest() != sha256:
             what, remedy = "the image is not the file it was when the manifest was made", "run the data stage again"
             raise UserError(what, where=path, remedy=remedy)
-        return decode(content, pixels)
+        return decode(content, pixels, side)
     except BadImage as error:
         what, remedy = f"the image cannot be read any more: {error.reason}", "run the data stage again, without it"
         raise UserError(what, where=path, remedy=remedy) from error
@@ -48,7 +53,7 @@ class Pixels:
     """Decoded images, for models that are trained through the network that looks at them: what the processor of a
     checkpoint makes of each image before it normalises."""
 
-    store_dtype, grid = "uint8", NO_GRID
+    store_dtype, grid, device = "uint8", NO_GRID, torch.device("cpu")
 
     def __init__(self, images: pd.DataFrame, source: ImageSource, preprocessing: Preprocessing) -> None:
         """Args:
@@ -58,33 +63,38 @@ class Pixels:
         self._images = list(zip(images["path"], images["width"] * images["height"], images["sha256"], strict=True))
         self.shapes: Mapping[str, tuple[int, ...]] = {PIXELS: (*preprocessing.size, 3)}
         self.summary = f"{' x '.join(map(str, preprocessing.size))} pixels"
+        self.waited = 0.0
 
-    def decoded(self, batches: Sequence[np.ndarray]) -> Generator[Tensor, None, None]:
-        """(B, H, W, 3) uint8 for each batch of B rows, in order; the next batches are decoded meanwhile."""
-        pool = ThreadPoolExecutor(torch.get_num_threads(), thread_name_prefix="decode")
-        ahead: deque[tuple[np.ndarray, list[Future[None]]]] = deque()
+    def decoded(self, batches: Sequence[np.ndarray], device: torch.device) -> Generator[Tensor, None, None]:
+        """(B, H, W, 3) uint8 for each batch of B rows, in order, in memory from which ``device`` copies; the next
+        batches are decoded meanwhile."""
+        threads = len(os.sched_getaffinity(0)) if device.type == "cuda" else torch.get_num_threads()
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="decode")
+        ahead: deque[tuple[Tensor, list[Future[None]]]] = deque()
         left = deque(batches)
         try:
             while left or ahead:
                 while left and len(ahead) <= _BATCHES_AHEAD:
                     rows = left.popleft()
-                    pixels = np.empty((len(rows), *self._preprocessing.size, 3), np.uint8)
-                    ahead.append(
-                        (pixels, [pool.submit(self._decode, *pair) for pair in zip(rows, pixels, strict=True)])
-                    )
+                    pixels = host_buffer((len(rows), *self._preprocessing.size, 3), torch.uint8, device)
+                    pairs = zip(rows, pixels.numpy(), strict=True)
+                    ahead.append((pixels, [pool.submit(self._decode, *pair) for pair in pairs]))
                 pixels, decoding = ahead.popleft()
+                begin = time.perf_counter()
                 for future in decoding:
                     future.result()
-                yield torch.from_numpy(pixels)
+                self.waited += time.perf_counter() - begin
+                yield pixels
         finally:
             pool.shutdown(cancel_futures=True)
 
     def _decode(self, row: int, out: np.ndarray) -> None:
         path, pixels, sha256 = self._images[row]
-        self._preprocessing.prepare(read_image(self._source, path, int(pixels), sha256), out)
+        side = self._preprocessing.decoded_side
+        self._preprocessing.prepare(read_image(self._source, path, int(pixels), sha256, side), out)
 
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
-        for pixels in self.decoded(batches):
+        for pixels in self.decoded(batches, self.device):
             yield {PIXELS: pixels}
 
     def remarks(self) -> list[str]:
@@ -97,15 +107,20 @@ class ImageFeatures:
     def __init__(self, pixels: Pixels, preprocessing: Preprocessing, backbone: ImageEncoder, store_dtype: str) -> None:
         self._pixels, self._preprocessing, self._backbone = pixels, preprocessing, backbone
         self.store_dtype, self.grid, self.shapes = store_dtype, backbone.grid, backbone.shapes
+        self.device = backbone.device
         self.summary = f"{_describe(backbone)}, {dtype_name(backbone.dtype)} on {backbone.device.type}"
 
+    @property
+    def waited(self) -> float:
+        return self._pixels.waited
+
     def compute(self, batches: Sequence[np.ndarray]) -> Generator[dict[str, Tensor], None, None]:
-        for pixels in self._pixels.decoded(batches):
-            ready = self._preprocessing.normalise(pixels.to(self._backbone.device), self._backbone.dtype)
+        for pixels in self._pixels.decoded(batches, self.device):
+            ready = self._preprocessing.normalise(to_device(pixels, self.device), self._backbone.dtype)
             yield self._backbone.features(ready)
 
     def remarks(self) -> list[str]:
-        return [memory_line(self._backbone.model, self._backbone.device)]
+        return [memory_line(self._backbone.model, self.device)]
 
 
 def _describe(backbone: ImageEncoder) -> str:
