@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.launches import watch_steps
 from tests.models.untrained import untrained
 from vitcapr.batches.loader import CaptionBatch
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
@@ -157,10 +158,12 @@ def two_phases(vocabulary: Vocabulary, tokens: TokenTable, store: MemoryFeatures
     )
 
 
-def train_in(folder: Path, task: CaptionerTask) -> tuple[Position, dict[str, torch.Tensor]]:
+def train_in(
+    folder: Path, task: CaptionerTask, recipe: CaptionerTrainingConfig | None = None
+) -> tuple[Position, dict[str, torch.Tensor]]:
     trainer = Trainer(
         task,
-        TWO_PHASES,
+        recipe or TWO_PHASES,
         device=torch.device("cpu"),
         dtype=torch.float32,
         folder=folder,
@@ -185,6 +188,24 @@ def test_each_phase_has_its_objective(vocabulary: Vocabulary, tokens: TokenTable
     shortfall, captions = task.loss(drawn)
     assert -10 <= float(shortfall.detach()) <= 0
     assert captions == 4
+
+
+@pytest.mark.parametrize("kind", ["baseline", "patch_attention", "transformer"])
+def test_a_step_does_not_wait_for_the_device(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    vocabulary: Vocabulary,
+    tokens: TokenTable,
+    store: MemoryFeatures,
+) -> None:
+    recipe = CaptionerTrainingConfig(phases=[CaptionerPhaseConfig(epochs=2, batch_images=2)])
+    position, weights = train_in(tmp_path / "free", task_of(model_of(kind, vocabulary), store, tokens), recipe)
+    watched = watch_steps(monkeypatch)
+    again, same = train_in(tmp_path / "watched", task_of(model_of(kind, vocabulary), store, tokens), recipe)
+    assert watched
+    assert (again.loss_sum, again.history) == (position.loss_sum, position.history)
+    assert all(torch.equal(same[name], weights[name]) for name in weights)
 
 
 @pytest.mark.parametrize("stop_before", [1, 3, 6])

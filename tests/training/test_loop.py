@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from vitcapr.config.training import PhaseConfig, TrainingConfig
 from vitcapr.errors import Preempted, UserError
 from vitcapr.progress import Reporter
+from vitcapr.training import loop
 from vitcapr.training.checkpoints import read_tensors
-from vitcapr.training.loop import Position, Trainer
+from vitcapr.training.loop import Diverged, Position, Trainer
 
 BATCHES = 5
 
@@ -83,9 +84,12 @@ def assert_same(one: tuple[Position, dict[str, Tensor]], other: tuple[Position, 
         assert torch.equal(one[1][name], other[1][name]), name
 
 
-@pytest.mark.parametrize("stop_before", [1, 4, 7, 19])
-def test_stopped_and_continued_equals_uninterrupted(tmp_path: Path, stop_before: int) -> None:
+@pytest.mark.parametrize(("stop_before", "unread"), [(1, 1), (4, 1), (7, 1), (19, 1), (7, 4)])
+def test_stopped_and_continued_equals_uninterrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_before: int, unread: int
+) -> None:
     whole = trainer(Line(), tmp_path / "whole").run()
+    monkeypatch.setitem(loop._STEPS_UNREAD, "cpu", unread)
     with pytest.raises(Preempted, match="SIGTERM"):
         trainer(Line(stop_before), tmp_path / "parts").run()
     torch.manual_seed(99)  # another process would start from another random state
@@ -120,6 +124,23 @@ def test_the_state_is_saved_after_an_epoch_if_it_is_old(
     monkeypatch.setattr(Trainer, "_write", lambda self, _: written.append(self.position.epoch))
     trainer(Line(), tmp_path, RECIPE.model_copy(update={"save_every_steps": 100})).run()
     assert len(written) == saves
+
+
+@pytest.mark.parametrize("unread", [1, 3, 20])
+def test_a_step_whose_loss_is_read_later_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unread: int) -> None:
+    """And no state is saved that has learnt from it."""
+
+    class Breaks(Line):
+        def loss(self, batch: Tensor) -> tuple[Tensor, int]:
+            loss, items = super().loss(batch)
+            return loss * (torch.nan if self.seen == BATCHES + 2 else 1), items
+
+    monkeypatch.setitem(loop._STEPS_UNREAD, "cpu", unread)
+    with pytest.raises(Diverged, match="not a number at epoch 2, batch 2"):
+        trainer(Breaks(), tmp_path).run()
+    saved = read_tensors(tmp_path / "state.safetensors")
+    assert saved is not None
+    assert not any(tensor.isnan().any() for tensor in saved[0].values() if tensor.is_floating_point())
 
 
 def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:

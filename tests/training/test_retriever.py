@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.launches import watch_steps
 from vitcapr.batches.pairs import FeatureTexts, PairBatch, WordTexts
 from vitcapr.batches.sources import MemoryArray, MemoryFeatures
 from vitcapr.config.retriever import RetrieverPhaseConfig
@@ -241,6 +242,14 @@ def test_stopped_and_continued_equals_uninterrupted(
     for name, tensor in first.items():
         if name.endswith("project.weight"):
             assert not torch.equal(tensors[f"model.encoder.{name}"], tensor), "every member is trained"
+
+
+def test_a_step_does_not_wait_for_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With each objective, and with a queue of hard negatives."""
+    position, _ = train_in(tmp_path / "free", task_of(encoder(), queue=7))
+    watched = watch_steps(monkeypatch)
+    assert train_in(tmp_path / "watched", task_of(encoder(), queue=7))[0] == position
+    assert len(watched) > 3
 
 
 def test_features_of_a_text_encoder_are_learnt_too(tmp_path: Path) -> None:

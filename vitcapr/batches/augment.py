@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from vitcapr.encoders.staging import to_device
+
 _YIQ = ((0.299, 0.587, 0.114), (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
 """From RGB to luma and two chroma axes (FCC NTSC, 1953); the hue is the angle in the plane of these axes."""
 
@@ -106,7 +108,7 @@ def augment(pixels: Tensor, draws: Draws, radius: int) -> Tensor:
         changed,
         lambda some, at: (some * _tensor(draws.brightness[at], device)[:, None, None, None]).clamp(0, 255),
     )
-    changed = _where(draws.hue != 0, changed, lambda some, at: turn_hue(some, _tensor(draws.hue[at], device)))
+    changed = _where(draws.hue != 0, changed, lambda some, at: turn_hue(some, torch.from_numpy(draws.hue[at]).float()))
     changed = _where(draws.blur != 0, changed, lambda some, at: blur(some, _tensor(draws.blur[at], device), radius))
     return changed.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1)
 
@@ -155,13 +157,14 @@ def rotate(pictures: Tensor, degrees: Tensor) -> Tensor:
 
 
 def turn_hue(pictures: Tensor, turns: Tensor) -> Tensor:
-    """``pictures: (B, 3, H, W)`` float with the hue rotated by ``turns: (B,)``; luma and grey do not change."""
+    """``pictures: (B, 3, H, W)`` float with the hue rotated by ``turns: (B,)``, which are in host memory; luma and grey
+    do not change."""
     yiq = torch.tensor(_YIQ, dtype=torch.float64)
-    cos, sin = torch.cos(2 * math.pi * turns.double()).cpu(), torch.sin(2 * math.pi * turns.double()).cpu()
+    cos, sin = torch.cos(2 * math.pi * turns.double()), torch.sin(2 * math.pi * turns.double())
     turn = torch.zeros(len(turns), 3, 3, dtype=torch.float64)
     turn[:, 0, 0] = 1
     turn[:, 1, 1], turn[:, 1, 2], turn[:, 2, 1], turn[:, 2, 2] = cos, -sin, sin, cos
-    matrix = (torch.linalg.inv(yiq) @ turn @ yiq).to(pictures)[..., None, None]
+    matrix = to_device((torch.linalg.inv(yiq) @ turn @ yiq).to(pictures.dtype), pictures.device)[..., None, None]
     red, green, blue = pictures.unbind(1)
     channels = [matrix[:, c, 0] * red + matrix[:, c, 1] * green + matrix[:, c, 2] * blue for c in range(3)]
     return torch.stack(channels, 1).clamp(0, 255)
@@ -187,10 +190,10 @@ def _where(chosen: np.ndarray, pictures: Tensor, change: Callable[[Tensor, np.nd
     """``pictures`` with ``change`` applied to the ``chosen: (B,)``; it receives these pictures and their places."""
     at = np.flatnonzero(chosen)
     if at.size:
-        places = torch.from_numpy(at).to(pictures.device)
+        places = to_device(torch.from_numpy(at), pictures.device)
         pictures[places] = change(pictures[places], at)
     return pictures
 
 
 def _tensor(values: np.ndarray, device: torch.device) -> Tensor:
-    return torch.from_numpy(values).to(device, torch.float32)
+    return to_device(torch.from_numpy(values).float(), device)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from vitcapr.batches.sources import FeatureSource
+from vitcapr.encoders.staging import for_device
 
 PAD = 0
 
@@ -55,6 +56,7 @@ class CaptionBatches:
         share: ``(rank, processes)`` of this process. It reads only its part of every batch. The parts of the processes
             are consecutive, and some are empty if there are more processes than images.
         depth: number of batches prepared ahead.
+        device: the features are in memory from which this device copies.
 
     Raises:
         ValueError: a row is not in the store, or no image has a caption.
@@ -76,6 +78,7 @@ class CaptionBatches:
         start_batch: int = 0,
         share: tuple[int, int] = (0, 1),
         depth: int = 2,
+        device: torch.device | None = None,
     ) -> None:
         self._arrays = {name: store[name] for name in arrays}
         self._ids, self._offsets = np.asarray(tokens["ids"]), np.asarray(tokens["offsets"])
@@ -100,7 +103,7 @@ class CaptionBatches:
             self._order = generator.permutation(rows) if shuffle else rows
             self._batch_size = batch_images
         self._max_length = max_length
-        self._start_batch, self._share, self._depth = start_batch, share, depth
+        self._start_batch, self._share, self._depth, self._device = start_batch, share, depth, device
 
     def __len__(self) -> int:
         """Batches in the whole epoch, those before ``start_batch`` included."""
@@ -110,7 +113,7 @@ class CaptionBatches:
         """Read batch ``index`` of the epoch now, in this thread."""
         rows, captions, counts = self._parts(index)[self._share[0]]
         return CaptionBatch(
-            features={name: torch.from_numpy(array.gather(rows)) for name, array in self._arrays.items()},
+            features={name: for_device(array.gather(rows), self._device) for name, array in self._arrays.items()},
             tokens=torch.from_numpy(self._padded(captions)),
             image_index=torch.from_numpy(np.repeat(np.arange(len(rows)), counts)),
             rows=torch.from_numpy(rows.copy()),

@@ -17,6 +17,7 @@ import torch
 from vitcapr.batches.augment import Augmentation, Draws, augment
 from vitcapr.batches.pairs import CaptionRows, PairBatches
 from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.staging import to_device
 from vitcapr.store.layout import PIXELS
 from vitcapr.store.reader import FeatureStore
 
@@ -73,6 +74,7 @@ class PixelBatches:
         self._device = device or torch.device("cpu")
         self._preprocessing = preprocessing_of(store.attributes)
         options |= {"arrays": (PIXELS,), "captions_per_image": captions_per_image, "seed": seed, "epoch": epoch}
+        options["device"] = self._device
         self._batches = PairBatches(store, captions, rows, batch_images, **options)
 
     def __len__(self) -> int:
@@ -82,7 +84,7 @@ class PixelBatches:
     def __iter__(self) -> Iterator[PixelBatch]:
         for batch in self._batches:
             assert isinstance(batch.texts, torch.Tensor)
-            pixels = batch.features[PIXELS].to(self._device, non_blocking=True)
+            pixels = to_device(batch.features[PIXELS], self._device)
             if self._augmentation is not None and len(batch.rows):
                 draws = Draws.of(self._augmentation, self._seed, self._epoch, batch.rows.tolist())
                 pixels = augment(pixels, draws, self._augmentation.radius)

@@ -113,8 +113,10 @@ class TowerTokens:
     @property
     def inputs(self) -> dict[str, torch.Tensor]:
         """The arguments of the text tower, by name."""
-        given = {"ids": self.ids, "mask": self.mask, "types": self.types, "titles": self.titles}
-        return given if self.tags is None else {**given, "tags": self.tags}
+        given = {"ids": self.ids, "mask": self.mask, "types": self.types, "titles": self.titles, "tags": self.tags}
+        if not self.titles.any():
+            del given["titles"]  # Asked here, in host memory, and not of the device.
+        return {name: values for name, values in given.items() if values is not None}
 
 
 class TowerCaptions:

@@ -129,7 +129,7 @@ class FinetunedTextTower(FinetunedTower):
 
     def _attention_mask(self, mask: Tensor, titles: Tensor | None) -> Tensor:
         """The mask (M, T); if titles have a weight, the bias of the attention scores, (M, 1, T, T)."""
-        if self._title_weight == 1 or titles is None or not titles.any():
+        if self._title_weight == 1 or titles is None:
             return mask
         bias = titles * math.log(self._title_weight)
         bias = bias.masked_fill(mask == 0, torch.finfo(bias.dtype).min)

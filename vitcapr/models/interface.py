@@ -67,8 +67,9 @@ class Captioner(nn.Module, ABC):
         Args:
             memory: of B images, from :meth:`encode`.
             tokens: (M, T) int64, the captions' words from the start token on.
-            mask: (M, T) bool, the real words: the first ones of each row.
-            image_index: (M,) int64, the image of each caption, ascending.
+            mask: (M, T) bool, the real words: the first ones of each row. In host memory, so that a GPU is not asked
+                how many there are.
+            image_index: (M,) int64, the image of each caption, ascending; where the mask is.
 
         Returns:
             (mask.sum(), V) float32 logits in the row-major order of ``mask``.

@@ -9,9 +9,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from vitcapr.encoders.staging import to_device
 from vitcapr.models.attention import Scoring, patch_scores, prepare_patches, prepared_scores
 from vitcapr.models.interface import Captioner, Memory, State, Step
-from vitcapr.models.packing import WordsOfImages, image_of_each_word
+from vitcapr.models.packing import WordsOfImages
 from vitcapr.models.recurrent import lstm_states
 
 
@@ -24,9 +25,9 @@ class WordReader(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim, batch_first=True)
 
-    def read(self, tokens: Tensor, mask: Tensor, start: tuple[Tensor, Tensor]) -> Tensor:
-        """Whole captions. tokens, mask: (M, T); start: h and c, (M, H) each. Returns (mask.sum(), H), row-major."""
-        return lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start)[mask]
+    def read(self, tokens: Tensor, words: WordsOfImages, start: tuple[Tensor, Tensor]) -> Tensor:
+        """Whole captions. tokens: (M, T); start: h and c, (M, H) each. Returns (W, H), packed."""
+        return words.pack(lstm_states(self.lstm, self.dropout(self.embedding(tokens)), start))
 
     def advance(self, tokens: Tensor, hidden: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         """One word of each hypothesis. tokens: (B, K); hidden, cell: (B, K, H). Returns the next hidden and cell."""
@@ -67,9 +68,10 @@ class BaselineCaptioner(Captioner):
         return self.words(torch.relu(self.merged(self.dropout(image + hidden)))).float()  # type: ignore[no-any-return]
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
+        words = WordsOfImages.of(mask, image_index, len(memory["image"]), tokens.device)
         zeros = memory["image"].new_zeros(len(tokens), self.reader.lstm.hidden_size)
-        hidden = self.reader.read(tokens, mask, (zeros, zeros))
-        return self._predict(memory["image"][image_of_each_word(mask, image_index)], hidden)
+        hidden = self.reader.read(tokens, words, (zeros, zeros))
+        return self._predict(memory["image"][words.image], hidden)
 
     def initial_state(self, memory: Memory) -> State:
         zeros = memory["image"].new_zeros(len(memory["image"]), 1, self.reader.lstm.hidden_size)
@@ -166,9 +168,9 @@ class PatchAttentionCaptioner(Captioner):
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
         hidden_start, cell_start = self._start(memory)
-        start = (hidden_start[image_index], cell_start[image_index])
-        hidden = self.reader.read(tokens, mask, start)
-        words = WordsOfImages.of(mask, image_index, len(memory["values"]))
+        of_caption = to_device(image_index, tokens.device)
+        words = WordsOfImages.of(mask, image_index, len(memory["values"]), tokens.device)
+        hidden = self.reader.read(tokens, words, (hidden_start[of_caption], cell_start[of_caption]))
         context, _ = self._attend(memory, words.side_by_side(self.word_key(hidden).float()), words.counts)
         return self._predict(words.packed(context), hidden)
 

@@ -5,43 +5,54 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor
 
+from vitcapr.encoders.staging import to_device
+
 
 class WordsOfImages(NamedTuple):
     """Where each of W packed words belongs. Packed words are the real ones, row-major: the captions one by one.
 
     Attributes:
+        caption, step: (W,) int64, the row and the column of each word in the matrix of the captions.
         image: (W,) int64, the image of each word; increasing.
         slot: (W,) int64, its place among the words of its image.
-        counts: (B,) int64, number of words of each image.
+        counts: (B,) int64, number of words of each image, where the mask is.
+        most: N, the largest count.
     """
 
+    caption: Tensor
+    step: Tensor
     image: Tensor
     slot: Tensor
     counts: Tensor
+    most: int
 
     @classmethod
-    def of(cls, mask: Tensor, image_index: Tensor, images: int) -> Self:
+    def of(cls, mask: Tensor, image_index: Tensor, images: int, device: torch.device | None = None) -> Self:
         """
         Args:
             mask: (M, T) bool, the real words.
             image_index: (M,) int64, the image of each caption; increasing.
             images: B, number of images.
+            device: where the words are; None for where the mask is. From a mask in host memory, the numbers are copied
+                to a GPU, and nothing waits for it.
         """
-        image = image_of_each_word(mask, image_index)
+        caption, step = mask.nonzero(as_tuple=True)
+        image = image_index[caption]
         counts = torch.bincount(image, minlength=images)
         slot = torch.arange(len(image), device=image.device) - (counts.cumsum(0) - counts)[image]
-        return cls(image, slot, counts)
+        numbers = to_device(torch.stack([caption, step, image, slot]), device or mask.device)
+        caption, step, image, slot = numbers
+        return cls(caption, step, image, slot, counts, int(counts.max()))
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """(M, T, ...) -> (W, ...)."""
+        return padded[self.caption, self.step]
 
     def side_by_side(self, words: Tensor) -> Tensor:
-        """(W, D) -> (B, N, D): the words of each image, then zeros; N is the largest count."""
-        places = words.new_zeros(len(self.counts), int(self.counts.max()), words.shape[-1])
+        """(W, D) -> (B, N, D): the words of each image, then zeros."""
+        places = words.new_zeros(len(self.counts), self.most, words.shape[-1])
         return places.index_put((self.image, self.slot), words)
 
     def packed(self, values: Tensor) -> Tensor:
         """(B, N, ...) -> (W, ...)."""
         return values[self.image, self.slot]
-
-
-def image_of_each_word(mask: Tensor, image_index: Tensor) -> Tensor:
-    """(mask.sum(),) int64: the image of the word at each real position."""
-    return image_index[:, None].expand_as(mask)[mask]

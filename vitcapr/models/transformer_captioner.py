@@ -70,11 +70,10 @@ class TransformerCaptioner(Captioner):
         return nn.functional.linear(self.norm(states), self.words.weight, self.bias).float()
 
     def forward(self, memory: Memory, tokens: Tensor, mask: Tensor, image_index: Tensor) -> Tensor:
-        words = WordsOfImages.of(mask, image_index, len(memory["keys"]))
-        places = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
-        states = self._read(tokens[mask], places[mask])
+        words = WordsOfImages.of(mask, image_index, len(memory["keys"]), tokens.device)
+        states = self._read(words.pack(tokens), words.step)
         for number, layer in enumerate(self.layers):
-            states = layer(states, mask, words, memory["keys"][:, number], memory["values"][:, number])
+            states = layer(states, tokens.shape, words, memory["keys"][:, number], memory["values"][:, number])
         return self._predict(states)
 
     def initial_state(self, memory: Memory) -> State:
@@ -84,7 +83,7 @@ class TransformerCaptioner(Captioner):
         return {"keys": none, "values": none}
 
     def step(self, memory: Memory, state: State, tokens: Tensor) -> Step:
-        place = torch.tensor(state["keys"].shape[-2], device=tokens.device)
+        place = torch.full((), state["keys"].shape[-2], device=tokens.device)
         states = self._read(tokens, place)
         steps = []
         for number, layer in enumerate(self.layers):
@@ -136,14 +135,15 @@ class _Layer(nn.Module):
             nn.Linear(width, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, width), nn.Dropout(dropout)
         )
 
-    def forward(self, states: Tensor, mask: Tensor, words: WordsOfImages, keys: Tensor, values: Tensor) -> Tensor:
-        """Whole captions. states: (W, E), packed; mask: (M, T); keys, values: of the patches."""
-        padded = self.before.norm(
-            states.new_zeros(*mask.shape, states.shape[-1]).masked_scatter(mask[..., None], states)
-        )
-        later = torch.ones(mask.shape[1], mask.shape[1], dtype=torch.bool, device=mask.device).triu(1)
+    def forward(
+        self, states: Tensor, shape: Sequence[int], words: WordsOfImages, keys: Tensor, values: Tensor
+    ) -> Tensor:
+        """Whole captions. states: (W, E), packed; shape: (M, T), of the captions; keys, values: of the patches."""
+        padded = states.new_zeros(*shape, states.shape[-1]).index_put((words.caption, words.step), states)
+        padded = self.before.norm(padded)
+        later = torch.ones(shape[1], shape[1], dtype=torch.bool, device=states.device).triu(1)
         attended, _ = _attend(self.before.queries(padded), *self.before.of_memory(padded), later)
-        states = states + self.before.joined(attended)[mask]
+        states = states + words.pack(self.before.joined(attended))
         queries = self.patches.queries(words.side_by_side(self.patches.norm(states)))
         attended, _ = _attend(queries, keys, values)
         states = states + words.packed(self.patches.joined(attended))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from vitcapr.batches.sources import FeatureSource, GatheredArray
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
@@ -88,7 +89,7 @@ def embed_rows(model: DualEncoders, augmented_views: Sequence[FeatureSource], de
     """For rows of a feature store, or of several views of the images."""
 
     def read(view: FeatureSource, rows: np.ndarray) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(view[name].gather(rows)).to(device) for name in model.image_arrays}
+        return {name: to_device(torch.from_numpy(view[name].gather(rows)), device) for name in model.image_arrays}
 
     return Embedder(
         model.embedding_dim, lambda rows: model.embed_augmented_views([read(view, rows) for view in augmented_views])
@@ -109,17 +110,17 @@ def embed_text_rows(
 
     def vectors(rows: np.ndarray) -> Tensor:
         features = torch.from_numpy(array.gather(rows))
-        return model.embed_texts(to_device(features if words is None else (features, words(rows)), device))
+        return model.embed_texts(place_texts(features if words is None else (features, words(rows)), device))
 
     return Embedder(model.embedding_dim, vectors)
 
 
-def to_device(texts: TextBatch, device: torch.device) -> TextBatch:
+def place_texts(texts: TextBatch, device: torch.device) -> TextBatch:
     """The input of a text tower on ``device``, its features as float32."""
     if isinstance(texts, tuple):
         features, words = texts
-        return features.to(device).float(), words.to(device)
-    texts = texts.to(device)
+        return to_device(features, device).float(), to_device(words, device)
+    texts = to_device(texts, device)
     return texts.float() if texts.is_floating_point() else texts
 
 
@@ -151,7 +152,7 @@ class Retriever:
                 prepare = lambda captions: (encode(captions), self._words(captions))  # noqa: E731
         return Embedder(
             self.model.embedding_dim,
-            lambda captions: self.model.embed_texts(to_device(prepare(captions), self.device)),
+            lambda captions: self.model.embed_texts(place_texts(prepare(captions), self.device)),
         )
 
     @property

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from vitcapr.batches.tokenised import TowerCaptions, TowerReader, WordTags
 from vitcapr.config.finetuned_dual_encoder import FinetuneSettings
 from vitcapr.encoders.photographs import preprocessing_of
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.embeddings import Embeddings
 from vitcapr.formats.manifest import Manifest
@@ -51,9 +52,9 @@ def embed_captions(
         def embed(*tensors: Tensor, tower: str = part.tower, names: tuple[str, ...] = tuple(read)) -> Tensor:
             return finetuned.embed_texts(tower, **dict(zip(names, tensors, strict=True)))
 
-        vectors.append(_in_chunks(embed, tuple(tensor.to(device) for tensor in read.values()), chunk))
+        vectors.append(_in_chunks(embed, tuple(to_device(tensor, device) for tensor in read.values()), chunk))
         places.append(part.at)
-    order = torch.cat(places).argsort().to(device)
+    order = to_device(torch.cat(places).argsort(), device)
     return torch.cat(vectors)[order]
 
 
@@ -75,7 +76,7 @@ class FinetunedEmbedder:
         preprocessing = preprocessing_of(store.attributes)
 
         def vectors(rows: np.ndarray) -> Tensor:
-            pixels = torch.from_numpy(store[PIXELS].gather(rows)).to(self.device)
+            pixels = to_device(torch.from_numpy(store[PIXELS].gather(rows)), self.device)
             return embed_pixels(self.finetuned, preprocessing.normalise(pixels, torch.float32))
 
         return Embedder(self.finetuned.embedding_dim, vectors)

@@ -13,6 +13,7 @@ from vitcapr.batches.loader import PAD, CaptionBatch, CaptionBatches
 from vitcapr.config.captioner import CaptionerConfig, CaptionerPhaseConfig, CaptionerTrainingConfig
 from vitcapr.decoding.stepwise import greedy
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.staging import to_device
 from vitcapr.errors import UserError
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import read_model, rebuild
@@ -131,6 +132,7 @@ class CaptionerTask:
             batch_images=phase.batch_images,
             max_length=phase.max_length,
             arrays=self.model.arrays,
+            device=self._device,
             **options,
         )
 
@@ -147,15 +149,14 @@ class CaptionerTask:
         return self._open(self._train, phase, seed=self._seed, epoch=epoch, batch_pairs=phase.batch_pairs, **options)
 
     def _features(self, batch: CaptionBatch) -> dict[str, Tensor]:
-        return {name: array.to(self._device).float() for name, array in batch.features.items()}
+        return {name: to_device(array, self._device).float() for name, array in batch.features.items()}
 
     def _logits(self, batch: CaptionBatch) -> tuple[Tensor, Tensor]:
         """Logits (n, V) and targets (n,) of the n words to be predicted."""
-        tokens = batch.tokens.to(self._device)
-        targets = tokens[:, 1:]
-        mask = targets != PAD
-        memory = self.model.encode(self._features(batch))
-        return self.model(memory, tokens[:, :-1], mask, batch.image_index.to(self._device)), targets[mask]
+        mask = batch.tokens[:, 1:] != PAD
+        targets = to_device(batch.tokens[:, 1:][mask], self._device)
+        tokens = to_device(batch.tokens[:, :-1], self._device)
+        return self.model(self.model.encode(self._features(batch)), tokens, mask, batch.image_index), targets
 
     def loss(self, batch: CaptionBatch) -> tuple[Tensor, int]:
         """Mean cross-entropy a word or, in a self-critical phase, minus the mean reward of a caption.
@@ -235,7 +236,8 @@ class GreedyCider:
         for first in range(0, len(self._rows), self._batch_images):
             rows = self._rows[first : first + self._batch_images]
             features = {
-                name: torch.from_numpy(self._store[name].gather(rows)).to(self._device).float() for name in model.arrays
+                name: to_device(torch.from_numpy(self._store[name].gather(rows)), self._device).float()
+                for name in model.arrays
             }
             limits = self._vocabulary.special_tokens()
             hypotheses = greedy(model, model.encode(features), max_length=self._max_length, **limits)

@@ -83,6 +83,15 @@ def totals(*values: float) -> list[float]:
     return summed.tolist()
 
 
+def share_of(items: int, device: torch.device) -> float | Tensor:
+    """This process's share of the items of all processes; among several, a number on ``device``, not read from it."""
+    if processes() == 1:
+        return 1.0
+    counted = torch.full((), items, dtype=torch.float64, device=device)
+    dist.all_reduce(counted)
+    return (items / counted).float()
+
+
 def any_of(flag: bool) -> bool:
     """Whether the flag is set in any process."""
     return bool(totals(float(flag))[0])

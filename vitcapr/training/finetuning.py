@@ -16,6 +16,7 @@ from vitcapr.batches.tokenised import TowerCaptions, WordTags
 from vitcapr.config.finetuned_dual_encoder import FinetunedDualEncoderConfig, FinetuningPhaseConfig
 from vitcapr.encoders.photographs import preprocessing_of
 from vitcapr.encoders.precision import dtype_name, resolve_device, resolve_dtype
+from vitcapr.encoders.staging import to_device
 from vitcapr.files import sha256_bytes
 from vitcapr.formats.manifest import Manifest
 from vitcapr.formats.model import READERS, write_tower_readers
@@ -113,7 +114,7 @@ class FinetuningTask:
         else:  # Gradients flow back through the embeddings of an empty share as through any other.
             images = captions = distributed.nothing(self.model).expand(0, self.model.embedding_dim)
         pairs = len(captions)
-        index = distributed.gather(read.image_index.to(self._device) + distributed.rows_before(len(images)))
+        index = distributed.gather(to_device(read.image_index, self._device) + distributed.rows_before(len(images)))
         images, captions = distributed.gather(images), distributed.gather(captions)
         with torch.autocast(self._device.type, enabled=False):
             return _loss(phase, images @ captions.T, index, self.model.temperature()), pairs
@@ -139,7 +140,7 @@ class FinetuningTask:
             captions.append(of_captions.cpu().numpy())
             owners.append(batch.image_index.numpy() + seen)
             seen += len(of_images)
-            index = batch.image_index.to(self._device)
+            index = to_device(batch.image_index, self._device)
             with torch.autocast(self._device.type, enabled=False):
                 loss = _loss(phase, of_images @ of_captions.T, index, self.model.temperature())
             total += float(loss) * len(of_images)

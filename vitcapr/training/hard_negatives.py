@@ -46,6 +46,7 @@ class MomentumQueue(nn.Module):
         super().__init__()
         self.follower = copy.deepcopy(tower).requires_grad_(False)
         self._size, self._momentum = size, momentum
+        self._next: int | None = None
         self.register_buffer("captions", torch.zeros(size, embedding_dim))
         # Row numbers and the place to write are floats because the weight average goes over all of a model's tensors;
         # a float64 holds every row number exactly.
@@ -58,7 +59,8 @@ class MomentumQueue(nn.Module):
 
         All the way while the queue is empty: what was trained before mining began is not followed step by step.
         """
-        momentum = 0.0 if bool((self.rows == _NOBODY).all()) else self._momentum
+        empty = self._next is None and bool((self.rows == _NOBODY).all())
+        momentum = 0.0 if empty else self._momentum
         for mine, its in zip(self.follower.state_dict().values(), tower.state_dict().values(), strict=True):
             mine.lerp_(its, 1 - momentum)
 
@@ -76,9 +78,12 @@ class MomentumQueue(nn.Module):
             captions: (M, E), rows: (M,), the images they belong to.
         """
         captions = captions[-self._size :]
-        places = (int(self.place) + torch.arange(len(captions), device=captions.device)) % self._size
+        first = int(self.place) if self._next is None else self._next  # Read from the device once.
+        places = (first + torch.arange(len(captions), device=captions.device)) % self._size
         self.captions[places], self.rows[places] = captions, rows[-self._size :].double()
-        self.place.fill_((int(self.place) + len(captions)) % self._size)
+        if len(captions):
+            self._next = (first + len(captions)) % self._size
+            self.place.fill_(self._next)
 
     def wrong_for(self, rows: Tensor) -> Tensor:
         """(B, Q) bool: the place is filled, with a caption of another image. rows: (B,)."""

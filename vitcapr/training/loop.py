@@ -24,6 +24,8 @@ Batch = TypeVar("Batch")
 
 _SECONDS = 10.0
 """Between two epochs, the state is saved if the saved one is older than this."""
+_STEPS_UNREAD = {"cpu": 1, "cuda": 20}
+"""Steps after which their losses are read: a GPU that is asked for a number has nothing to do until the answer."""
 
 
 class Task(Protocol[Batch]):
@@ -106,6 +108,7 @@ class Trainer(Generic[Batch]):
         self.scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
         self.average = WeightAverage(self.model, training.ema_decay)
         self.position = Position()
+        self._unread: list[tuple[Tensor, int]] = []
         self._select_by = f"validation_{training.select_by}"
         self._saved = time.monotonic()
 
@@ -167,12 +170,17 @@ class Trainer(Generic[Batch]):
         for batch in self.task.batches(phase, number, position.step):
             self._step(batch, rate_at(settings, epoch * steps + position.step, settings.epochs * steps))
             position.step += 1
+            saves = position.step % self.training.save_every_steps == 0
+            if len(self._unread) < _STEPS_UNREAD[self.device.type] and position.step < steps and not saves:
+                tracker.advance()
+                continue
+            self._read_losses()
             tracker.advance(note=f"epoch {number}, loss {position.loss_sum / position.loss_items:.3f}")
             if distributed.any_of(bool(stop)):
                 self._save()
                 asked = stop.name or "a signal to another process"
                 raise Preempted(f"training saved at epoch {number}, batch {position.step}, after {asked}")
-            if position.step % self.training.save_every_steps == 0:
+            if saves:
                 self._save()
         self._validate(number, phase, rate_at(settings, (epoch + 1) * steps - 1, settings.epochs * steps))
         position.epoch, position.step, position.loss_sum, position.loss_items = epoch + 1, 0, 0.0, 0
@@ -182,14 +190,9 @@ class Trainer(Generic[Batch]):
             group["lr"] = rate * group["scale"]
         with autocast(self.device, self.dtype):
             loss, items = self.task.loss(batch)
-        loss_sum, counted = distributed.totals(float(loss.detach()) * items, items)
-        if math.isnan(loss_sum):
-            raise Diverged(
-                f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {self.position.step + 1}",
-                remedy="lower the learning rate, or train in float32",
-            )
+        self._unread.append((loss.detach(), items))
         self.optimizer.zero_grad()
-        self.scaler.scale(loss * (items / counted)).backward()
+        self.scaler.scale(loss * distributed.share_of(items, self.device)).backward()
         distributed.add_up_gradients(self.model)
         if self.training.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)
@@ -197,8 +200,26 @@ class Trainer(Generic[Batch]):
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.average.update()
-        self.position.loss_sum += loss_sum
-        self.position.loss_items += int(counted)
+
+    def _read_losses(self) -> None:
+        """Add the losses of the last steps to the statistics.
+
+        Raises:
+            Diverged: one is not a number.
+        """
+        losses, items = zip(*self._unread, strict=True)
+        sums = [loss * count for loss, count in zip(torch.stack(losses).tolist(), items, strict=True)]
+        totals = distributed.totals(*sums, *items)
+        first = self.position.step - len(items) + 1
+        for step, (loss, count) in enumerate(zip(totals[: len(items)], totals[len(items) :], strict=True), first):
+            if math.isnan(loss):
+                raise Diverged(
+                    f"the loss is not a number at epoch {len(self.position.history) + 1}, batch {step}",
+                    remedy="lower the learning rate, or train in float32",
+                )
+            self.position.loss_sum += loss
+            self.position.loss_items += int(count)
+        self._unread.clear()
 
     def _validate(self, number: int, phase: int, rate: float) -> None:
         position = self.position

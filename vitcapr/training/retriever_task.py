@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from vitcapr.batches.pairs import PairBatch, PairBatches, Texts
 from vitcapr.batches.sources import FeatureSource, draw_augmented_views
 from vitcapr.config.retriever import RetrieverPhaseConfig
+from vitcapr.encoders.staging import to_device
 from vitcapr.models.dual_encoder import DualEncoder, DualEncoders, side_by_side
-from vitcapr.retrieval.embedder import to_device
+from vitcapr.retrieval.embedder import place_texts
 from vitcapr.training import distributed
 from vitcapr.training.contrastive import hinge_rank, info_nce, max_hinge, own_captions, sigmoid, structure_loss
 from vitcapr.training.hard_negatives import MomentumQueue, Rule, mined_loss
@@ -72,6 +73,7 @@ class RetrieverTask:
             epoch=epoch,
             start_batch=start,
             share=distributed.share(),
+            device=self._device,
         )
 
     def batches(self, phase: int, epoch: int, start: int) -> Iterator[Batch]:
@@ -92,7 +94,7 @@ class RetrieverTask:
         return images, encoder.embed_texts(batch.texts)
 
     def _features(self, batch: PairBatch) -> dict[str, Tensor]:
-        return {name: array.to(self._device) for name, array in batch.features.items()}
+        return {name: to_device(array, self._device) for name, array in batch.features.items()}
 
     def loss(self, batch: Batch) -> tuple[Tensor, int]:
         """The objective a true pair, with the weighted loss of the mined captions, and how many pairs there are.
@@ -101,10 +103,10 @@ class RetrieverTask:
         embeddings all of them gather; counted are this process's own pairs.
         """
         phase, pairs = batch
-        index = pairs.image_index.to(self._device)
+        index = to_device(pairs.image_index, self._device)
         if phase.mixup and len(pairs.rows):
             pairs = mix(pairs, phase.mixup)
-        pairs = replace(pairs, features=self._features(pairs), texts=to_device(pairs.texts, self._device))
+        pairs = replace(pairs, features=self._features(pairs), texts=place_texts(pairs.texts, self._device))
         index = distributed.gather(index + distributed.rows_before(len(pairs.rows)))
         losses = [self._member_loss(encoder, phase, pairs, index) for encoder in self.model.encoder.members]
         return torch.stack(losses).mean(), len(pairs.image_index)
@@ -149,7 +151,7 @@ class RetrieverTask:
         candidates, wrong = similarity, ~own_captions(index, len(images))
         queue = self.model.queue
         if queue is not None:
-            rows = distributed.gather(batch.rows.to(self._device))
+            rows = distributed.gather(to_device(batch.rows, self._device))
             queue.follow(encoder.text)
             # A copy: the backward pass still needs what the push writes over.
             candidates = torch.cat([candidates, images @ queue.captions.clone().T], dim=1)
@@ -174,9 +176,9 @@ class RetrieverTask:
         ]
         for seen_batches in zip(*augmented_views, strict=True):
             batch = seen_batches[0]
-            index = batch.image_index.to(self._device)
+            index = to_device(batch.image_index, self._device)
             views = [self._features(seen_batch) for seen_batch in seen_batches]
-            placed = to_device(batch.texts, self._device)
+            placed = place_texts(batch.texts, self._device)
             of_images = [encoder.embed_augmented_views(views) for encoder in members]
             of_captions = [encoder.embed_texts(placed) for encoder in members]
             with torch.autocast(self._device.type, enabled=False):
