@@ -1,4 +1,4 @@
-"""``layer`` of a captioner or a retriever: one of the layers of its backbone, and no setting where it is left out."""
+"""``layer`` and patches of a captioner or a retriever are among what its backbone stores."""
 
 import re
 from typing import Any
@@ -15,6 +15,7 @@ BACKBONES = {
     "mirrored": {"source": "vit", "mirror": True},
     "plain": {"source": "vit"},
     "pulled": {"source": "store:somewhere"},
+    "cls": {"source": "vit", "patches": "none"},
 }
 
 
@@ -39,9 +40,11 @@ def experiment(**models: Any) -> ExperimentConfig:
             "uses another layer",
         ),
         ("captioners: {a: {backbone: vit, layer: 0}}", "greater than or equal to 1"),
+        ("captioners: {a: {backbone: cls}}", "captioners.a reads patches; set backbones.cls.patches"),
+        ("retrievers: {a: {backbone: cls}}", "retrievers.a.image.pool: cls_mean reads patches"),
     ],
 )
-def test_a_layer_is_one_that_the_backbone_stores(text: str, message: str) -> None:
+def test_models_read_what_the_backbone_stores(text: str, message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
         experiment(**yaml.safe_load(text))
 

@@ -122,6 +122,25 @@ def test_a_model_of_a_layer_sees_it_as_its_features(experiment: Any, dtype: str)
         np.testing.assert_allclose(features[0], seen[name][3].astype(np.float32), rtol=2e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_patches_are_pooled_or_left_out(experiment: Any, dtype: str) -> None:
+    """A cell of the grid is the mean of its patches, of hidden layers as well."""
+    every = experiment.run("all", layers=[1], store_dtype=dtype)
+    one = experiment.run("one", layers=[1], store_dtype=dtype, patches=1)
+    assert (every.grid, one.grid, one["patches"].shape[1]) == ((2, 2), (1, 1), 1)
+    for name in ("patches", "patches_1"):
+        means = every[name][:].astype(np.float32).mean(1, keepdims=True)
+        np.testing.assert_allclose(one[name][:].astype(np.float32), means, rtol=1e-2, atol=2e-2)
+    assert np.array_equal(every["cls"][:], one["cls"][:])
+    none = experiment.run("none", store_dtype=dtype, patches="none")
+    assert (list(none), none.grid) == (["cls"], (0, 0))
+    picture = Image.open(experiment.root / "data/pictures/bild_3_ä.png").convert("RGB")
+    alone = open_like(one.attributes, torch.device("cpu"), str(experiment.backbone)).encode([picture])
+    np.testing.assert_allclose(alone["patches"][0], one["patches"][3].astype(np.float32), rtol=2e-3, atol=1e-3)
+    with pytest.raises(UserError, match=r"2 x 2 patches, and they are to be pooled to 3 .*at most 2"):
+        experiment.run("three", patches=3)
+
+
 def test_a_layer_that_a_store_does_not_have_is_one_line(experiment: Any) -> None:
     with pytest.raises(UserError, match=r"no layer 9 .*it has 1, 2$"):
         experiment.run(layers=[1, 2]).at_layer(9)
@@ -145,6 +164,8 @@ def test_a_layer_that_is_not_there_is_one_line(experiment: Any, tmp_path: Path) 
         ({"layers": [0, 6]}, "greater than or equal to 1"),
         ({"layers": [6], "output": "aligned"}, "layers needs output: hidden"),
         ({"layers": [6], "source": "store:old"}, "layers needs pictures"),
+        ({"patches": 7, "output": "aligned"}, "patches: 7 needs output: hidden"),
+        ({"patches": "none", "source": "store:old"}, "patches needs pictures"),
     ],
 )
 def test_mistakes_in_the_configuration(values: dict[str, Any], message: str) -> None:
@@ -156,3 +177,5 @@ def test_the_estimate_counts_the_layers() -> None:
     checkpoint = {"hidden_size": 192, "patch_size": 16, "image_size": 224}
     plain, three = BackboneConfig(source="vit"), BackboneConfig(source="vit", layers=[6, 9])
     assert numbers_per_image(three, checkpoint) == 3 * 197 * 192 == 3 * (numbers_per_image(plain, checkpoint) or 0)
+    for patches, rows in ((7, 50), ("none", 1)):
+        assert numbers_per_image(BackboneConfig(source="vit", patches=patches), checkpoint) == rows * 192

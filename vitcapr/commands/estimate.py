@@ -67,7 +67,8 @@ def numbers_per_image(backbone: BackboneConfig, checkpoint: Mapping[str, Any]) -
     size = backbone.image_size or vision.get("image_size")
     if backbone.output != "hidden" or not all(isinstance(value, int) for value in (width, patch, size)):
         return None
-    return int(((size // patch) ** 2 + 1) * width) * (1 + len(backbone.layers or ()))
+    side = {"all": size // patch, "none": 0}.get(str(backbone.patches), backbone.patches)
+    return int((side**2 + 1) * width) * (1 + len(backbone.layers or ()))
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:

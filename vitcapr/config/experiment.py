@@ -194,6 +194,8 @@ def _of_captioners(config: ExperimentConfig) -> Iterator[str]:
         captioner = config.captioners[name]
         yield from _unknown_entries(config, f"captioners.{name}", captioner)
         yield from _of_layers(config, f"captioners.{name}.layer", _given(captioner.layer), [captioner.backbone])
+        if captioner.architecture != "baseline":
+            yield from _of_patches(config, f"captioners.{name}", [captioner.backbone])
 
 
 def _of_rerankings(config: ExperimentConfig) -> Iterator[str]:
@@ -221,6 +223,8 @@ def _of_retrievers(config: ExperimentConfig) -> Iterator[str]:
             views = [retriever.backbone, *retriever.augmented_views]
             yield from _of_views(config, f"{key}.augmented_views", views)
             yield from _of_layers(config, f"{key}.layer", _given(retriever.layer), views)
+            if retriever.image.pool != "cls":
+                yield from _of_patches(config, f"{key}.image.pool: {retriever.image.pool}", views)
     for name in dict.fromkeys(config.run.alignments):
         key, alignment = f"alignments.{name}", config.alignments[name]
         yield from _unknown_entries(config, key, alignment)
@@ -237,6 +241,12 @@ def _of_layers(config: ExperimentConfig, key: str, layers: Iterable[int], backbo
         stored = backbone.layers or []
         if missing := sorted(set(layers) - set(stored)):
             yield f"{key} reads layer {missing[0]}; name it in backbones.{name}.layers, which has {stored or 'none'}"
+
+
+def _of_patches(config: ExperimentConfig, key: str, backbones: Iterable[str]) -> Iterator[str]:
+    for name in backbones:
+        if name in config.backbones and config.backbones[name].patches == "none":
+            yield f"{key} reads patches; set backbones.{name}.patches to all or to the side of a grid"
 
 
 def _of_views(config: ExperimentConfig, key: str, views: Iterable[str]) -> Iterator[str]:

@@ -34,6 +34,9 @@ class BackboneConfig(Section):
     layers: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
     """Hidden layers of a ViT to store beside its output, counted from 1, such as [6, 9]: arrays cls_6, patches_6, cls_9
     and patches_9, from the same forward pass (output: hidden only). null: none."""
+    patches: Literal["all", "none"] | Annotated[int, Field(ge=1)] = "all"
+    """Patches to store: all; none, so that CLS alone is stored; or the side of a square grid whose cells are means of
+    patches, such as 7 (output: hidden only)."""
     store_dtype: Literal["float16", "float32", "int8"] = "float16"
     """Data type of the stored features; int8: patches in half the bytes of float16, which are read as float16."""
     image_size: int | None = Field(None, ge=16)
@@ -53,12 +56,16 @@ class BackboneConfig(Section):
             raise ValueError(f"mirror needs pictures, but {self.source} holds features")
         if self.layers is not None and self.is_adopted:
             raise ValueError(f"layers needs pictures, but {self.source} holds features")
+        if self.patches != "all" and self.is_adopted:
+            raise ValueError(f"patches needs pictures, but {self.source} holds features")
         return self
 
     @model_validator(mode="after")
     def _layers_are_those_of_a_network(self) -> Self:
         if self.layers is not None and self.output != "hidden":
             raise ValueError(f"layers needs output: hidden, not {self.output}")
+        if self.patches != "all" and self.output != "hidden":
+            raise ValueError(f"patches: {self.patches} needs output: hidden, not {self.output}")
         if self.layers is not None and self.layers != sorted(set(self.layers)):
             raise ValueError(f"layers has to increase: {sorted(set(self.layers))}")
         return self
@@ -70,16 +77,16 @@ class BackboneConfig(Section):
 
     @property
     def rolls_out(self) -> bool:
-        """Whether its attention can be rolled out, judged by the definition: not for stores, nor for networks without
-        CLS."""
-        return not self.is_adopted and self.kind not in ("cnn", "siglip")
+        """Whether its attention can be rolled out on the stored grid, judged by the definition: not for stores, for
+        networks without CLS or for pooled patches."""
+        return not self.is_adopted and self.kind not in ("cnn", "siglip") and self.patches == "all"
 
     def same_network(self, other: "BackboneConfig") -> bool:
         """Whether both give features of the same space and shape, judged by their definitions. Two stores count as the
         same."""
         if self.is_adopted or other.is_adopted:
             return self.is_adopted and other.is_adopted
-        keys = ("source", "revision", "output", "pool", "image_size")
+        keys = ("source", "revision", "output", "pool", "image_size", "patches")
         return all(getattr(self, key) == getattr(other, key) for key in keys)
 
 

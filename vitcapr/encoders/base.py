@@ -16,6 +16,7 @@ from torch import Tensor
 Kind = Literal["auto", "vit", "cnn", "clip", "siglip", "blip-2"]
 Output = Literal["hidden", "aligned", "qformer"]
 Pool = Literal["mean", "max", "first"]
+Patches = Literal["all", "none"] | int
 
 OUTPUTS: Mapping[str, tuple[Output, ...]] = {
     "vit": ("hidden",),

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import adaptive_avg_pool2d
 
-from vitcapr.encoders.base import CONVOLUTIONAL, OUTPUTS, ImageEncoder, Kind, Output, Pool
+from vitcapr.encoders.base import CONVOLUTIONAL, NO_GRID, OUTPUTS, ImageEncoder, Kind, Output, Patches, Pool
 from vitcapr.encoders.checkpoints import model_type
 from vitcapr.encoders.plain_vit import load_plain_vit, plain_config
 from vitcapr.errors import UserError
@@ -55,6 +56,7 @@ def load_image_encoder(
     dtype: torch.dtype,
     device: torch.device,
     layers: Sequence[int] = (),
+    patches: Patches = "all",
 ) -> ImageEncoder:
     """Load only the image encoder of the checkpoint in ``folder``.
 
@@ -72,6 +74,7 @@ def load_image_encoder(
         pool: pooling of the query tokens; not used for other outputs.
         size: height and width of the images.
         layers: hidden layers of a ViT to return as well, counted from 1, increasing; output ``hidden`` only.
+        patches: all of them, none, or the side of the grid that they are pooled to; output ``hidden`` only.
 
     Raises:
         UserError: the checkpoint is of another kind, has no such output or layer, lacks weights or does not run on this
@@ -86,7 +89,8 @@ def load_image_encoder(
         from vitcapr.encoders.image_towers import load_with_transformers
 
         encoder = load_with_transformers(folder, actual, output, pool, size, dtype, device)
-    return WithHiddenLayers(encoder, layers, folder) if layers else encoder
+    encoder = WithHiddenLayers(encoder, layers, folder) if layers else encoder
+    return encoder if patches == "all" else WithFewerPatches(encoder, patches, folder)
 
 
 class WithHiddenLayers:
@@ -135,3 +139,46 @@ class WithHiddenLayers:
             cls = hidden[:, 0] if hidden.shape[1] > count else patches.mean(1)
             arrays |= zip(arrays_of_layer(layer), (cls, patches), strict=True)
         return arrays
+
+
+class WithFewerPatches:
+    """An image encoder whose patches are left out, or are the means of the cells of a square grid."""
+
+    def __init__(self, encoder: ImageEncoder, patches: Patches, folder: Path) -> None:
+        """Args:
+            patches: the side of the grid, or ``none``.
+            folder: the checkpoint, for messages.
+
+        Raises:
+            UserError: the network has fewer patches a side.
+        """
+        self._encoder, self.model = encoder, encoder.model
+        self.dtype, self.device = encoder.dtype, encoder.device
+        self.grid = (patches, patches) if isinstance(patches, int) else NO_GRID
+        if self.grid[0] > min(encoder.grid):
+            what = (
+                f"the network has {encoder.grid[0]} x {encoder.grid[1]} patches, and they are to be pooled to {patches}"
+            )
+            raise UserError(what, where=folder, remedy=f"set patches to at most {min(encoder.grid)}")
+        self.shapes = {
+            name: (self.grid[0] ** 2, *shape[1:]) if name.startswith("patches") else shape
+            for name, shape in encoder.shapes.items()
+            if self._keeps(name)
+        }
+
+    def _keeps(self, name: str) -> bool:
+        return self.grid != NO_GRID or not name.startswith("patches")
+
+    @torch.inference_mode()
+    def features(self, pixels: Tensor) -> dict[str, Tensor]:
+        arrays = self._encoder.features(pixels).items()
+        return {
+            name: self._pooled(array) if name.startswith("patches") else array
+            for name, array in arrays
+            if self._keeps(name)
+        }
+
+    def _pooled(self, patches: Tensor) -> Tensor:
+        """(B, P, D) -> (B, P', D); the arithmetic is float32."""
+        cells = patches.float().mT.unflatten(-1, self._encoder.grid)
+        return adaptive_avg_pool2d(cells, self.grid).flatten(2).mT.to(patches.dtype)

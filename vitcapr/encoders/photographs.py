@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from vitcapr.encoders.base import ImageEncoder, Kind, Output, Pool
+from vitcapr.encoders.base import ImageEncoder, Kind, Output, Patches, Pool
 from vitcapr.encoders.checkpoints import locate, source_name, weights_digest
 from vitcapr.encoders.image_encoders import image_size_of, kind_of, load_image_encoder
 from vitcapr.encoders.precision import DTYPES, dtype_name, resolve_dtype
@@ -52,6 +52,7 @@ def image_recipe(
     dtype: str,
     store_dtype: str,
     layers: Sequence[int] | None,
+    patches: Patches,
     image_size: int | None,
     interpolation: str | None,
     mirror: bool,
@@ -62,7 +63,7 @@ def image_recipe(
     Args:
         source: where its checkpoint is.
         name: its name in the attributes.
-        revision, kind, output, pool, dtype, store_dtype, layers, image_size, interpolation, mirror,
+        revision, kind, output, pool, dtype, store_dtype, layers, patches, image_size, interpolation, mirror,
             scaled_decoding: as in the configuration of a backbone.
     """
     checkpoint = locate(source, revision)
@@ -88,10 +89,12 @@ def image_recipe(
             "cls_K and patches_K are the output of layer K, counted from 1, before any final normalisation; "
             "cls and patches are the output of the network"
         )
+    if patches != "all":
+        attributes["patches"] = patches
     if store_dtype == "int8":
         attributes["eight_bits"] = "patches[n, p, c] * patches_scale[n, c] is the feature"
     load = partial(load_image_encoder, checkpoint.folder, kind=kind, output=output, pool=pool, layers=layers or ())
-    load = partial(load, size=preprocessing.size, dtype=arithmetic, device=device)
+    load = partial(load, patches=patches, size=preprocessing.size, dtype=arithmetic, device=device)
     return ImageRecipe(checkpoint.folder, preprocessing, note, attributes, load)
 
 
@@ -150,8 +153,9 @@ def open_like(
     dtype, size = DTYPES[attributes["dtype"]], preprocessing.size
     pool: Pool = attributes.get("query_pool") or "mean"
     layers = () if layer is None else (layer,)
+    patches: Patches = attributes.get("patches", "all")
     backbone = load_image_encoder(
-        folder, output=output, pool=pool, size=size, dtype=dtype, device=device, layers=layers
+        folder, output=output, pool=pool, size=size, dtype=dtype, device=device, layers=layers, patches=patches
     )
     return PhotographEncoder(preprocessing, backbone, attributes["store_dtype"], layer)
 
